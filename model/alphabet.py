@@ -1,0 +1,88 @@
+"""The alphabet: everything that a client and a broker can be seen to exchange.
+
+One `Frame` is one AMQP method together with its content, as it was on the wire. `sent` frames are the inputs of
+the broker, received ones its outputs. The model, the recorder, the judge and the embedded broker speak in these;
+only `targets.codec` knows octets.
+
+Argument names are those of the AMQP 0-9-1 method fields with underscores (`delivery_tag`, `no_ack`, `nowait`,
+`reply_code`, `class_id`); reserved fields are left out. A field that is not in `arguments` has its zero value.
+
+What is not a method but can be observed uses the class `socket`:
+
+* `socket.closed`, received: the broker ended the TCP connection (argument `reason`: a sentence);
+* `socket.garbage`, received: octets that are not a frame (argument `octets`: hexadecimal text, `reason`);
+* `socket.abort`, sent: the client ended the TCP connection without the closing handshake.
+
+The handshake frames (`connection.start` … `connection.open-ok`) are frames like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+#: Arguments of a method, or a field table: names to values.
+Table = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What follows a method that carries content: basic properties that are set, by name, and the body."""
+
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    body: bytes = b""
+
+
+EMPTY_CONTENT = Content()
+
+
+@dataclass(slots=True)
+class Frame:
+    """One method on the wire.
+
+    `connection` is the letter-name of the connection in the command language ("a"), `channel` its number.
+    `time` is seconds since the trace began: the moment just before sending, or just after receiving.
+    """
+
+    connection: str
+    channel: int
+    method: str
+    arguments: Table
+    sent: bool
+    content: Content | None = None
+    time: float = 0.0
+
+    def __str__(self) -> str:
+        from model.wording import describe
+
+        return describe(self)
+
+
+#: class-id and method-id by method name (AMQP 0-9-1 section 1, and RabbitMQ's extensions).
+METHOD_IDS: dict[str, tuple[int, int]] = {
+    "connection.start": (10, 10), "connection.start-ok": (10, 11), "connection.secure": (10, 20),
+    "connection.secure-ok": (10, 21), "connection.tune": (10, 30), "connection.tune-ok": (10, 31),
+    "connection.open": (10, 40), "connection.open-ok": (10, 41), "connection.close": (10, 50),
+    "connection.close-ok": (10, 51), "connection.blocked": (10, 60), "connection.unblocked": (10, 61),
+    "connection.update-secret": (10, 70), "connection.update-secret-ok": (10, 71),
+    "channel.open": (20, 10), "channel.open-ok": (20, 11), "channel.flow": (20, 20), "channel.flow-ok": (20, 21),
+    "channel.close": (20, 40), "channel.close-ok": (20, 41),
+    "exchange.declare": (40, 10), "exchange.declare-ok": (40, 11), "exchange.delete": (40, 20),
+    "exchange.delete-ok": (40, 21), "exchange.bind": (40, 30), "exchange.bind-ok": (40, 31),
+    "exchange.unbind": (40, 40), "exchange.unbind-ok": (40, 51),
+    "queue.declare": (50, 10), "queue.declare-ok": (50, 11), "queue.bind": (50, 20), "queue.bind-ok": (50, 21),
+    "queue.purge": (50, 30), "queue.purge-ok": (50, 31), "queue.delete": (50, 40), "queue.delete-ok": (50, 41),
+    "queue.unbind": (50, 50), "queue.unbind-ok": (50, 51),
+    "basic.qos": (60, 10), "basic.qos-ok": (60, 11), "basic.consume": (60, 20), "basic.consume-ok": (60, 21),
+    "basic.cancel": (60, 30), "basic.cancel-ok": (60, 31), "basic.publish": (60, 40), "basic.return": (60, 50),
+    "basic.deliver": (60, 60), "basic.get": (60, 70), "basic.get-ok": (60, 71), "basic.get-empty": (60, 72),
+    "basic.ack": (60, 80), "basic.reject": (60, 90), "basic.recover-async": (60, 100),
+    "basic.recover": (60, 110), "basic.recover-ok": (60, 111), "basic.nack": (60, 120),
+    "tx.select": (90, 10), "tx.select-ok": (90, 11), "tx.commit": (90, 20), "tx.commit-ok": (90, 21),
+    "tx.rollback": (90, 30), "tx.rollback-ok": (90, 31),
+    "confirm.select": (85, 10), "confirm.select-ok": (85, 11),
+}
+
+#: Methods that carry content.
+CONTENT_METHODS = frozenset({"basic.publish", "basic.return", "basic.deliver", "basic.get-ok"})
