@@ -1,0 +1,295 @@
+"""The acceptor: does what was seen conform to the model? Input-output conformance over first-in-first-out channels.
+
+It is fed a trace frame by frame: `sent` for the client's, `received` for the broker's, `quiescent` where a barrier
+showed that nothing more is under way, `overdue` where the time for owed frames ran out.
+
+An *explanation* is a state of the model and the inputs that were sent but need not have been processed yet. A sent
+frame is processed at once only where that loses nothing: when there is one explanation and it permits no output (the
+broker is quiet), which is the rule in lockstep. Else it waits, per channel in order, and every output is tried at
+every point at which the broker may have been. Explanations that an output contradicts are dropped; when none is
+left, the trace fails. Their number is bounded: beyond the bound the verdict is inconclusive, never pass.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.debts import Debt, debt_text, debts, unproven
+from model.departures import Departure, departures_of
+from model.dialects import Dialect
+from model.inputs import process
+from model.mismatch import Mismatch, Mismatches
+from model.observation import observe
+from model.state_wording import allowed_frames, state_lines
+from model.verdict import Failure, Shape, Verdict
+from model.wording import describe
+
+#: Most explanations kept alive.
+DEFAULT_BOUND = 128
+
+
+@dataclass(slots=True)
+class Explanation:
+    """One way in which the broker may have come to what was seen."""
+
+    broker: Broker
+    #: sent, not processed; in the order of sending, which is that of processing within a channel
+    pending: list[Frame] = field(default_factory=list)
+    departure: Departure | None = None
+
+    def fork(self) -> Explanation:
+        return Explanation(copy.deepcopy(self.broker), list(self.pending), self.departure)
+
+
+class Acceptor:
+    """Judges one sequence of frames. `failures` grows; `finished` says that nothing more can be judged."""
+
+    def __init__(self, dialect: Dialect, bound: int = DEFAULT_BOUND) -> None:
+        self.dialect = dialect
+        self.bound = bound
+        self.explanations = [Explanation(Broker(dialect))]
+        self.failures: list[Failure] = []
+        self.finished = False
+        self.reason: str | None = None
+        #: canonical text of the command that is being carried out, for failures
+        self.command = ""
+        self._departures = departures_of(dialect)
+
+    # ------------------------------------------------------------------------------------------ the trace
+
+    def sent(self, frame: Frame) -> None:
+        """The client sent this frame."""
+        if self.finished:
+            return
+        only = self.explanations[0]
+        if len(self.explanations) == 1 and not only.pending and only.broker.quiet:
+            self._process(only, frame)
+        else:
+            for explanation in self.explanations:
+                explanation.pending.append(frame)
+
+    def received(self, frame: Frame) -> None:
+        """The broker sent this frame."""
+        if self.finished:
+            return
+        only = self.explanations[0]
+        if len(self.explanations) == 1 and not only.pending:
+            mismatches = observe(only.broker, frame)
+            if mismatches:
+                self._record(only.broker, frame, mismatches)
+        else:
+            self._received_by_all(frame)
+        self._process_what_is_certain()
+
+    def barrier(self, begins: bool) -> None:
+        """Between these two calls frames are judged as ever, but do not count as exercise of any requirement."""
+        for explanation in self.explanations:
+            explanation.broker.counting = not begins
+
+    def quiescent(self) -> None:
+        """Nothing is under way any more: every input has been processed, and nothing may be owed."""
+        self._close(prove=False)
+
+    def overdue(self) -> None:
+        """The time is up for whatever is owed."""
+        self._close(prove=True)
+
+    # ------------------------------------------------------------------------------------------ the verdict
+
+    @property
+    def broker(self) -> Broker:
+        """The state of the first explanation: the state, where there is only one."""
+        return self.explanations[0].broker
+
+    @property
+    def exercised(self) -> Counter[str]:
+        return self.broker.exercised
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.failures:
+            return Verdict.FAIL
+        return Verdict.INCONCLUSIVE if self.reason else Verdict.PASS
+
+    def owes(self) -> bool:
+        """Is some frame owed in every explanation?"""
+        return not self.finished and all(e.pending or not e.broker.quiet for e in self.explanations)
+
+    # ----------------------------------------------------------------------------------- several explanations
+
+    def _process(self, explanation: Explanation, frame: Frame) -> None:
+        """Process an input; where a known departure applies, follow that as well."""
+        for departure in self._departures:
+            if departure.applies(explanation.broker, frame):
+                departed = explanation.fork()
+                departed.departure = departure
+                departed.broker.dialect = departure.dialect(self.dialect)
+                process(departed.broker, frame)
+                departed.broker.dialect = self.dialect
+                self.explanations.append(departed)
+        process(explanation.broker, frame)
+
+    def _process_what_is_certain(self) -> None:
+        """A quiet state permits no output, so its next input has been processed whenever one is seen."""
+        while len(self.explanations) == 1:
+            only = self.explanations[0]
+            if not only.pending or not only.broker.quiet:
+                return
+            if len({(frame.connection, frame.channel) for frame in only.pending}) > 1:
+                return
+            self._process(only, only.pending.pop(0))
+
+    def _received_by_all(self, frame: Frame) -> None:
+        survivors: list[Explanation] = []
+        flawed: list[tuple[Explanation, Mismatches]] = []
+        best: tuple[Explanation, Mismatches] | None = None
+        for explanation in self.explanations:
+            for candidate in self._points(explanation):
+                mismatches = observe(candidate.broker, frame)
+                if not mismatches:
+                    survivors.append(candidate)
+                elif not any(mismatch.fatal for mismatch in mismatches):
+                    flawed.append((candidate, mismatches))
+                elif best is None or (not candidate.pending and explanation.departure is None):
+                    best = (candidate, mismatches)
+                if len(survivors) + len(flawed) > self.bound:
+                    self._give_up()
+                    return
+        lawful = [explanation for explanation in survivors if explanation.departure is None]
+        if survivors and (lawful or any(e.departure is None for e in self.explanations) is False):
+            self.explanations = _merged(survivors)
+            return
+        if survivors:
+            # only a departure explains it
+            assert best is not None or flawed
+            culprit, mismatches = best or flawed[0]
+            departure = survivors[0].departure
+            assert departure is not None
+            self._record_departure(culprit.broker, frame, mismatches, departure)
+            self.explanations = _merged(survivors)
+            for explanation in self.explanations:
+                explanation.departure = None
+        elif flawed:
+            self.explanations = [flawed[0][0]]
+            self._record(flawed[0][0].broker, frame, flawed[0][1])
+        elif best is not None:
+            self.explanations = [best[0]]
+            self._record(best[0].broker, frame, best[1])
+
+    def _points(self, explanation: Explanation) -> Iterator[Explanation]:
+        """The points at which the broker may be: some first part of each channel's pending inputs is processed."""
+        yield explanation.fork()
+        frontier = [explanation]
+        count = 0
+        while frontier:
+            reached: list[Explanation] = []
+            for point in frontier:
+                for index in _next_inputs(point.pending):
+                    further = point.fork()
+                    process(further.broker, further.pending.pop(index))
+                    reached.append(further)
+                    yield further.fork()
+                    count += 1
+                    if count > self.bound:
+                        return
+            frontier = _merged(reached)
+
+    def _close(self, prove: bool) -> None:
+        if self.finished:
+            return
+        if len(self.explanations) > 1 or self.explanations[0].pending:
+            ended: list[Explanation] = []
+            for explanation in self.explanations:
+                ended += [point for point in self._points(explanation) if not point.pending]
+                if len(ended) > self.bound:
+                    self._give_up()
+                    return
+            self.explanations = _merged(ended)
+        good = [e for e in self.explanations if e.broker.quiet and not (prove and any(unproven(e.broker)))]
+        lawful = [explanation for explanation in good if explanation.departure is None]
+        if lawful:
+            self.explanations = lawful
+            return
+        first = self.explanations[0]
+        missing = next(debts(first.broker), None) or next(unproven(first.broker), None)
+        if missing is None:
+            return
+        self._record_missing(first.broker, missing, good[0].departure if good else None)
+        if good:
+            self.explanations = good
+            good[0].departure = None
+        else:
+            self.finished = True
+
+    def _give_up(self) -> None:
+        self.reason = f"more than {self.bound} explanations are possible"
+        self.finished = True
+
+    # --------------------------------------------------------------------------------------------- failures
+
+    def _record(self, broker: Broker, frame: Frame, mismatches: Mismatches, departure: str = "") -> None:
+        for mismatch in mismatches:
+            self.failures.append(self._failure(broker, frame, mismatch, departure))
+            if mismatch.fatal:
+                self.finished = not departure
+                return
+
+    def _record_departure(self, broker: Broker, frame: Frame, mismatches: Mismatches, departure: Departure) -> None:
+        blamed = Mismatch(departure.requirement, mismatches[0].shape, mismatches[0].detail, True, mismatches[0].allowed)
+        self._record(broker, frame, (blamed,), departure.name)
+
+    def _failure(self, broker: Broker, frame: Frame, mismatch: Mismatch, departure: str) -> Failure:
+        allowed = (mismatch.allowed,) if mismatch.allowed else allowed_frames(broker, frame.connection)
+        return Failure(
+            mismatch.requirement,
+            mismatch.shape,
+            mismatch.detail,
+            self.command,
+            describe(frame),
+            allowed,
+            state_lines(broker, frame),
+            departure,
+        )
+
+    def _record_missing(self, broker: Broker, debt: Debt, departure: Departure | None) -> None:
+        requirement = departure.requirement if departure else debt.requirement
+        self.failures.append(
+            Failure(
+                requirement,
+                Shape.MISSING,
+                debt.frame.method if debt.frame else "messages ready",
+                self.command,
+                "nothing",
+                (debt_text(debt),),
+                state_lines(broker, debt.frame),
+                departure.name if departure else "",
+            )
+        )
+
+
+def _next_inputs(pending: list[Frame]) -> Iterator[int]:
+    """Places of the inputs that may be processed next: the first of each channel."""
+    seen: set[tuple[str, int]] = set()
+    for index, frame in enumerate(pending):
+        if frame.channel == 0 and any(connection == frame.connection for connection, _ in seen):
+            continue  # the connection's own methods come after all that was sent on its channels before
+        if (frame.connection, frame.channel) in seen or (frame.connection, 0) in seen:
+            continue
+        seen.add((frame.connection, frame.channel))
+        yield index
+
+
+def _merged(explanations: list[Explanation]) -> list[Explanation]:
+    """Without those that are equal to an earlier one."""
+    from model.fingerprint import fingerprint
+
+    unique: dict[object, Explanation] = {}
+    for explanation in explanations:
+        key = (fingerprint(explanation.broker), tuple(map(id, explanation.pending)), explanation.departure is None)
+        unique.setdefault(key, explanation)
+    return list(unique.values())

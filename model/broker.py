@@ -1,0 +1,309 @@
+"""The reference broker: the state, and the steps of which every rule is made.
+
+`model.inputs.process` takes one input and changes the state at once: it leaves behind what the broker now owes
+(`owed` lists, unconfirmed publishes) and what it may deliver (ready messages, consumers with room).
+`model.observation` takes outputs out of these again. The rules in `model.rules`, one file a chapter, are made of the
+steps below.
+
+Pure: no clock, no randomness, no input or output. Copied with `copy.deepcopy` when explanations part.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from model.alphabet import Frame, Table
+from model.dialects import Dialect
+from model.state import (
+    Arrival,
+    Channel,
+    ChannelKey,
+    ChannelState,
+    Connection,
+    Consumer,
+    Exchange,
+    Expected,
+    Message,
+    PendingGet,
+    Queue,
+    QueueType,
+    Unacknowledged,
+)
+
+PREDECLARED_EXCHANGES = {
+    "": "direct",
+    "amq.direct": "direct",
+    "amq.fanout": "fanout",
+    "amq.topic": "topic",
+    "amq.headers": "headers",
+    "amq.match": "headers",
+}
+
+#: A rule: what the broker does with one method on an open channel.
+Rule = Callable[["Broker", Channel, Frame], None]
+
+
+class Broker:
+    """One virtual host of a broker that speaks `dialect`, and everybody's connections to it."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.connections: dict[str, Connection] = {}
+        self.channels: dict[ChannelKey, Channel] = {}
+        self.queues: dict[str, Queue] = {}
+        self.exchanges = {name: Exchange(name, type) for name, type in PREDECLARED_EXCHANGES.items()}
+        #: counts the inputs; stamps say which of two changes is the later one
+        self.stamp = 0
+        #: how often each requirement made a difference
+        self.exercised: Counter[str] = Counter()
+        #: False while barrier traffic is processed: it is judged, but shows nothing
+        self.counting = True
+        #: names handed out so far (amq.gen-…, amq.ctag-…)
+        self.serial = 0
+        #: who owes a frame, and which queues have something to deliver and somebody to take it
+        #: (dictionaries serve as sets that remember the order in which things were put in)
+        self.debtors: dict[ChannelKey, None] = {}
+        self.deliverable: dict[Queue, None] = {}
+        #: (channel, queue) pairs whose order towards each other only a round trip can settle
+        self.touched: dict[tuple[ChannelKey, Queue], None] = {}
+
+    # ------------------------------------------------------------------------------- small things
+
+    def channel(self, connection: str, number: int) -> Channel:
+        """The channel of that number, which need not be open."""
+        key = (connection, number)
+        channel = self.channels.get(key)
+        if channel is None:
+            channel = self.channels[key] = Channel(connection, number)
+        return channel
+
+    def fired(self, *requirements: str) -> None:
+        """These requirements made a difference just now."""
+        if self.counting:
+            for requirement in requirements:
+                self.exercised[requirement] += 1
+
+    # ------------------------------------------------------------------------------------ what is owed
+
+    def owe(
+        self,
+        channel: Channel,
+        method: str,
+        arguments: Table,
+        *requirements: str,
+        blame: dict[str, str] | None = None,
+        lane: str = "channel",
+        effect: tuple[str, object] | None = None,
+    ) -> None:
+        """The channel owes this frame; the first requirement is broken if it does not come."""
+        channel.reason = requirements[0]
+        channel.owed.append(Expected(method, arguments, requirements, blame or {}, None, lane, effect, self.counting))
+        self.debtors[channel.key] = None
+
+    def owe_get(self, channel: Channel, queue: Queue, no_ack: bool) -> None:
+        channel.owed.append(PendingGet(queue, no_ack, queue.next_position, self.counting))
+        self.debtors[channel.key] = None
+
+    def settle_debts(self, channel: Channel) -> None:
+        """Note whether the channel still owes something."""
+        if channel.owed or channel.unconfirmed:
+            self.debtors[channel.key] = None
+        else:
+            self.debtors.pop(channel.key, None)
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing is owed: a broker that is silent now is right to be silent."""
+        return not self.debtors and not self.deliverable
+
+    # ----------------------------------------------------------------------------------------- queues
+
+    def has_room(self, consumer: Consumer) -> bool:
+        """May the consumer be handed one more message, as far as its limits go (QOS-001, QOS-005, QOS-008)?"""
+        if consumer.no_ack:
+            return True
+        if consumer.prefetch and consumer.outstanding >= consumer.prefetch:
+            return False
+        limit = self.channels[consumer.channel].channel_prefetch
+        return not limit or len(self.channels[consumer.channel].unacknowledged) < limit
+
+    def recipients(self, queue: Queue) -> Iterator[Consumer]:
+        """The consumers that may be handed the queue's next message."""
+        if queue.single_active_consumer:
+            candidates = queue.consumers[:1]  # SAC-001
+        else:
+            candidates = queue.consumers
+        for consumer in candidates:
+            if self.has_room(consumer):
+                yield consumer
+
+    def refresh(self, queue: Queue) -> None:
+        """Note whether the queue has something to deliver and somebody to take it."""
+        deliverable = False
+        if queue.type is QueueType.STREAM:
+            deliverable = any(c.next_offset < len(queue.log) for c in self.recipients(queue))
+        elif queue.messages and not queue.deleted:
+            for _ in self.recipients(queue):
+                deliverable = True
+                break
+        if deliverable:
+            self.deliverable[queue] = None
+        else:
+            self.deliverable.pop(queue, None)
+
+    def touch(self, channel: Channel, queue: Queue) -> None:
+        self.touched[(channel.key, queue)] = None
+
+    def enqueue(self, queue: Queue, message: Message) -> None:
+        """Append a new message; whether it has arrived is not proven yet."""
+        message.position = queue.next_position
+        queue.next_position += 1
+        message.stamp = self.stamp
+        queue.reason = message.reason
+        if queue.type is QueueType.STREAM:
+            queue.log.append(message)
+        else:
+            queue.messages.append(message)
+            queue.unproven += 1
+        self.refresh(queue)
+
+    def take(self, queue: Queue, index: int) -> Message:
+        """Take a ready message out of its queue; that proves that it had arrived."""
+        messages = queue.messages
+        message = messages[index]
+        if queue.unproven:
+            self.prove(queue, message)
+        if index == 0:
+            messages.popleft()
+        else:
+            del messages[index]
+        if index < queue.returned:
+            queue.returned -= 1
+        return message
+
+    def prove(self, queue: Queue, message: Message) -> None:
+        """The message has arrived in its queue, so those that were published before it have as well."""
+        published = message.arrival is Arrival.PUBLISHED
+        if message.arrival is not Arrival.PROVEN:
+            message.arrival = Arrival.PROVEN
+            queue.unproven -= 1
+        if published and queue.unproven:
+            for other in queue.messages:
+                if other.arrival is Arrival.PUBLISHED and other.position < message.position:
+                    other.arrival = Arrival.PROVEN
+                    queue.unproven -= 1
+
+    def prove_all(self, queue: Queue) -> None:
+        if queue.unproven:
+            for message in queue.messages:
+                message.arrival = Arrival.PROVEN
+            queue.unproven = 0
+
+    def ready_range(self, queue: Queue) -> tuple[int, int]:
+        """Least and most ready messages that the queue may count now.
+
+        Messages on their way into the queue may be missed, and those on their way to a consumer are out of it.
+        """
+        high = len(queue.messages)
+        low = high - queue.unproven
+        if queue in self.deliverable:
+            for consumer in self.recipients(queue):
+                if consumer.no_ack or not consumer.prefetch:
+                    return 0, high
+                low -= consumer.prefetch - consumer.outstanding
+        return max(low, 0), high
+
+    def drop(self, queue: Queue, message: Message, requirement: str) -> None:
+        """The message is gone for good, by that requirement."""
+        message.reason = requirement
+        message.stamp = self.stamp
+        queue.reason = requirement
+        queue.gone.append(message)
+
+    def remove_consumer(self, consumer: Consumer, requirement: str) -> None:
+        """The consumer is gone from its channel and its queue; its unacknowledged deliveries stay with the channel."""
+        channel = self.channels[consumer.channel]
+        channel.consumers.pop(consumer.tag, None)
+        channel.ended_consumers[consumer.tag] = requirement
+        queue = consumer.queue
+        if consumer in queue.consumers:
+            was_active = queue.consumers[0] is consumer
+            queue.consumers.remove(consumer)
+            queue.leaving += 1
+            if was_active and queue.single_active_consumer and queue.consumers:
+                queue.consumers[0].reason, queue.consumers[0].stamp = "SAC-002", self.stamp
+        if queue.auto_delete and not queue.consumers and not queue.deleted:
+            self.fired("QUEUE-021")
+            self.delete_queue(queue, "QUEUE-021")
+        else:
+            self.refresh(queue)
+
+    def delete_queue(self, queue: Queue, requirement: str) -> None:
+        """The queue is gone, with its bindings, ready messages and consumers, who are told if they asked to be."""
+        queue.deleted = True
+        self.queues.pop(queue.name, None)
+        for exchange in self.exchanges.values():
+            exchange.bindings = [b for b in exchange.bindings if b.queue is not queue]
+        for message in queue.messages:
+            self.drop(queue, message, requirement)
+        queue.messages.clear()
+        queue.unproven = queue.returned = 0
+        # in the order of tags (CANCEL-012)
+        for consumer in sorted(queue.consumers, key=lambda c: (c.channel, c.tag)):
+            channel = self.channels[consumer.channel]
+            channel.consumers.pop(consumer.tag, None)
+            channel.ended_consumers[consumer.tag] = "CANCEL-007"
+            capabilities = self.connections[consumer.channel[0]].capabilities
+            if capabilities.get("consumer_cancel_notify") is True and channel.state is ChannelState.OPEN:
+                self.owe(
+                    channel,
+                    "basic.cancel",
+                    {"consumer_tag": consumer.tag, "nowait": True},
+                    "CANCEL-007",
+                    blame={"nowait": "CANCEL-008"},
+                    lane=f"queue {queue.name}",
+                )
+        queue.consumers.clear()
+        self.refresh(queue)
+
+    # ---------------------------------------------------------------------------- settling deliveries
+
+    def release(self, channel: Channel, tag: int, requirement: str) -> Unacknowledged:
+        """Take a delivery off the channel's unacknowledged ones; its consumer has room for one more."""
+        entry = channel.unacknowledged.pop(tag)
+        channel.settled.append(tag)
+        consumer = entry.consumer
+        if consumer is not None:
+            consumer.outstanding -= 1
+            consumer.reason = requirement
+            consumer.stamp = self.stamp
+        return entry
+
+    # --------------------------------------------------------------- names that the broker has chosen
+
+    def rename_queue(self, queue: Queue, arguments: Table) -> None:
+        """The name of a server-named queue is known now (QUEUE-006)."""
+        for channel in self.channels.values():
+            if channel.last_queue == queue.name:
+                channel.last_queue = arguments["queue"]
+        self.queues.pop(queue.name, None)
+        queue.name = arguments["queue"]
+        if not queue.deleted:
+            self.queues[queue.name] = queue
+
+    def announce_consumer(self, consumer: Consumer, arguments: Table) -> None:
+        """consume-ok has come: deliveries may follow, and a tag that the broker chose is known (CONSUME-002)."""
+        consumer.announced = True
+        if consumer.tag != arguments["consumer_tag"]:
+            channel = self.channels[consumer.channel]
+            channel.consumers.pop(consumer.tag, None)
+            consumer.tag = arguments["consumer_tag"]
+            channel.consumers[consumer.tag] = consumer
+
+    def counts_seen(self, queue: Queue, arguments: Table) -> None:
+        """A declare-ok told the numbers of ready messages and consumers: all that it counted is there (QUEUE-002)."""
+        if arguments["message_count"] >= len(queue.messages):
+            self.prove_all(queue)
+        if arguments["consumer_count"] <= len(queue.consumers):
+            queue.leaving = 0

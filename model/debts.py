@@ -1,0 +1,69 @@
+"""What a broker still owes, and the requirement that each debt comes under."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.permitted import permitted
+from model.state import Expected, PendingGet, Queue, QueueType
+from model.verdict import Shape
+from model.wording import describe
+
+
+@dataclass(frozen=True, slots=True)
+class Debt:
+    requirement: str
+    detail: str
+    frame: Frame | None
+
+    shape = Shape.MISSING
+
+
+def debts(broker: Broker) -> Iterator[Debt]:
+    """Frames that must still come, in an order in which they may."""
+    for frame in permitted(broker):
+        yield Debt(_requirement(broker, frame), frame.method, frame)
+
+
+def unproven(broker: Broker) -> Iterator[Debt]:
+    """Messages that should be ready, and consumers that should be gone, and that no count has shown to be so."""
+    for queue in broker.queues.values():
+        if queue.unproven:
+            yield Debt(queue.reason, f"{queue.unproven} of {len(queue.messages)} ready messages of {queue.name}", None)
+        if queue.leaving:
+            yield Debt("QUEUE-001", f"{queue.leaving} consumers of {queue.name} are still counted", None)
+
+
+def _requirement(broker: Broker, frame: Frame) -> str:
+    if frame.channel == 0:
+        owed = broker.connections[frame.connection].owed[0]
+        return owed.requirements[0] if isinstance(owed, Expected) else "CONN-020"
+    channel = broker.channels[(frame.connection, frame.channel)]
+    if frame.method == "basic.deliver":
+        consumer = channel.consumers[frame.arguments["consumer_tag"]]
+        return _delivery_requirement(consumer.queue, consumer.reason, consumer.stamp)
+    if frame.method == "basic.ack":
+        copies = channel.unconfirmed[frame.arguments["delivery_tag"]]
+        return "CONFIRM-008" if not copies else "CONFIRM-010" if len(copies) > 1 else "CONFIRM-003"
+    for owed in channel.owed:
+        if isinstance(owed, PendingGet):
+            if frame.method in ("basic.get-ok", "basic.get-empty"):
+                return "GET-001"
+        elif owed.method == frame.method:
+            return owed.requirements[0]
+    return "CHAN-018"
+
+
+def _delivery_requirement(queue: Queue, reason: str, stamp: int) -> str:
+    """The later of what made the message ready and what made room for it."""
+    if queue.type is QueueType.STREAM or not queue.messages:
+        return reason
+    message = queue.messages[0]
+    return message.reason if message.stamp >= stamp else reason
+
+
+def debt_text(debt: Debt) -> str:
+    return describe(debt.frame) if debt.frame is not None else debt.detail

@@ -1,0 +1,40 @@
+"""Reply codes, and the error that a rule raises when the broker owes a close (AMQP 0-9-1 section 1.1)."""
+
+from __future__ import annotations
+
+#: reply code: (constant's name, whether it closes the connection; the others close the channel)
+REPLY_CODES: dict[int, tuple[str, bool]] = {
+    311: ("CONTENT_TOO_LARGE", False),
+    312: ("NO_ROUTE", False),
+    313: ("NO_CONSUMERS", False),
+    320: ("CONNECTION_FORCED", True),
+    402: ("INVALID_PATH", True),
+    403: ("ACCESS_REFUSED", False),
+    404: ("NOT_FOUND", False),
+    405: ("RESOURCE_LOCKED", False),
+    406: ("PRECONDITION_FAILED", False),
+    501: ("FRAME_ERROR", True),
+    502: ("SYNTAX_ERROR", True),
+    503: ("COMMAND_INVALID", True),
+    504: ("CHANNEL_ERROR", True),
+    505: ("UNEXPECTED_FRAME", True),
+    506: ("RESOURCE_ERROR", True),
+    530: ("NOT_ALLOWED", True),
+    540: ("NOT_IMPLEMENTED", True),
+    541: ("INTERNAL_ERROR", True),
+}
+
+
+class ProtocolError(Exception):
+    """The input breaks `requirement`: the broker owes a close with this code and text.
+
+    Raised by rules, turned into an obligation by `Broker.process`. It never leaves the model.
+    """
+
+    def __init__(self, requirement: str, code: int, explanation: str) -> None:
+        super().__init__(explanation)
+        self.requirement = requirement
+        self.code = code
+        name, self.closes_connection = REPLY_CODES[code]
+        # a reply text is a short string: at most 255 octets (CHAN-008)
+        self.text = f"{name} - {explanation}"[:255]

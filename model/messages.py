@@ -1,0 +1,126 @@
+"""Which message a delivery carries, and what its content must look like (PUBLISH-016, QUORUM-001, STREAM-003)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.mismatch import Mismatch
+from model.state import Arrival, Channel, Consumer, Message, Queue, QueueType
+from model.verdict import Shape
+
+
+def expected_properties(broker: Broker, queue: Queue, message: Message, by_get: bool) -> Mapping[str, Any]:
+    """The properties as published, and the headers that the queue type adds."""
+    if queue.type is QueueType.CLASSIC:
+        return message.content.properties
+    added: dict[str, Any] = {}
+    if queue.type is QueueType.STREAM:
+        added["x-stream-offset"] = message.position
+    else:
+        dialect = broker.dialect
+        if message.delivery_count or (by_get and dialect.quorum_count_on_first_get):
+            added["x-delivery-count"] = message.delivery_count
+        if message.acquired_count and dialect.quorum_acquired_count:
+            added["x-acquired-count"] = message.acquired_count
+    if not added:
+        return message.content.properties
+    headers = {**message.content.properties.get("headers", {}), **added}
+    return {**message.content.properties, "headers": headers}
+
+
+def check_delivery(
+    broker: Broker, channel: Channel, queue: Queue, message: Message, frame: Frame, by_get: bool
+) -> tuple[Mismatch, ...]:
+    """Compare everything that a deliver or get-ok says about a message that may be delivered. Empty if right."""
+    arguments = frame.arguments
+    wrong: list[Mismatch] = []
+    if arguments["delivery_tag"] != channel.next_tag:
+        wrong.append(
+            Mismatch("CONSUME-014", Shape.WRONG_ARGUMENT, f"{frame.method} delivery-tag", True, str(channel.next_tag))
+        )
+    if arguments.get("redelivered", False) is not message.redelivered:
+        allowed = str(message.redelivered).lower()
+        wrong.append(Mismatch("ACK-015", Shape.WRONG_ARGUMENT, f"{frame.method} redelivered", False, allowed))
+    if arguments.get("exchange", "") != message.exchange or arguments.get("routing_key", "") != message.routing_key:
+        allowed = f"exchange={message.exchange} routing-key={message.routing_key}"
+        wrong.append(Mismatch("PUBLISH-002", Shape.WRONG_ARGUMENT, f"{frame.method} exchange or key", False, allowed))
+    observed = frame.content.properties if frame.content else {}
+    expected = expected_properties(broker, queue, message, by_get)
+    if observed != expected:
+        wrong.append(_wrong_property(queue, frame, observed, expected))
+    return tuple(wrong)
+
+
+def _wrong_property(queue: Queue, frame: Frame, observed: Mapping[str, Any], expected: Mapping[str, Any]) -> Mismatch:
+    names = sorted({*observed, *expected})
+    name = next(name for name in names if observed.get(name) != expected.get(name))
+    requirement = "PUBLISH-016"
+    if name == "headers" and queue.type is QueueType.QUORUM:
+        requirement = "QUORUM-001"
+    elif name == "headers" and queue.type is QueueType.STREAM:
+        requirement = "STREAM-003"
+    return Mismatch(
+        requirement, Shape.WRONG_ARGUMENT, f"{frame.method} {name}", False, f"{name}={expected.get(name, 'none')}"
+    )
+
+
+def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, consumer: Consumer | None) -> int | str:
+    """Place of the delivered message among the ready ones, or the requirement that forbids it to be delivered now.
+
+    Messages ahead of it may be skipped when they can be on their way back to the queue, or to somebody else: the
+    frames of different channels reach the client in any order.
+    """
+    body = frame.content.body if frame.content else b""
+    messages = queue.messages
+    place = -1
+    for index, message in enumerate(messages):
+        if message.content.body == body:
+            place = index
+            break
+    if place < 0:
+        return _whereabouts(broker, queue, body)
+    key = channel.key
+    ahead = [m for m in list(messages)[:place] if m.arrival is not Arrival.RETURNING]
+    if key in messages[place].passed_over_by or len(ahead) > _room_elsewhere(broker, queue, channel):
+        return _order_requirement(broker, queue, place)
+    for message in ahead:
+        message.passed_over_by |= {key}
+    return place
+
+
+def _room_elsewhere(broker: Broker, queue: Queue, channel: Channel) -> float:
+    """How many messages can be on their way to consumers on other channels."""
+    room = 0.0
+    for consumer in broker.recipients(queue):
+        if consumer.channel != channel.key:
+            room += consumer.prefetch - consumer.outstanding if consumer.prefetch else float("inf")
+    return room
+
+
+def _order_requirement(broker: Broker, queue: Queue, place: int) -> str:
+    """Which rule of order a delivery out of turn breaks: that of requeueing if any of these came back."""
+    if not any(message.redelivered for message in list(queue.messages)[: place + 1]):
+        return "PUBLISH-015"
+    if queue.type is QueueType.CLASSIC:
+        return "ACK-016"
+    return "ACK-017" if queue.returned else "ACK-018"
+
+
+def _whereabouts(broker: Broker, queue: Queue, body: bytes) -> str:
+    """The requirement that a delivery of this content breaks, by where the content is."""
+    for message in reversed(queue.gone):
+        if message.content.body == body:
+            return message.reason
+    for channel in broker.channels.values():
+        for entry in channel.unacknowledged.values():
+            if entry.queue is queue and entry.message.content.body == body:
+                cancelled = entry.consumer is not None and entry.consumer.tag not in channel.consumers
+                return "CANCEL-016" if cancelled else "ACK-001"
+    for other in broker.queues.values():
+        for message in other.messages:
+            if message.content.body == body:
+                return message.reason
+    return "PUBLISH-016"

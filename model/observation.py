@@ -1,0 +1,330 @@
+"""Observing an output: is this frame permitted in this state, and what is the state after it?
+
+`observe` is the one definition of what a broker may send. The judge asks it about frames that a target sent, the
+embedded broker and the explorer about frames that `model.permitted` enumerates.
+"""
+
+from __future__ import annotations
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.messages import check_delivery, find
+from model.mismatch import NONE, Mismatch, Mismatches, unexpected
+from model.patterns import Pattern
+from model.state import (
+    Channel,
+    ChannelState,
+    Connection,
+    ConnectionState,
+    Consumer,
+    Expected,
+    Message,
+    PendingGet,
+    Queue,
+    QueueType,
+    Unacknowledged,
+)
+from model.verdict import Shape
+
+#: Arguments that can be wrong without leaving the state in doubt.
+HARMLESS = frozenset({"reply_text", "reply_code", "class_id", "method_id", "message_count", "consumer_count", "nowait"})
+
+#: What a frame breaks that nothing asked for.
+UNSOLICITED = {
+    "basic.cancel": "CANCEL-002",
+    "basic.return": "PUBLISH-008",
+    "basic.ack": "CONFIRM-003",
+    "basic.nack": "CONFIRM-003",
+    "basic.get-ok": "GET-001",
+    "basic.get-empty": "GET-001",
+    "basic.deliver": "CANCEL-001",
+    "socket.closed": "CONN-020",
+}
+
+
+def observe(broker: Broker, frame: Frame) -> Mismatches:
+    """Take the frame out of what the broker may send. Returns the differences; none is right.
+
+    After a fatal mismatch the state is unchanged, except for harmless bookkeeping; after others it is the state that
+    the right frame would have led to.
+    """
+    if frame.channel == 0:
+        return _observe_on_connection(broker, frame)
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None:
+        return unexpected(UNSOLICITED.get(frame.method, "CHAN-001"), f"{frame.method} on a channel that is not open")
+    method = frame.method
+    if method == "basic.deliver":
+        return _observe_deliver(broker, channel, frame)
+    if method == "basic.get-ok" or method == "basic.get-empty":
+        return _observe_get(broker, channel, frame)
+    if method == "basic.ack" or method == "basic.nack":
+        return _observe_confirm(broker, channel, frame)
+    return _observe_reply(broker, channel, frame)
+
+
+# ------------------------------------------------------------------------------------------------ deliveries
+
+
+def _observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
+    consumer = channel.consumers.get(frame.arguments["consumer_tag"])
+    if consumer is None or channel.state is not ChannelState.OPEN:
+        return _nothing_explains(channel, frame, channel.ended_consumers.get(frame.arguments["consumer_tag"]))
+    if not consumer.announced:
+        return unexpected("CONSUME-001", "basic.deliver before consume-ok")
+    queue = consumer.queue
+    if queue.type is QueueType.STREAM:
+        return _observe_stream_deliver(broker, channel, consumer, frame)
+    messages = queue.messages
+    content = frame.content
+    if messages and content and messages[0].content.body == content.body and not messages[0].passed_over_by:
+        index = 0
+    else:
+        found = find(broker, channel, queue, frame, consumer)
+        if isinstance(found, str):
+            return _nothing_explains(channel, frame, found)
+        index = found
+    if not broker.has_room(consumer):
+        return unexpected("QOS-008" if channel.channel_prefetch else "QOS-001", "basic.deliver beyond the limit")
+    if queue.single_active_consumer and queue.consumers[0] is not consumer:
+        return unexpected("SAC-001", "basic.deliver to a consumer that is not active")
+    message = messages[index]
+    wrong = check_delivery(broker, channel, queue, message, frame, False)
+    if wrong and any(mismatch.fatal for mismatch in wrong):
+        return wrong
+    broker.take(queue, index)
+    _hand_over(broker, channel, queue, message, consumer, consumer.no_ack)
+    broker.refresh(queue)
+    return wrong
+
+
+def _hand_over(
+    broker: Broker, channel: Channel, queue: Queue, message: Message, consumer: Consumer | None, no_ack: bool
+) -> None:
+    """The message is with the client now; unless it needs no acknowledgement, until it is settled."""
+    tag = channel.next_tag
+    channel.next_tag = tag + 1
+    fired = ["CONSUME-014"]
+    if message.redelivered:
+        fired.append("ACK-015")
+        fired.append(message.reason)
+        if queue.type is QueueType.CLASSIC:
+            fired.append("ACK-016")
+        else:
+            fired.append("ACK-017" if queue.returned else "ACK-018")
+            if message.acquired_count:
+                fired.append("QUORUM-001")
+    if no_ack:
+        channel.automatic.append(tag)
+        broker.drop(queue, message, "CONSUME-013")
+        fired.append("CONSUME-013")
+    else:
+        channel.unacknowledged[tag] = Unacknowledged(message, queue, consumer)
+        if consumer is not None:
+            consumer.outstanding += 1
+            if consumer.outstanding == consumer.prefetch and queue.messages:
+                fired.append("QOS-001")
+    if consumer is not None and len(queue.consumers) > 1 and not queue.single_active_consumer:
+        # whose turn it is next: a preference of the embedded broker, not a rule
+        queue.consumers.remove(consumer)
+        queue.consumers.append(consumer)
+    broker.fired(*fired)
+
+
+def _observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer, frame: Frame) -> Mismatches:
+    """STREAM-003: from the log, in its order; nothing is taken away."""
+    queue = consumer.queue
+    if consumer.next_offset >= len(queue.log):
+        return unexpected("STREAM-004", "basic.deliver beyond the end of the stream")
+    message = queue.log[consumer.next_offset]
+    if frame.content is None or frame.content.body != message.content.body:
+        return unexpected("STREAM-003", "basic.deliver out of the stream's order")
+    wrong = check_delivery(broker, channel, queue, message, frame, False)
+    if any(mismatch.fatal for mismatch in wrong):
+        return wrong
+    consumer.next_offset += 1
+    channel.unacknowledged[channel.next_tag] = Unacknowledged(message, queue, consumer)
+    channel.next_tag += 1
+    consumer.outstanding += 1
+    broker.fired("STREAM-003", "CONSUME-014")
+    broker.refresh(queue)
+    return wrong
+
+
+def _observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
+    pending = _first_in_lane(channel, PendingGet)
+    if not isinstance(pending, PendingGet):
+        return _nothing_explains(channel, frame, None)
+    queue = pending.queue
+    if frame.method == "basic.get-empty":
+        low, _ = broker.ready_range(queue)
+        if low > 0 and not queue.deleted:
+            return unexpected(queue.messages[0].reason, "basic.get-empty although a message is ready")
+        wrong: Mismatches = NONE
+        if pending.counted:
+            broker.exercised["GET-001"] += 1
+    else:
+        found = find(broker, channel, queue, frame, None)
+        if isinstance(found, str):
+            return _nothing_explains(channel, frame, found, asked=True)
+        message = queue.messages[found]
+        low, high = broker.ready_range(queue)
+        wrong = check_delivery(broker, channel, queue, message, frame, True)
+        count = frame.arguments.get("message_count", 0)
+        if not max(low - 1, 0) <= count <= high - 1:
+            allowed = str(high - 1) if low == high else f"{max(low - 1, 0)}..{high - 1}"
+            wrong += (Mismatch("GET-001", Shape.WRONG_ARGUMENT, "basic.get-ok message-count", False, allowed),)
+        if any(mismatch.fatal for mismatch in wrong):
+            return wrong
+        broker.take(queue, found)
+        _hand_over(broker, channel, queue, message, None, pending.no_ack)
+        broker.fired("GET-001")
+        if channel.prefetch and len(channel.unacknowledged) > channel.prefetch:
+            broker.fired("GET-003")
+        broker.refresh(queue)
+    channel.owed.remove(pending)
+    broker.settle_debts(channel)
+    return wrong
+
+
+# ------------------------------------------------------------------------------------------------- confirms
+
+
+def _observe_confirm(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
+    """CONFIRM-003: each publish once; `multiple` means all that are still open up to the tag."""
+    tag = frame.arguments.get("delivery_tag", 0)
+    unconfirmed = channel.unconfirmed
+    if frame.arguments.get("multiple"):
+        numbers = [number for number in unconfirmed if number <= tag] if tag <= channel.published else []
+    else:
+        numbers = [tag] if tag in unconfirmed else []
+    if not numbers:
+        return unexpected("CONFIRM-003", f"{frame.method} of a publish that is not open")
+    for owed in channel.owed:
+        if isinstance(owed, Expected) and owed.publish and owed.publish in numbers:
+            return unexpected("CONFIRM-009", f"{frame.method} before basic.return")
+    fired = ["CONFIRM-002", "CONFIRM-003"]
+    for number in numbers:
+        copies = unconfirmed.pop(number)
+        for queue, message in copies:
+            if queue.unproven:
+                broker.prove(queue, message)
+        if len(copies) != 1:
+            fired.append("CONFIRM-010" if copies else "CONFIRM-008")
+    broker.settle_debts(channel)
+    broker.fired(*fired)
+    if frame.method == "basic.nack":
+        return (Mismatch("CONFIRM-011", Shape.UNEXPECTED, "basic.nack of a message that no queue refused", False),)
+    return NONE
+
+
+# -------------------------------------------------------------------------------------------------- replies
+
+
+def _first_in_lane(channel: Channel, kind: type[PendingGet]) -> PendingGet | None:
+    """The oldest owed get, if no other reply of the channel itself is owed before it."""
+    for owed in channel.owed:
+        if isinstance(owed, kind):
+            return owed
+        if isinstance(owed, Expected) and owed.lane == "channel":
+            return None
+    return None
+
+
+def _observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
+    lanes: set[str] = set()
+    for owed in channel.owed:
+        lane = "channel" if isinstance(owed, PendingGet) else owed.lane
+        if lane in lanes:
+            continue
+        if isinstance(owed, Expected) and owed.method == frame.method:
+            return _take_expected(broker, channel, owed, frame)
+        lanes.add(lane)
+    return _nothing_explains(channel, frame, None)
+
+
+def _take_expected(broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> Mismatches:
+    wrong: Mismatches = NONE
+    for name, value in expected.arguments.items():
+        observed = frame.arguments.get(name)
+        if value.matches(observed) if isinstance(value, Pattern) else value == observed:
+            continue
+        if not value and not observed and not isinstance(value, Pattern):
+            continue  # a field at its zero value may be left out of the frame's arguments
+        requirement = expected.blame.get(name, expected.requirements[0])
+        detail = f"{frame.method} {name.replace('_', '-')}"
+        allowed = f"{name.replace('_', '-')}={value}"
+        wrong += (Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, name not in HARMLESS, allowed),)
+    if expected.content is not None and frame.content != expected.content:
+        wrong += (Mismatch(expected.requirements[0], Shape.WRONG_ARGUMENT, f"{frame.method} content", False),)
+    if wrong and any(mismatch.fatal for mismatch in wrong):
+        return wrong
+    holder.owed.remove(expected)
+    if expected.effect is not None:
+        name, subject = expected.effect
+        getattr(broker, name)(subject, frame.arguments)
+    if expected.counted:
+        for requirement in expected.requirements:
+            broker.exercised[requirement] += 1
+    if isinstance(holder, Channel):
+        broker.settle_debts(holder)
+    elif not holder.owed:
+        broker.debtors.pop((holder.name, 0), None)
+    return wrong
+
+
+def _nothing_explains(channel: Channel, frame: Frame, requirement: str | None, asked: bool = False) -> Mismatches:
+    """Blame for a frame that may not come now: an error that is owed and did not come, else the frame's own rule."""
+    if not asked:
+        for owed in channel.owed:
+            if isinstance(owed, Expected) and owed.method in ("channel.close", "basic.return"):
+                return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
+        if requirement is None and channel.owed and isinstance(channel.owed[0], Expected):
+            owed = channel.owed[0]
+            return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
+    if requirement is None:
+        requirement = UNSOLICITED.get(frame.method) or channel.reason or "CHAN-007"
+    return unexpected(requirement, frame.method)
+
+
+# ----------------------------------------------------------------------------------------------- connections
+
+
+def _observe_on_connection(broker: Broker, frame: Frame) -> Mismatches:
+    connection = broker.connections.get(frame.connection)
+    if connection is None:
+        connection = broker.connections[frame.connection] = Connection(frame.connection)
+    if frame.method in ("socket.closed", "socket.garbage"):
+        return _observe_end(broker, connection, frame)
+    if connection.state is ConnectionState.HANDSHAKE:
+        if frame.method == "connection.start":
+            connection.server_properties = frame.arguments.get("server_properties", {})
+        return NONE
+    for owed in connection.owed:
+        if isinstance(owed, Expected) and owed.method == frame.method:
+            return _take_expected(broker, connection, owed, frame)
+    if connection.owed and isinstance(connection.owed[0], Expected):
+        return unexpected(connection.owed[0].requirements[0], f"{frame.method} in place of {connection.owed[0].method}")
+    if frame.method == "connection.close":
+        # an error that the model wanted on a channel, or none at all
+        for channel in broker.channels.values():
+            if channel.connection == connection.name and channel.owed and isinstance(channel.owed[0], Expected):
+                return unexpected(
+                    channel.owed[0].requirements[0], f"connection.close in place of {channel.owed[0].method}"
+                )
+        reasons = [c.reason for c in broker.channels.values() if c.connection == connection.name and c.reason]
+        return unexpected(reasons[-1] if reasons else "CHAN-007", frame.method)
+    return unexpected("CONN-019", frame.method)
+
+
+def _observe_end(broker: Broker, connection: Connection, frame: Frame) -> Mismatches:
+    if connection.may_end and not connection.owed:
+        connection.state = ConnectionState.CLOSED
+        return NONE
+    if connection.owed and isinstance(connection.owed[0], Expected):
+        return unexpected(connection.owed[0].requirements[0], f"{frame.method} in place of {connection.owed[0].method}")
+    for channel in broker.channels.values():
+        if channel.connection == connection.name and channel.owed and isinstance(channel.owed[0], Expected):
+            return unexpected(channel.owed[0].requirements[0], f"{frame.method} in place of {channel.owed[0].method}")
+    reasons = [c.reason for c in broker.channels.values() if c.connection == connection.name and c.reason]
+    return unexpected(reasons[-1] if reasons else "CONN-020", frame.method)

@@ -1,0 +1,104 @@
+"""What the broker may send now, enumerated: the choices of the embedded broker and of the explorer.
+
+Every frame given here is accepted by `model.observation.observe` in the same state; a test holds them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from model.alphabet import Content, Frame
+from model.broker import Broker
+from model.messages import expected_properties
+from model.patterns import choose
+from model.state import Channel, ChannelState, Expected, Message, PendingGet, Queue, QueueType
+
+
+def permitted(broker: Broker) -> Iterator[Frame]:
+    """Frames that the broker may send next, those that a simple broker would send first coming first.
+
+    Replies in the order of their lanes, a confirm of each open publish, and for each queue its next message to each
+    consumer that may have it. The state must not change while this is iterated.
+    """
+    for name, connection in broker.connections.items():
+        if connection.owed:
+            yield _concrete(name, 0, connection.owed[0])
+    for key in broker.debtors:
+        channel = broker.channels.get(key)
+        if channel is not None:
+            yield from _replies(broker, channel)
+            yield from _confirms(channel)
+    for queue in broker.deliverable:
+        yield from _deliveries(broker, queue)
+
+
+def _concrete(connection: str, number: int, owed: Expected | PendingGet) -> Frame:
+    assert isinstance(owed, Expected)
+    arguments = {name: choose(value) for name, value in owed.arguments.items()}
+    return Frame(connection, number, owed.method, arguments, sent=False, content=owed.content)
+
+
+def _replies(broker: Broker, channel: Channel) -> Iterator[Frame]:
+    lanes: set[str] = set()
+    for owed in channel.owed:
+        lane = "channel" if isinstance(owed, PendingGet) else owed.lane
+        if lane in lanes:
+            continue
+        lanes.add(lane)
+        if isinstance(owed, PendingGet):
+            yield _get_reply(broker, channel, owed)
+        else:
+            yield _concrete(channel.connection, channel.number, owed)
+
+
+def _get_reply(broker: Broker, channel: Channel, pending: PendingGet) -> Frame:
+    queue = pending.queue
+    if not queue.messages:
+        return Frame(channel.connection, channel.number, "basic.get-empty", {}, sent=False)
+    message = queue.messages[0]
+    arguments = {
+        "delivery_tag": channel.next_tag,
+        "redelivered": message.redelivered,
+        "exchange": message.exchange,
+        "routing_key": message.routing_key,
+        "message_count": len(queue.messages) - 1,
+    }
+    content = _content(broker, queue, message, by_get=True)
+    return Frame(channel.connection, channel.number, "basic.get-ok", arguments, sent=False, content=content)
+
+
+def _confirms(channel: Channel) -> Iterator[Frame]:
+    returning = {owed.publish for owed in channel.owed if isinstance(owed, Expected)}
+    for number in channel.unconfirmed:
+        if number not in returning:
+            arguments = {"delivery_tag": number, "multiple": False}
+            yield Frame(channel.connection, channel.number, "basic.ack", arguments, sent=False)
+
+
+def _deliveries(broker: Broker, queue: Queue) -> Iterator[Frame]:
+    for consumer in broker.recipients(queue):
+        channel = broker.channels[consumer.channel]
+        if not consumer.announced or channel.state is not ChannelState.OPEN:
+            continue
+        if queue.type is QueueType.STREAM:
+            if consumer.next_offset >= len(queue.log):
+                continue
+            message = queue.log[consumer.next_offset]
+        else:
+            message = queue.messages[0]
+            if channel.key in message.passed_over_by:
+                continue
+        arguments = {
+            "consumer_tag": consumer.tag,
+            "delivery_tag": channel.next_tag,
+            "redelivered": message.redelivered,
+            "exchange": message.exchange,
+            "routing_key": message.routing_key,
+        }
+        content = _content(broker, queue, message, by_get=False)
+        yield Frame(channel.connection, channel.number, "basic.deliver", arguments, sent=False, content=content)
+
+
+def _content(broker: Broker, queue: Queue, message: Message, by_get: bool) -> Content:
+    properties = expected_properties(broker, queue, message, by_get)
+    return message.content if properties is message.content.properties else Content(properties, message.content.body)

@@ -1,0 +1,40 @@
+"""Chapter channel: open, close, flow (0-9-1 section 1.5; catalogue area CHAN)."""
+
+from __future__ import annotations
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.errors import ProtocolError
+from model.rules.closing import end_channel
+from model.state import Channel, ChannelState
+
+
+def open_channel(broker: Broker, channel: Channel, frame: Frame) -> None:
+    if channel.state is ChannelState.OPEN:
+        raise ProtocolError("CHAN-002", 504, "second 'channel.open' seen")
+    fresh = Channel(channel.connection, channel.number, ChannelState.OPEN)
+    broker.channels[channel.key] = fresh
+    broker.owe(fresh, "channel.open-ok", {}, "CHAN-003")
+
+
+def close(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """CHAN-003: answered by close-ok; what the channel held goes back (GET-004, CHAN-016)."""
+    if channel.state is ChannelState.CLOSING:
+        # the closes crossed: the client's is answered, the broker still waits for its own close-ok (CHAN-005)
+        broker.owe(channel, "channel.close-ok", {}, "CHAN-005")
+        return
+    end_channel(broker, channel)
+    channel.state = ChannelState.CLOSED
+    broker.owe(channel, "channel.close-ok", {}, "CHAN-003")
+
+
+def close_ok(broker: Broker, channel: Channel, frame: Frame) -> None:
+    if channel.state is not ChannelState.CLOSING:
+        raise ProtocolError("CHAN-011", 503, "unimplemented method")
+    channel.state = ChannelState.CLOSED
+
+
+def flow(broker: Broker, channel: Channel, frame: Frame) -> None:
+    if not frame.arguments.get("active"):
+        raise ProtocolError("CHAN-010", 540, "active=false")
+    broker.owe(channel, "channel.flow-ok", {"active": True}, "CHAN-009")

@@ -1,0 +1,85 @@
+"""What the end of a channel or connection does, whoever ended it, and the closes that the broker owes for errors.
+
+Area CHAN (CHAN-007, CHAN-008, CHAN-016) and CONN-020; RabbitMQ: rabbit_channel:handle_exception, notify_queues;
+rabbit_reader:terminate_channels, rabbit_queue_collector.
+"""
+
+from __future__ import annotations
+
+from model.alphabet import METHOD_IDS, Frame
+from model.broker import Broker
+from model.errors import ProtocolError
+from model.patterns import Anything
+from model.rules.requeue import give_back, return_order
+from model.state import Channel, ChannelState, Connection, ConnectionState, Expected, Queue, QueueType, Unacknowledged
+
+#: Argument of a close that is wrong without being the wrong code: the requirement of its own.
+CLOSE_BLAME = {"reply_text": "CHAN-008", "class_id": "CHAN-007", "method_id": "CHAN-007"}
+
+
+def fail_channel_zero(broker: Broker, connection: Connection, frame: Frame, error: ProtocolError) -> None:
+    """The broker closes the connection because of `frame`."""
+    end_connection(broker, connection)
+    connection.state = ConnectionState.CLOSING
+    connection.may_end = True
+    connection.owed.append(_close(broker, "connection.close", frame, error))
+    broker.debtors[(connection.name, 0)] = None
+
+
+def fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -> None:
+    """The broker closes the channel, or the connection where the reply code says so, because of `frame`."""
+    if error.closes_connection:
+        fail_channel_zero(broker, broker.connections[frame.connection], frame, error)
+        return
+    end_channel(broker, channel)
+    channel.state = ChannelState.CLOSING
+    channel.owed.append(_close(broker, "channel.close", frame, error))
+    broker.debtors[channel.key] = None
+
+
+def _close(broker: Broker, method: str, frame: Frame, error: ProtocolError) -> Expected:
+    class_id, method_id = METHOD_IDS.get(frame.method, (0, 0))
+    arguments = {
+        "reply_code": error.code,
+        "reply_text": error.text if broker.dialect.fixed_reply_texts else Anything(error.text),
+        "class_id": class_id,
+        "method_id": method_id,
+    }
+    requirements = (error.requirement, "CHAN-007", "CHAN-008")
+    return Expected(method, arguments, requirements, CLOSE_BLAME, counted=broker.counting)
+
+
+def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016") -> None:
+    """Consumers go, unacknowledged messages return to their queues, and open confirms are never sent (CONFIRM-018)."""
+    returning: dict[Queue, list[tuple[int, Unacknowledged]]] = {}
+    for tag, entry in channel.unacknowledged.items():
+        if entry.queue.type is not QueueType.STREAM:
+            returning.setdefault(entry.queue, []).append((tag, entry))
+    if returning or channel.consumers:
+        broker.fired(requirement)
+    for consumer in list(channel.consumers.values()):
+        broker.touch(channel, consumer.queue)
+        broker.remove_consumer(consumer, requirement)
+    if any(entry.consumer is None for entry in channel.unacknowledged.values()):
+        broker.fired("GET-004")
+    channel.unacknowledged = {}
+    for queue, entries in returning.items():
+        give_back(broker, queue, return_order(queue, entries), requirement, failed=True, lost_holder=True)
+        broker.touch(channel, queue)
+    channel.unconfirmed = {}
+    broker.settle_debts(channel)
+
+
+def end_connection(broker: Broker, connection: Connection) -> None:
+    """All channels end, then the queues that are exclusive to the connection are deleted (QUEUE-020)."""
+    for key, channel in broker.channels.items():
+        if key[0] == connection.name:
+            if channel.state is ChannelState.OPEN:
+                end_channel(broker, channel)
+            channel.state = ChannelState.CLOSED
+            channel.owed = []
+            broker.settle_debts(channel)
+    for queue in list(broker.queues.values()):
+        if queue.owner == connection.name:
+            broker.fired("QUEUE-020")
+            broker.delete_queue(queue, "QUEUE-020")

@@ -1,0 +1,17 @@
+"""RabbitMQ's extension confirm.select (area CONFIRM; guide: publisher confirms)."""
+
+from __future__ import annotations
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.errors import ProtocolError
+from model.state import Channel
+
+
+def select(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """CONFIRM-001: repeating it changes nothing."""
+    if not broker.dialect.extensions:
+        raise ProtocolError("CHAN-011", 503, "unimplemented method")
+    channel.confirming = True
+    if not frame.arguments.get("nowait"):
+        broker.owe(channel, "confirm.select-ok", {}, "CONFIRM-001")

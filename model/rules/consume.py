@@ -1,0 +1,157 @@
+"""Chapter basic, consume and cancel (0-9-1 section 1.8.3.4 and 1.8.3.5; areas CONSUME and CANCEL)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.dialects import ExclusiveQuorumConsumer
+from model.errors import ProtocolError
+from model.patterns import Generated
+from model.rules.lookup import find_queue, queue_text, shortcut
+from model.state import Channel, Consumer, Queue, QueueType
+
+
+def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """rabbit_channel:handle_method basic.consume; the tag is looked at before the queue."""
+    arguments = frame.arguments
+    name = shortcut(broker, channel, arguments.get("queue", ""))
+    tag = arguments.get("consumer_tag", "")
+    if tag and tag in channel.consumers:
+        raise ProtocolError("CONSUME-003", 530, f"attempt to reuse consumer tag '{tag}'")
+    queue = find_queue(broker, channel, name, "CONSUME-006")
+    no_ack = bool(arguments.get("no_ack"))
+    exclusive = bool(arguments.get("exclusive"))
+    table = dict(arguments.get("arguments") or {})
+    _check_arguments(broker, channel, queue, table)
+    if queue.type is QueueType.STREAM:
+        _check_stream(broker, channel, queue, no_ack)
+    _check_exclusive(broker, channel, queue, exclusive)
+    if channel.channel_prefetch and queue.type is QueueType.QUORUM:
+        raise ProtocolError("QOS-012", 540, f"{queue_text(broker, channel, name)} does not support global qos")
+    generated = not tag
+    if generated:
+        broker.serial += 1
+        tag = f"amq.ctag-?{broker.serial}"
+    nowait = bool(arguments.get("nowait"))
+    consumer = Consumer(
+        tag, channel.key, queue, no_ack, 0 if no_ack else channel.prefetch, exclusive, table,
+        announced=nowait, stamp=broker.stamp, next_offset=_first_offset(queue, table),
+    )  # fmt: skip
+    channel.consumers[tag] = consumer
+    channel.ended_consumers.pop(tag, None)
+    queue.consumers.append(consumer)
+    broker.refresh(queue)
+    broker.touch(channel, queue)
+    if arguments.get("no_local"):
+        broker.fired("CONSUME-010")
+    if len(channel.consumers) > 1 and any(c.queue is not queue for c in channel.consumers.values()):
+        broker.fired("CONSUME-015")
+    if not nowait:
+        expected = Generated("amq.ctag-", broker.serial) if generated else tag
+        broker.owe(
+            channel,
+            "basic.consume-ok",
+            {"consumer_tag": expected},
+            "CONSUME-002" if generated else "CONSUME-001",
+            lane=f"queue {queue.name}",
+            effect=("announce_consumer", consumer),
+        )
+
+
+def _check_exclusive(broker: Broker, channel: Channel, queue: Queue, exclusive: bool) -> None:
+    """CONSUME-007, CONSUME-008, CONSUME-009: an exclusive consumer is the only one."""
+    requirement = "CONSUME-007"
+    if queue.type is not QueueType.CLASSIC:
+        requirement = "CONSUME-008"
+        if broker.dialect.exclusive_quorum_consumer is ExclusiveQuorumConsumer.IGNORED:
+            return
+        if queue.single_active_consumer:
+            return  # the seat of the active consumer is what exclusiveness would give (CONSUME-009)
+    elif queue.single_active_consumer and exclusive:
+        requirement = "CONSUME-009"
+        raise _in_exclusive_use(broker, channel, queue, requirement)
+    if (exclusive and queue.consumers) or any(consumer.exclusive for consumer in queue.consumers):
+        raise _in_exclusive_use(broker, channel, queue, requirement)
+
+
+def _in_exclusive_use(broker: Broker, channel: Channel, queue: Queue, requirement: str) -> ProtocolError:
+    return ProtocolError(requirement, 403, f"{queue_text(broker, channel, queue.name)} in exclusive use")
+
+
+def _check_arguments(broker: Broker, channel: Channel, queue: Queue, table: dict[str, Any]) -> None:
+    """CONSUME-011, CONSUME-012."""
+    where = queue_text(broker, channel, queue.name)
+    if "x-priority" in table and (isinstance(table["x-priority"], bool) or not isinstance(table["x-priority"], int)):
+        kind = "longstr" if isinstance(table["x-priority"], str) else "bool"
+        raise ProtocolError(
+            "CONSUME-011", 406, f"invalid arg 'x-priority' for {where}: \"expected integer, got {kind}\""
+        )
+    if not broker.dialect.consumer_timeout_checked or "x-consumer-timeout" not in table:
+        if "x-consumer-timeout" in table:
+            broker.fired("CONSUME-012")
+        return
+    timeout = table["x-consumer-timeout"]
+    if queue.type is not QueueType.QUORUM:
+        raise ProtocolError(
+            "CONSUME-012",
+            406,
+            f"invalid arg 'x-consumer-timeout' for {where} of queue type rabbit_{queue.type.value}_queue",
+        )
+    if isinstance(timeout, bool) or not isinstance(timeout, int):
+        kind = "longstr" if isinstance(timeout, str) else "bool"
+        raise ProtocolError(
+            "CONSUME-012", 406, f"invalid arg 'x-consumer-timeout' for {where}: \"expected integer, got {kind}\""
+        )
+    if timeout < 0:
+        raise ProtocolError(
+            "CONSUME-012", 406, f"invalid arg 'x-consumer-timeout' for {where}: {{value_negative,{timeout}}}"
+        )
+
+
+def _check_stream(broker: Broker, channel: Channel, queue: Queue, no_ack: bool) -> None:
+    """STREAM-001, STREAM-002."""
+    where = queue_text(broker, channel, queue.name)
+    if no_ack:
+        raise ProtocolError("STREAM-002", 540, f"automatic acknowledgement not supported by stream {where}")
+    if not channel.prefetch:
+        raise ProtocolError("STREAM-001", 406, f"consumer prefetch count is not set for stream {where}")
+
+
+def _first_offset(queue: Queue, table: dict[str, Any]) -> int:
+    """STREAM-004: the next one to be published, unless the consumer says otherwise."""
+    if queue.type is not QueueType.STREAM:
+        return 0
+    offset = table.get("x-stream-offset", "next")
+    if offset == "first":
+        return 0
+    return int(offset) if isinstance(offset, int) else len(queue.log)
+
+
+def cancel(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """CANCEL-001, CANCEL-003, CANCEL-004: always answered, known tag or not."""
+    tag = frame.arguments.get("consumer_tag", "")
+    consumer = channel.consumers.get(tag)
+    lane = "channel"
+    requirement = "CANCEL-003"
+    if consumer is not None:
+        requirement = "CANCEL-001"
+        lane = f"queue {consumer.queue.name}"
+        broker.touch(channel, consumer.queue)
+        broker.remove_consumer(consumer, "CANCEL-001")
+    elif channel.ended_consumers.get(tag) == "CANCEL-007":
+        requirement = "CANCEL-004"
+    if not frame.arguments.get("nowait"):
+        broker.owe(channel, "basic.cancel-ok", {"consumer_tag": tag}, requirement, lane=lane)
+
+
+def client_cancel_ok(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """CANCEL-009."""
+    if not broker.dialect.client_cancel_ok:
+        raise ProtocolError("CANCEL-009", 503, "unimplemented method")
+    broker.fired("CANCEL-009")
+    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
+    if consumer is not None:
+        broker.touch(channel, consumer.queue)
+        broker.remove_consumer(consumer, "CANCEL-009")

@@ -1,0 +1,27 @@
+"""Chapter basic, get (0-9-1 section 1.8.3.10; area GET). The reply is matched by `model.observation`."""
+
+from __future__ import annotations
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.errors import ProtocolError
+from model.rules.lookup import find_queue, queue_text, shortcut
+from model.state import Channel, QueueType
+
+
+def get(broker: Broker, channel: Channel, frame: Frame) -> None:
+    name = shortcut(broker, channel, frame.arguments.get("queue", ""))
+    queue = find_queue(broker, channel, name, "GET-002")
+    if queue.type is QueueType.STREAM:
+        raise ProtocolError(
+            "GET-006", 540, f"basic.get not supported by stream queues {queue_text(broker, channel, name)}"
+        )
+    if queue.type is QueueType.QUORUM and queue.single_active_consumer:
+        raise ProtocolError(
+            "GET-005",
+            405,
+            f"cannot obtain access to locked {queue_text(broker, channel, name)}. basic.get operations are not"
+            ' supported by <<"quorum">> queues with single active consumer',
+        )
+    broker.touch(channel, queue)
+    broker.owe_get(channel, queue, bool(frame.arguments.get("no_ack")))

@@ -1,0 +1,66 @@
+"""Finding what a method names, and the errors when it is not there or not to be had."""
+
+from __future__ import annotations
+
+from model.broker import Broker
+from model.errors import ProtocolError
+from model.state import Channel, Exchange, Queue
+
+
+def without_line_breaks(name: str) -> str:
+    """QUEUE-028: carriage returns and line feeds are not part of a name (rabbit_channel:strip_cr_lf)."""
+    return name.replace("\r", "").replace("\n", "") if "\r" in name or "\n" in name else name
+
+
+def vhost_of(broker: Broker, channel: Channel) -> str:
+    return broker.connections[channel.connection].vhost
+
+
+def queue_text(broker: Broker, channel: Channel, name: str) -> str:
+    """As reply texts name a queue (rabbit_misc:rs)."""
+    return f"queue '{name}' in vhost '{vhost_of(broker, channel)}'"
+
+
+def exchange_text(broker: Broker, channel: Channel, name: str) -> str:
+    return f"exchange '{name}' in vhost '{vhost_of(broker, channel)}'"
+
+
+def shortcut(broker: Broker, channel: Channel, name: str) -> str:
+    """CHAN-017: no name means the queue that was last declared on the channel."""
+    if name:
+        return name
+    if channel.last_queue is None:
+        raise ProtocolError("CHAN-017", 404, "no previously declared queue")
+    broker.fired("CHAN-017")
+    return channel.last_queue
+
+
+def find_queue(broker: Broker, channel: Channel, name: str, requirement: str) -> Queue:
+    """The queue, which must exist (`requirement`) and not be another connection's own (QUEUE-019)."""
+    queue = broker.queues.get(name)
+    if queue is None:
+        raise ProtocolError(requirement, 404, f"no {queue_text(broker, channel, name)}")
+    check_owner(broker, channel, queue)
+    return queue
+
+
+def check_owner(broker: Broker, channel: Channel, queue: Queue, requirement: str = "QUEUE-019") -> None:
+    if queue.owner is not None and queue.owner != channel.connection:
+        raise locked(broker, channel, queue, requirement)
+
+
+def locked(broker: Broker, channel: Channel, queue: Queue, requirement: str) -> ProtocolError:
+    return ProtocolError(
+        requirement,
+        405,
+        f"cannot obtain exclusive access to locked {queue_text(broker, channel, queue.name)}. It could be originally"
+        " declared on another connection or the exclusive property value does not match that of the original"
+        " declaration.",
+    )
+
+
+def find_exchange(broker: Broker, channel: Channel, name: str, requirement: str) -> Exchange:
+    exchange = broker.exchanges.get(name)
+    if exchange is None:
+        raise ProtocolError(requirement, 404, f"no {exchange_text(broker, channel, name)}")
+    return exchange

@@ -1,0 +1,28 @@
+"""Chapter basic, recover and recover-async (0-9-1 sections 1.8.3.15 and 1.8.3.16; area RECOVER)."""
+
+from __future__ import annotations
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.errors import ProtocolError
+from model.rules.settlement import Settled, requeue
+from model.state import Channel
+
+
+def recover_async(broker: Broker, channel: Channel, frame: Frame, requirement: str = "RECOVER-002") -> None:
+    """RECOVER-002: everything that is outstanding goes back; old tags are unknown from now on (RECOVER-004)."""
+    if not frame.arguments.get("requeue") and not broker.dialect.recover_to_original_recipient:
+        raise ProtocolError("RECOVER-003", 540, "requeue=false")
+    settled: Settled = []
+    for tag in list(channel.unacknowledged):
+        settled.append((tag, broker.release(channel, tag, requirement)))
+        channel.recovered.append(tag)
+    if settled:
+        broker.fired(requirement)
+    requeue(broker, channel, settled, requirement, failed=not broker.dialect.quorum_nack_keeps_count)
+
+
+def recover(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """RECOVER-001: the same, and answered."""
+    recover_async(broker, channel, frame, "RECOVER-001")
+    broker.owe(channel, "basic.recover-ok", {}, "RECOVER-001")

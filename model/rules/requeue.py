@@ -1,0 +1,90 @@
+"""Where a message goes that is given back to its queue (ACK-016, ACK-017, ACK-018; QUORUM-002, QUORUM-003)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from model.broker import Broker
+from model.dialects import QuorumRequeue
+from model.state import Arrival, Message, Queue, QueueType, Unacknowledged
+
+
+def delivery_limit(broker: Broker, queue: Queue) -> int | None:
+    """Failed deliveries that a quorum queue bears, None for no limit (QUORUM-003, QUORUM-004)."""
+    limit = queue.arguments.get("x-delivery-limit", broker.dialect.quorum_delivery_limit)
+    return None if limit is None or limit < 0 else int(limit)
+
+
+def give_back(
+    broker: Broker,
+    queue: Queue,
+    messages: Iterable[Message],
+    requirement: str,
+    *,
+    failed: bool,
+    lost_holder: bool = False,
+) -> None:
+    """Give deliveries back to their queue, in the order given, by that requirement.
+
+    `failed`: counts towards the delivery limit (QUORUM-002). `lost_holder`: the channel that held them is gone.
+    """
+    for message in messages:
+        if queue.deleted:
+            broker.drop(queue, message, "CANCEL-014")
+            continue
+        message.redelivered = True
+        message.reason = queue.reason = requirement
+        message.stamp = broker.stamp
+        message.passed_over_by = frozenset()
+        _put_back(broker, queue, message, failed, lost_holder)
+    broker.refresh(queue)
+
+
+def _put_back(broker: Broker, queue: Queue, message: Message, failed: bool, lost_holder: bool) -> None:
+    """Make the message ready again, at its place; or drop it when its queue has had enough of it."""
+    message.arrival = Arrival.RETURNING
+    queue.unproven += 1
+    if queue.type is QueueType.CLASSIC:
+        # ACK-016: the original place, by publish order
+        place = bisect_left(queue.messages, message.position, key=lambda other: other.position)
+        queue.messages.insert(place, message)
+        return
+    message.acquired_count += 1
+    if failed:
+        message.delivery_count += 1
+    limit = delivery_limit(broker, queue)
+    if limit is not None and message.delivery_count > limit:
+        broker.fired("QUORUM-003")
+        queue.unproven -= 1
+        broker.drop(queue, message, "QUORUM-003")
+        return
+    where = broker.dialect.quorum_requeue
+    to_front = (
+        where is QuorumRequeue.FRONT or lost_holder or (where is QuorumRequeue.FRONT_WITH_LIMIT and limit is not None)
+    )
+    if to_front:
+        # ACK-017: in front of all ready messages, behind what was given back before
+        queue.messages.insert(queue.returned, message)
+        queue.returned += 1
+    else:
+        # ACK-018: like a new message
+        message.position = queue.next_position
+        queue.next_position += 1
+        queue.messages.append(message)
+
+
+def return_order(queue: Queue, entries: Iterable[tuple[int, Unacknowledged]]) -> list[Message]:
+    """The order in which several deliveries of one channel reach their queue, all given back at once.
+
+    A quorum queue gets them consumer by consumer, those of basic.get first, each in order of delivery
+    (rabbit_channel:foreach_per_queue); a classic queue sorts by place anyway.
+    """
+    if queue.type is QueueType.CLASSIC:
+        return [entry.message for _, entry in entries]
+
+    def consumer_then_tag(item: tuple[int, Unacknowledged]) -> tuple[bool, str, int]:
+        tag, entry = item
+        return (entry.consumer is not None, entry.consumer.tag if entry.consumer else "", tag)
+
+    return [entry.message for _, entry in sorted(entries, key=consumer_then_tag)]

@@ -1,0 +1,139 @@
+"""A Spark session that needs no set-up, says nothing, and fails in one line."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+OLDEST_JAVA = 17
+
+#: Where our packages are, so that Spark's Python workers find them also when they are not installed.
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+class PipelineError(Exception):
+    """A Spark job could not start or did not end; one line."""
+
+
+@contextmanager
+def spark_session(master: str) -> Iterator[Any]:
+    """A session on `master` ("local[2]", "spark://host:7077", …) that is stopped at the end.
+
+    A session that exists already in this process is used as it is, and left running. A local master talks
+    over the loopback interface only. Raises `PipelineError`.
+    """
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    require_java()
+    with tempfile.TemporaryDirectory(prefix="amqpspec-spark-") as directory:
+        log = Path(directory) / "spark.log"
+        session = _start(master, Path(directory), log)
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+def _start(master: str, directory: Path, log: Path) -> Any:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    path = os.pathsep.join([str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.executorEnv.PYTHONPATH": path,
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_logging(directory)}",
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
+    }
+    if master.startswith("local"):
+        settings |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.local.dir": str(directory),
+        }
+    builder = SparkSession.builder.master(master).appName("amqpspec")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        with _standard_error_to(log):
+            return builder.getOrCreate()
+    except (PySparkException, OSError, RuntimeError, ValueError) as error:
+        raise PipelineError(f"Spark did not start on {master!r}: {reason(error, log)}") from error
+    except Exception as error:
+        # Py4J's exceptions, without an import that needs it: what the Java side did not like.
+        if type(error).__module__.startswith("py4j"):
+            raise PipelineError(f"Spark did not start on {master!r}: {reason(error, log)}") from error
+        raise
+
+
+def _logging(directory: Path) -> str:
+    """Only errors, and only to the log: what matters reaches us as an exception."""
+    file = directory / "log4j2.properties"
+    file.write_text(
+        "rootLogger.level = error\n"
+        "rootLogger.appenderRef.stderr.ref = stderr\n"
+        "appender.stderr.type = Console\n"
+        "appender.stderr.name = stderr\n"
+        "appender.stderr.target = SYSTEM_ERR\n"
+        "appender.stderr.layout.type = PatternLayout\n"
+        "appender.stderr.layout.pattern = %p %m%n\n"
+    )
+    return file.as_uri()
+
+
+@contextmanager
+def _standard_error_to(log: Path) -> Iterator[None]:
+    """The Java process inherits standard error and greets on it, whatever its logging; it gets a file
+    instead."""
+    sys.stderr.flush()
+    saved = os.dup(2)
+    try:
+        with log.open("wb") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+
+
+def require_java() -> None:
+    """Raises `PipelineError` if there is no Java, or one that is too old."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    advice = f"Spark needs Java {OLDEST_JAVA} or later (set JAVA_HOME or PATH)"
+    if java is None:
+        raise PipelineError(f"{advice}: there is no java on this machine's PATH")
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True).stderr
+    except (OSError, subprocess.SubprocessError) as error:
+        raise PipelineError(f"{advice}: {java} does not run") from error
+    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    if version is not None and int(version[1]) < OLDEST_JAVA:
+        raise PipelineError(f"{advice}: {java} is version {version[1]}")
+
+
+def reason(error: BaseException, log: Path | None = None) -> str:
+    """The line of an exception of PySpark or Py4J that says what is wrong."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if log is not None and "JAVA_GATEWAY" in str(error) and log.exists():
+        lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] or lines
+    # A Python worker's traceback ends in the exception; Java's begins with it.
+    python = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Exit|Interrupt)\b", line)]
+    java = [line for line in lines if re.match(r"(: )?(java|org)\.[\w.$]+", line)]
+    chosen = next(iter([*python[-1:], *java[:1], *lines[-1:]]), type(error).__name__)
+    return chosen.removeprefix(": ")

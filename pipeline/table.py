@@ -1,0 +1,227 @@
+"""The compliance table: requirement × target × verdict, with how many sequences said so.
+
+It is made of judgements, one after the other, in memory that depends on the number of distinct rows only.
+Parts made in several places (the partitions of a Spark job) are merged by the same code that adds up in one
+process, so both ways give the same table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.table import Table
+from rich.text import Text
+
+from conformance.judgement import (
+    SequenceJudgement,
+    failure_from_json,
+    failure_to_json,
+    requirement_verdicts,
+)
+from conformance.trace import TraceError, TraceRow, read_trace, sequences
+from model.verdict import Failure, Verdict
+from reports.text import visible
+
+#: Judges the rows of one sequence. Must be importable by name to be used by Spark.
+Judge = Callable[[Iterable[TraceRow]], SequenceJudgement]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableRow:
+    """So many sequences ended in `verdict` for `requirement` on `target`; "" for searches that did not end.
+
+    `exercised` is how often the rule made a difference in these sequences; `reason` is an example for
+    verdicts that need one (inconclusive, not applicable), else "".
+    """
+
+    requirement: str
+    target: str
+    dialect: str
+    verdict: str
+    sequences: int
+    exercised: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFailure:
+    """A distinct failure on a target: the number of sequences that showed it, and the name of one of them."""
+
+    target: str
+    dialect: str
+    failure: Failure
+    sequences: int
+    sequence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComplianceTable:
+    """What any number of traces say. Rows and failures are in the order of their texts."""
+
+    rows: tuple[TableRow, ...]
+    failures: tuple[TableFailure, ...]
+    sequences: int
+    frames: int
+
+    @property
+    def exit_code(self) -> int:
+        """1 if a requirement failed, else 4 if a sequence was inconclusive, else 0."""
+        verdicts = {row.verdict for row in self.rows}
+        return 1 if Verdict.FAIL in verdicts else 4 if Verdict.INCONCLUSIVE in verdicts else 0
+
+
+@dataclass(slots=True)
+class Part:
+    """What is known of one row or one failure of the table; parts of the same `key` can be merged.
+
+    `kind` is "verdict", "failure" or "total"; `name` is the verdict or the failure's identity. `example` and
+    `text` go together: the sequence whose name is the first, and its failure (JSON) or reason.
+    """
+
+    kind: str
+    requirement: str
+    target: str
+    dialect: str
+    name: str
+    sequences: int
+    exercised: int
+    frames: int
+    example: str
+    text: str
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        return self.kind, self.requirement, self.target, self.dialect, self.name
+
+
+#: The form in which parts travel between processes.
+PART_SCHEMA = pa.schema(
+    [pa.field(each.name, pa.int64() if each.type == "int" else pa.string(), nullable=False) for each in fields(Part)]
+)
+
+
+class TableBuilder:
+    """Adds up judgements and parts."""
+
+    def __init__(self) -> None:
+        self._parts: dict[tuple[str, str, str, str, str], Part] = {}
+
+    def add(self, judgement: SequenceJudgement) -> None:
+        """Takes one sequence into account."""
+        target, dialect, sequence = judgement.target, judgement.dialect, judgement.sequence
+        self.merge(Part("total", "", target, dialect, "", 1, 0, judgement.frames, sequence, ""))
+        for id, (verdict, exercised) in requirement_verdicts(judgement).items():
+            explained = verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
+            text = (judgement.reason or "no reason was recorded") if explained else ""
+            self.merge(Part("verdict", id, target, dialect, str(verdict), 1, exercised, 0, sequence, text))
+        distinct = {failure.identity: failure for failure in reversed(judgement.failures)}
+        for identity, failure in distinct.items():
+            text = json.dumps(failure_to_json(failure))
+            self.merge(Part("failure", failure.requirement, target, dialect, identity, 1, 0, 0, sequence, text))
+
+    def merge(self, part: Part) -> None:
+        """Takes a part into account that was made here or elsewhere."""
+        known = self._parts.get(part.key)
+        if known is None:
+            self._parts[part.key] = part
+            return
+        known.sequences += part.sequences
+        known.exercised += part.exercised
+        known.frames += part.frames
+        # The smallest example, not the first: so the table does not depend on the order of judging.
+        if (part.example, part.text) < (known.example, known.text):
+            known.example, known.text = part.example, part.text
+
+    def parts(self) -> pa.RecordBatch:
+        """All parts so far, in the form of `PART_SCHEMA`."""
+        columns = zip(*map(astuple, self._parts.values()), strict=True)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, PART_SCHEMA, strict=False)]
+        if not arrays:
+            return PART_SCHEMA.empty_table().combine_chunks().to_batches()[0]
+        return pa.RecordBatch.from_arrays(arrays, schema=PART_SCHEMA)
+
+    def table(self) -> ComplianceTable:
+        """The table of all that was added."""
+        by_kind: dict[str, list[Part]] = {"verdict": [], "failure": [], "total": []}
+        for part in sorted(self._parts.values(), key=lambda part: part.key):
+            by_kind[part.kind].append(part)
+        rows = tuple(
+            TableRow(
+                part.requirement,
+                part.target,
+                part.dialect,
+                part.name,
+                part.sequences,
+                part.exercised,
+                part.text,
+            )
+            for part in by_kind["verdict"]
+        )
+        failures = tuple(
+            TableFailure(
+                part.target, part.dialect, failure_from_json(json.loads(part.text)), part.sequences, part.example
+            )
+            for part in by_kind["failure"]
+        )
+        totals = by_kind["total"]
+        return ComplianceTable(
+            rows, failures, sum(part.sequences for part in totals), sum(part.frames for part in totals)
+        )
+
+
+def judge_traces(paths: Iterable[Path | str], judge: Judge) -> Iterator[SequenceJudgement]:
+    """Judges every sequence of every trace, in this process. Raises `TraceError`."""
+    for path in paths:
+        try:
+            for rows in sequences(read_trace(path)):
+                yield judge(rows)
+        except TraceError as error:
+            # Errors of single rows name their file already.
+            raise error if str(error).startswith(str(path)) else TraceError(f"{path}: {error}") from error
+
+
+def check_in_process(paths: Iterable[Path | str], judge: Judge) -> ComplianceTable:
+    """The compliance table of some traces, made in this process. Raises `TraceError`."""
+    builder = TableBuilder()
+    for judgement in judge_traces(paths, judge):
+        builder.add(judgement)
+    return builder.table()
+
+
+TABLE_SCHEMA = pa.schema(
+    [
+        pa.field(each.name, pa.int64() if each.type == "int" else pa.string(), nullable=False)
+        for each in fields(TableRow)
+    ]
+)
+
+
+def write_table(table: ComplianceTable, path: Path | str) -> None:
+    """Saves the rows as Parquet, with the columns of `TableRow`. Raises OSError."""
+    columns = [[getattr(row, field.name) for row in table.rows] for field in TABLE_SCHEMA]
+    pq.write_table(
+        pa.Table.from_arrays(
+            [pa.array(c, f.type) for c, f in zip(columns, TABLE_SCHEMA, strict=True)], schema=TABLE_SCHEMA
+        ),
+        path,
+    )
+
+
+def table_view(table: ComplianceTable) -> Table:
+    """The rows for a terminal."""
+    view = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in ("requirement", "target", "dialect", "verdict"):
+        view.add_column(name, overflow="fold")
+    view.add_column("sequences", justify="right")
+    view.add_column("exercised", justify="right")
+    view.add_column("reason", overflow="fold")
+    for row in table.rows:
+        texts = (row.requirement or "(search)", row.target, row.dialect, row.verdict)
+        numbers = (f"{row.sequences:,}", f"{row.exercised:,}" if row.exercised else "", row.reason)
+        view.add_row(*(Text(visible(text)) for text in (*texts, *numbers)))
+    return view

@@ -1,0 +1,40 @@
+"""The HTML report: one page that needs nothing but itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from conformance.judgement import RunResult
+from model.registry import Requirement
+from model.verdict import Verdict
+from reports.overview import SIGNS, VERDICTS, again, areas, entries, headline, notes
+from reports.text import plural, visible
+
+
+def render_html(result: RunResult, registry: Mapping[str, Requirement] | None = None) -> str:
+    """The report as one HTML page: template, style and script are in `reports/templates`."""
+    environment = Environment(
+        loader=PackageLoader("reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # Every value that is printed passes here, so that nothing a broker sent can hide itself.
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
+    environment.filters["css"] = lambda verdict: str(verdict).replace(" ", "-")
+    environment.globals.update(again=again, notes=notes, plural=plural)
+    listed = entries(result, registry)
+    return environment.get_template("report.html").render(
+        result=result,
+        target=result.target,
+        headline=headline(result),
+        areas=areas(listed),
+        entries=listed,
+        failing=[entry for entry in listed if entry.failures],
+        summary=[(verdict, result.summary[verdict]) for verdict in VERDICTS],
+        signs=SIGNS,
+        overall={0: Verdict.PASS, 1: Verdict.FAIL, 4: Verdict.INCONCLUSIVE}[result.exit_code],
+    )

@@ -1,0 +1,96 @@
+"""The JUnit report: one test case for each requirement, named by area, identifier and title.
+
+| verdict | in JUnit |
+|---|---|
+| pass | a test case, nothing in it |
+| fail | `<failure>`, one for each distinct new failure |
+| fail, known deviations only | `<skipped>`, so that what fails a build is what fails the run |
+| inconclusive | `<error>` with the reason |
+| not exercised, not applicable | `<skipped>` with the reason |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from junit_xml import TestCase, TestSuite, to_xml_report_string
+
+from conformance.judgement import FoundFailure, RunResult
+from model.registry import Requirement
+from model.verdict import Verdict
+from reports.overview import Entry, again, entries, notes
+from reports.text import visible
+
+
+def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None = None) -> str:
+    """The report as XML text."""
+    cases = [_case(entry) for entry in entries(result, registry)]
+    if result.undecided:
+        cases.append(_undecided(result))
+    target = result.target
+    suite = TestSuite(
+        visible(f"{result.tool}: {target.product} {target.version} ({target.dialect})"),
+        cases,
+        properties={
+            "tool": f"{result.tool} {result.tool_version}",
+            "target": visible(target.label),
+            "dialect": target.dialect,
+            "seed": "" if result.seed is None else str(result.seed),
+            "mode": result.mode,
+        },
+    )
+    text: str = to_xml_report_string([suite], encoding="utf-8")
+    return text
+
+
+def _case(entry: Entry) -> TestCase:
+    name = f"{entry.id} {entry.title}".strip()
+    case = TestCase(visible(name), classname=visible(entry.area), allow_multiple_subelements=True)
+    match entry.verdict:
+        case Verdict.FAIL if entry.only_known:
+            known = "; ".join(sorted({found.known or "" for found in entry.failures}))
+            case.add_skipped_info(visible(f"known deviation: {known}"), _texts(entry, entry.failures))
+        case Verdict.FAIL:
+            new = [found for found in entry.failures if found.known is None]
+            for found in new:
+                message = f"{found.failure.shape}: {found.failure.observed} ({', '.join(notes(found)[1:])})"
+                case.add_failure_info(visible(message), _texts(entry, (found,)), str(found.failure.shape))
+            if not new:
+                case.add_failure_info("the requirement failed; its failures are not in the result")
+        case Verdict.INCONCLUSIVE:
+            case.add_error_info(visible(entry.outcome.reason or "inconclusive"), error_type="inconclusive")
+        case Verdict.NOT_EXERCISED:
+            case.add_skipped_info("not exercised: the rule never made a difference")
+        case Verdict.NOT_APPLICABLE:
+            case.add_skipped_info(
+                visible(f"not applicable: {entry.outcome.reason or 'no reason was recorded'}")
+            )
+    return case
+
+
+def _texts(entry: Entry, failures: tuple[FoundFailure, ...]) -> str:
+    return "\n\n".join(_text(entry, found) for found in failures)
+
+
+def _text(entry: Entry, found: FoundFailure) -> str:
+    failure = found.failure
+    parts = [
+        ("rule", [entry.statement, f"({entry.source})"] if entry.statement else []),
+        ("commands", list(found.commands)),
+        ("allowed", list(failure.allowed)),
+        ("observed", [failure.observed]),
+        ("state", list(failure.state)),
+        ("to see it again", again(found).splitlines()),
+    ]
+    lines = [
+        line for title, content in parts if content for line in (f"{title}:", *(f"  {it}" for it in content))
+    ]
+    return visible("\n".join(lines))
+
+
+def _undecided(result: RunResult) -> TestCase:
+    """Those that were for no requirement in particular must not vanish from the report for that."""
+    case = TestCase("sequences that could not be judged", classname="search")
+    listed = "\n".join(f"{sequence}: {reason}" for sequence, reason in result.undecided)
+    case.add_error_info(f"{len(result.undecided)} inconclusive", visible(listed), "inconclusive")
+    return case

@@ -1,0 +1,69 @@
+"""The report in Markdown: short, for job summaries and bug reports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from conformance.judgement import FoundFailure, RunResult
+from model.registry import Requirement
+from reports.overview import VERDICTS, Entry, again, areas, entries, headline, notes
+from reports.text import plural, visible
+
+
+def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | None = None) -> str:
+    """The report as Markdown text."""
+    target = result.target
+    listed = entries(result, registry)
+    seed = "" if result.seed is None else f", seed {result.seed}"
+    lines = [
+        f"# {_prose(target.product)} {_prose(target.version)}: {_prose(headline(result))}",
+        "",
+        f"{result.tool} {result.tool_version}, dialect {target.dialect}, {result.mode}{seed}; "
+        f"{plural(result.sequences, 'sequence')}, {plural(result.frames, 'frame')}.",
+        "",
+        "| area | " + " | ".join(map(str, VERDICTS)) + " |",
+        "|---" + "|--:" * len(VERDICTS) + "|",
+    ]
+    for area in areas(listed):
+        counts = " | ".join(str(area.counts[verdict] or "") for verdict in VERDICTS)
+        lines.append(f"| {_prose(area.name)} | {counts} |")
+    total = result.summary
+    lines.append("| **all** | " + " | ".join(str(total[verdict]) for verdict in VERDICTS) + " |")
+    for entry in listed:
+        for found in entry.failures:
+            lines += _failure(entry, found)
+    if result.undecided:
+        lines += ["", "## Inconclusive sequences", ""]
+        lines += [f"- {_prose(sequence)}: {_prose(reason)}" for sequence, reason in result.undecided]
+    return "\n".join(lines) + "\n"
+
+
+def _failure(entry: Entry, found: FoundFailure) -> list[str]:
+    failure = found.failure
+    return [
+        "",
+        f"## {entry.id} {_prose(entry.title)}",
+        "",
+        f"{_prose(entry.statement)} ({_prose(entry.source)})" if entry.statement else "",
+        "",
+        f"_{_prose(', '.join(notes(found)))}_",
+        *_block("Commands", found.commands),
+        *_block("Allowed", failure.allowed or ("nothing",)),
+        *_block("Observed", (failure.observed,)),
+        *_block("State", failure.state),
+        *_block("To see it again", again(found).splitlines()),
+    ]
+
+
+def _block(title: str, lines: Iterable[str]) -> list[str]:
+    text = visible("\n".join(lines))
+    if not text:
+        return []
+    # A fence must be longer than any run of backquotes inside.
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return ["", f"{title}:", "", fence, text, fence]
+
+
+def _prose(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", visible(text).replace("\n", " "))

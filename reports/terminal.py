@@ -1,0 +1,195 @@
+"""The report on a terminal: a table by area, then each failure in a few lines; and a live display."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from conformance.events import (
+    Event,
+    FailureShrunk,
+    FrameObserved,
+    RunFinished,
+    RunStarted,
+    SequenceFinished,
+    SequenceStarted,
+)
+from conformance.judgement import FoundFailure, RunResult
+from model.registry import Requirement, requirements
+from model.verdict import Verdict
+from reports.overview import SIGNS, VERDICTS, Entry, again, areas, entries, headline, notes
+from reports.text import plural, visible
+
+STYLES: Mapping[Verdict, str] = {
+    Verdict.PASS: "green",
+    Verdict.FAIL: "bold red",
+    Verdict.INCONCLUSIVE: "yellow",
+    Verdict.NOT_EXERCISED: "dim",
+    Verdict.NOT_APPLICABLE: "dim",
+}
+_OVERALL = {0: Verdict.PASS, 1: Verdict.FAIL, 4: Verdict.INCONCLUSIVE}
+#: Longer lists of lines are cut in the middle; the other reports have them whole.
+MAX_LINES = 12
+
+
+def print_report(
+    console: Console, result: RunResult, registry: Mapping[str, Requirement] | None = None
+) -> None:
+    """Prints the table, the failures, what could not be judged, and the result in a sentence."""
+    listed = entries(result, registry)
+    console.print(summary_table(result, listed))
+    for entry in listed:
+        for found in entry.failures:
+            console.print()
+            console.print(failure_lines(entry, found))
+    if result.undecided:
+        console.print()
+        console.print(Text("Not judged:", style=STYLES[Verdict.INCONCLUSIVE]))
+        console.print(_lines(f"  {sequence}: {reason}" for sequence, reason in result.undecided))
+    console.print()
+    console.print(headline_text(result))
+
+
+def headline_text(result: RunResult) -> Text:
+    """One line: the verdict and what it is about."""
+    overall = _OVERALL[result.exit_code]
+    target = result.target
+    line = Text(f"{SIGNS[overall]} {headline(result)}", style=STYLES[overall])
+    facts = f"{target.product} {target.version}, {target.dialect}, {plural(result.sequences, 'sequence')}"
+    seed = "" if result.seed is None else f", seed {result.seed}"
+    return line.append(visible(f"  ({facts}{seed})"), style="dim")
+
+
+def summary_table(result: RunResult, listed: tuple[Entry, ...]) -> Table:
+    """How many requirements of each area ended in each verdict."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_footer=True)
+    table.add_column("area", footer="all")
+    for verdict in VERDICTS:
+        style = STYLES[verdict]
+        total = result.summary[verdict]
+        footer = Text(str(total), style=style if total else "dim")
+        table.add_column(f"{SIGNS[verdict]} {verdict}", justify="right", no_wrap=True, footer=footer)
+    for area in areas(listed):
+        counts = [
+            Text(str(count), style=STYLES[verdict]) if count else Text("")
+            for verdict, count in area.counts.items()
+        ]
+        table.add_row(_text(area.name), *counts)
+    return table
+
+
+def failure_lines(entry: Entry, found: FoundFailure) -> RenderableType:
+    """One failure: the rule, what was allowed, what was observed, the commands."""
+    failure = found.failure
+    title = Text(f"{SIGNS[Verdict.FAIL]} {entry.id}", style=STYLES[Verdict.FAIL])
+    title.append(visible(f" {entry.title}"), style="bold")
+    title.append(visible(f"  {', '.join(notes(found))}"), style="dim")
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    if entry.statement:
+        grid.add_row("rule", _text(entry.statement))
+    grid.add_row("allowed", _lines(failure.allowed or ("nothing",), "green"))
+    grid.add_row("observed", _lines([failure.observed], "red"))
+    if failure.state:
+        grid.add_row("state", _lines(failure.state))
+    commands = found.commands or ((failure.command,) if failure.command else ())
+    if commands:
+        grid.add_row("commands", _lines(commands))
+    if found.reproducer:
+        grid.add_row("again", _lines(again(found).splitlines()))
+    return Group(title, Padding(grid, (0, 0, 0, 2)))
+
+
+def _text(text: str, style: str = "") -> Text:
+    return Text(visible(text), style=style)
+
+
+def _lines(lines: Iterable[str], style: str = "") -> Text:
+    return _text("\n".join(_shortened(list(lines))), style)
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    left_out = len(lines) - MAX_LINES
+    if left_out <= 1:
+        return lines
+    half = MAX_LINES // 2
+    return [*lines[:half], f"… {left_out} more …", *lines[-half:]]
+
+
+class LiveDisplay:
+    """A listener that shows a run while it works: a line that counts, and each failure once it is shrunk.
+
+    Where the console is no terminal it prints the start and the failures only. Use it as a context manager,
+    so that the terminal is put in order again also after an error.
+    """
+
+    def __init__(self, console: Console, registry: Mapping[str, Requirement] | None = None) -> None:
+        self._console = console
+        self._registry = requirements() if registry is None else registry
+        self._counts: dict[Verdict, int] = dict.fromkeys(VERDICTS, 0)
+        self._planned: int | None = None
+        self._frames = 0
+        self._running: dict[str, None] = {}
+        self._live = Live(console=console, get_renderable=self._line, refresh_per_second=8, transient=True)
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case FrameObserved():
+                self._frames += 1
+            case SequenceStarted():
+                self._running[event.sequence] = None
+            case SequenceFinished():
+                self._running.pop(event.judgement.sequence, None)
+                self._counts[event.judgement.verdict] += 1
+            case FailureShrunk():
+                self._console.print(self._failure(event.found))
+            case RunStarted():
+                self._planned = event.planned
+                target = event.target
+                seed = "" if event.seed is None else f", seed {event.seed}"
+                facts = f"at {target.label}, {target.dialect}, {event.mode}{seed}"
+                self._console.print(_text(f"{target.product} {target.version} {facts}"))
+            case RunFinished():
+                self._live.stop()
+            case _:
+                pass
+
+    def _failure(self, found: FoundFailure) -> RenderableType:
+        id = found.failure.requirement
+        requirement = self._registry.get(id)
+        line = Text(f"{SIGNS[Verdict.FAIL]} {id}", style=STYLES[Verdict.FAIL])
+        line.append(visible(f" {requirement.title}" if requirement else ""), style="bold")
+        line.append(visible(f"  {found.failure.shape}: {found.failure.observed}"), style="")
+        return line
+
+    def _line(self) -> Text:
+        done = sum(self._counts.values())
+        line = Text(
+            f"{done:,} of {self._planned:,}" if self._planned else plural(done, "sequence"), style="bold"
+        )
+        for verdict in VERDICTS:
+            if count := self._counts[verdict]:
+                line.append(f"  {SIGNS[verdict]} {count:,} {verdict}", style=STYLES[verdict])
+        line.append(f"  {plural(self._frames, 'frame')}", style="dim")
+        if self._running:
+            line.append(visible(f"  {next(reversed(self._running))}"), style="dim")
+        line.truncate(self._console.width, overflow="ellipsis")
+        return line

@@ -1,0 +1,23 @@
+"""Why a target could not be used. Each message is one line, names the target, and never holds a password."""
+
+from __future__ import annotations
+
+
+class TargetError(Exception):
+    """A target cannot be reached or does not let us in."""
+
+
+class TargetUnreachable(TargetError):
+    """No connection, or it was lost or silent, or the peer does not speak AMQP 0-9-1."""
+
+
+class AccessRefused(TargetError):
+    """The broker does not accept the user name and password."""
+
+
+class OpenRefused(TargetError):
+    """The broker accepts the user but not the connection (tuning, limits, permission on the virtual host)."""
+
+
+class VhostNotFound(OpenRefused):
+    """The broker has no such virtual host."""

@@ -1,0 +1,280 @@
+"""A client at the level of frames: sends what it is told, well-formed or not, and reports all that arrives.
+
+It answers nothing by itself except that it keeps negotiated heartbeats going. No threads, no event loop: the
+caller's `receive` and `send` are the only places where anything happens.
+"""
+
+from __future__ import annotations
+
+import selectors
+import ssl
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from model.alphabet import Frame, Table
+from targets.address import Address
+from targets.codec import HEARTBEAT_OCTETS, PROTOCOL_HEADER, encode
+from targets.connection import READ_AHEAD, Connection
+from targets.handshake import Tune, Wishes, recordable, shake_hands
+from targets.handshake_link import HandshakeLink
+from targets.stream import connect
+
+_MIB = 1024 * 1024
+
+
+class WireClient:
+    """Several connections to one broker; frames come in the order in which they arrived.
+
+    `observer` sees every frame once, credentials masked: a sent one before its first octet is written, a
+    received one when `receive` returns it, those of the handshake within `open`. `frame.time` is seconds
+    since the client was created; the times that the observer sees never decrease. A connection name may be
+    used again once its connection is over and `receive` has returned the end, or after `abort`.
+
+    `tls_context` is for amqps addresses; without it the certificate must be one that the system trusts. A
+    write may take `write_patience` seconds, and a second more for each MiB of it; after that the broker has
+    stopped reading, which ends the connection.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        observer: Callable[[Frame], None] | None = None,
+        tls_context: ssl.SSLContext | None = None,
+        write_patience: float = 30.0,
+    ) -> None:
+        self._address = address
+        self._observer = observer
+        self._tls_context = tls_context
+        self._write_patience = write_patience
+        self._birth = time.monotonic()
+        self._last_time = 0.0
+        self._selector = selectors.DefaultSelector()
+        self._connections: dict[str, Connection] = {}
+        self._open_count = 0
+        self._keeping_alive: set[Connection] = set()
+        self._inbox: deque[Frame] = deque()
+        self._ahead = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ---- opening and closing
+
+    def open(
+        self,
+        name: str,
+        *,
+        client_properties: Table | None = None,
+        heartbeat: int = 0,
+        frame_max: int | None = None,
+        channel_max: int | None = None,
+        user: str | None = None,
+        password: str | None = None,
+        vhost: str | None = None,
+        timeout: float = 10.0,
+    ) -> None:
+        """Connect and shake hands up to connection.open-ok, in `timeout` seconds. Raises `TargetError`.
+
+        Limits that are given are sent as they are, also where the broker offered less. On an error nothing is
+        left open, and the observer has seen what was exchanged.
+        """
+        self._check_free(name)
+        address = replace(
+            self._address,
+            user=self._address.user if user is None else user,
+            password=self._address.password if password is None else password,
+            vhost=self._address.vhost if vhost is None else vhost,
+        )
+        wishes = Wishes(client_properties, heartbeat, frame_max, channel_max)
+        deadline = time.monotonic() + timeout
+        connection = Connection(name, connect(address, deadline, self._tls_context), deque(), self._now)
+        too_late = f"{address} did not complete the handshake within {timeout:g} s"
+        link = HandshakeLink(connection, self._observe, deadline, too_late)
+        try:
+            link.write(PROTOCOL_HEADER)
+            connection.adopt(shake_hands(link, address, wishes))
+        except BaseException:
+            connection.stream.close()
+            raise
+        self._inbox.extend(connection.inbox)
+        connection.inbox = self._inbox
+        self._admit(connection)
+
+    def connect(self, name: str, *, timeout: float = 10.0) -> None:
+        """Connect and leave the handshake to the caller, protocol header included. Raises `TargetError`."""
+        self._check_free(name)
+        stream = connect(self._address, time.monotonic() + timeout, self._tls_context)
+        self._admit(Connection(name, stream, self._inbox, self._now))
+
+    def abort(self, name: str) -> None:
+        """Reset the TCP connection. What it had received and `receive` has not returned is dropped."""
+        connection = self._connection(name)
+        if connection.end_delivered:
+            return
+        self._observe(Frame(name, 0, "socket.abort", {}, sent=True), self._now())
+        connection.release()
+        connection.stream.reset()
+        connection.end_delivered = True
+        others = [frame for frame in self._inbox if frame.connection != name]
+        self._inbox.clear()
+        self._inbox.extend(others)
+
+    def close(self) -> None:
+        """Close all sockets, without any closing handshake. The client cannot be used again."""
+        for connection in self._connections.values():
+            connection.release()
+            connection.stream.close()
+            connection.end_delivered = True
+        self._inbox.clear()
+        self._selector.close()
+
+    # ---- what is known
+
+    def is_open(self, name: str) -> bool:
+        """Whether there is a connection of this name whose end is not yet known."""
+        connection = self._connections.get(name)
+        return connection is not None and not connection.ended
+
+    def server_properties(self, name: str) -> Table:
+        """What the broker said in connection.start. Raises `ValueError` for a name that was never opened."""
+        return self._connection(name).session.server_properties
+
+    def tune(self, name: str) -> Tune:
+        """What we said in connection.tune-ok. Raises `ValueError` for a name that was never opened."""
+        return self._connection(name).session.tune
+
+    # ---- sending
+
+    def send(self, frame: Frame) -> None:
+        """Stamp the frame's time, show it to the observer, write it.
+
+        If the connection turns out to be over, its socket.closed waits in `receive`. Once that was returned,
+        what is sent there is ignored and not observed. Raises `EncodingError` for what no octets can express,
+        `ValueError` for a name that was never opened.
+        """
+        connection = self._connection(frame.connection)
+        if connection.end_delivered:
+            return
+        octets = encode(frame, connection.session.tune.frame_max)
+        self._observe(frame, self._now())
+        self._write(connection, octets)
+
+    def send_octets(self, connection: str, octets: bytes) -> None:
+        """Write anything at all. The observer does not see it."""
+        self._write(self._connection(connection), octets)
+
+    def _write(self, connection: Connection, octets: bytes) -> None:
+        rest = connection.write(memoryview(octets))
+        if not rest:
+            return
+        # The broker may not read on before we do, so read meanwhile, and from every connection: it may hold
+        # up one of them because of another.
+        deadline = time.monotonic() + self._write_patience + len(rest) / _MIB
+        self._selector.modify(connection.stream, selectors.EVENT_READ | selectors.EVENT_WRITE, connection)
+        while rest and not connection.ended:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                connection.end("the broker has stopped reading")
+            elif self._ahead >= READ_AHEAD:
+                connection.stream.wait_writable(deadline)
+            else:
+                for key, events in self._selector.select(remaining):
+                    if events & selectors.EVENT_READ:
+                        self._ahead += key.data.read()
+            rest = connection.write(rest)
+        if not connection.ended:
+            self._selector.modify(connection.stream, selectors.EVENT_READ, connection)
+
+    # ---- receiving
+
+    def receive(self, timeout: float) -> Frame | None:
+        """The next frame of any connection, awaited for `timeout` seconds at most; None if there was none.
+
+        Besides methods: socket.closed when a connection is over; socket.garbage when it sent what is no
+        frame, and was closed by us for it (but not for a protocol header, after which the stream is still in
+        order). Returns None at once when no connection is open.
+        """
+        if not self._inbox and not self._await_input(timeout):
+            return None
+        frame = self._inbox.popleft()
+        if not self._inbox:
+            self._ahead = 0
+        if frame.method in ("socket.closed", "socket.garbage"):
+            connection = self._connections[frame.connection]
+            connection.end_delivered = connection.ended and all(
+                waiting.connection != frame.connection for waiting in self._inbox
+            )
+        self._observe(frame, frame.time)
+        return frame
+
+    def _await_input(self, timeout: float) -> bool:
+        deadline = time.monotonic() + timeout
+        while self._open_count:
+            remaining = max(deadline - time.monotonic(), 0.0)
+            wait = min(remaining, self._next_heartbeat()) if self._keeping_alive else remaining
+            for key, _ in self._selector.select(wait):
+                key.data.read()
+            if self._keeping_alive:
+                self._keep_alive()
+            if self._inbox or remaining <= 0.0:
+                break
+        return bool(self._inbox)
+
+    def _next_heartbeat(self) -> float:
+        """Seconds until one is to be sent, or a silent broker to be given up."""
+        due = min(min(kept.heartbeat_due(), kept.given_up_at()) for kept in self._keeping_alive)
+        return max(due - time.monotonic(), 0.0)
+
+    def _keep_alive(self) -> None:
+        now = time.monotonic()
+        for connection in list(self._keeping_alive):
+            # Nobody may have called us for long: only a heartbeat that is not there even now is missing.
+            if now >= connection.given_up_at() and not connection.read():
+                connection.end("no heartbeat")
+            elif now >= connection.heartbeat_due():
+                self._write(connection, HEARTBEAT_OCTETS)
+
+    # ---- bookkeeping
+
+    def _now(self) -> float:
+        return time.monotonic() - self._birth
+
+    def _observe(self, frame: Frame, moment: float) -> None:
+        # A frame that was read before another was sent, but is handed out after it, must not seem older.
+        frame.time = self._last_time = max(moment, self._last_time)
+        if self._observer is not None:
+            self._observer(recordable(frame))
+
+    def _connection(self, name: str) -> Connection:
+        connection = self._connections.get(name)
+        if connection is None:
+            raise ValueError(f"there is no connection {name}")
+        return connection
+
+    def _check_free(self, name: str) -> None:
+        if name in self._connections and not self._connections[name].end_delivered:
+            raise ValueError(f"the connection {name} is open, or its end has not been received yet")
+
+    def _admit(self, connection: Connection) -> None:
+        self._connections[connection.name] = connection
+        if connection.ended:
+            return
+        self._selector.register(connection.stream, selectors.EVENT_READ, connection)
+        self._open_count += 1
+        connection.on_end = self._forget
+        if connection.session.tune.heartbeat:
+            self._keeping_alive.add(connection)
+
+    def _forget(self, connection: Connection) -> None:
+        self._keeping_alive.discard(connection)
+        self._selector.unregister(connection.stream)
+        self._open_count -= 1

@@ -1,0 +1,85 @@
+"""A made-up result with every verdict, known and flaky failures, and text as a hostile broker sends it."""
+
+from __future__ import annotations
+
+from conformance.judgement import FoundFailure, RequirementVerdict, RunResult, TargetDescription
+from model.registry import requirements
+from model.verdict import Failure, Shape, Verdict
+
+#: Ends a script, CDATA, a Rich tag, a Markdown fence; steers a terminal; is neither XML nor UTF-8.
+HOSTILE = "</script><b>&amp;]]>[red]``` \x1b[2J\x00\ud800\u202e|"
+
+TARGET = TargetDescription("docker:rabbitmq-4.3", "RabbitMQ", "4.3.6", "rabbitmq-4.3")
+
+ACK = Failure(
+    requirement="ACK-002",
+    shape=Shape.MISSING,
+    detail="basic.deliver",
+    command="a.1 basic.ack tag=2 multiple=true",
+    observed="nothing",
+    allowed=("a.1 < basic.deliver consumer-tag=t delivery-tag=3 redelivered=false body=m3",),
+    state=("queue q: 1 ready (m3)", "consumer t on a.1: 0 unacknowledged of 2"),
+)
+ACK_COMMANDS = (
+    "a.1 basic.qos prefetch=2",
+    "a.1 basic.consume q tag=t",
+    "a.1 basic.publish routing-key=q body=m1",
+    "a.1 basic.publish routing-key=q body=m2",
+    "a.1 basic.publish routing-key=q body=m3",
+    "a.1 basic.ack tag=2 multiple=true",
+)
+KNOWN = Failure(
+    requirement="CANCEL-001",
+    shape=Shape.WRONG_ARGUMENT,
+    detail="basic.deliver redelivered",
+    command="a.1 basic.cancel t",
+    observed="a.1 < basic.deliver consumer-tag=t delivery-tag=1 redelivered=false body=m1",
+    allowed=("a.1 < basic.cancel-ok consumer-tag=t",),
+    state=(),
+)
+ODD = Failure(
+    requirement="QOS-003",
+    shape=Shape.UNEXPECTED,
+    detail="basic.deliver",
+    command=f"a.1 basic.publish body={HOSTILE}",
+    observed=f"a.1 < basic.deliver body={HOSTILE}",
+    allowed=(),
+    state=(HOSTILE,),
+)
+
+
+def result(*, failures: bool = True, undecided: bool = True) -> RunResult:
+    """Requirements of the real registry with made-up verdicts, spread over all areas."""
+    found = (
+        FoundFailure(
+            ACK, "search 17", ACK_COMMANDS, "amqpspec replay out/ACK-002-1.amqp docker:rabbitmq-4.3", 3
+        ),
+        FoundFailure(KNOWN, "scenario CANCEL-001", ("a.1 basic.cancel t",), "", 1, known="D-0012"),
+        FoundFailure(ODD, f"search {HOSTILE}", (HOSTILE,), f"echo '{HOSTILE}'", 1, rate=(7, 20)),
+    )
+    blamed = {each.failure.requirement for each in found} if failures else set()
+    return RunResult(
+        tool="amqpspec",
+        tool_version="0.1.0",
+        target=TARGET,
+        seed=20260917,
+        mode="lockstep",
+        requirements=tuple(_outcome(number, id, id in blamed) for number, id in enumerate(requirements())),
+        failures=found if failures else (),
+        sequences=1812,
+        frames=93_455,
+        undecided=(("search 90", f"too many explanations {HOSTILE}"),) if undecided else (),
+        seconds=74.25,
+    )
+
+
+def _outcome(number: int, id: str, blamed: bool) -> RequirementVerdict:
+    if blamed:
+        return RequirementVerdict(id, Verdict.FAIL, 4)
+    if number % 7 == 3:
+        return RequirementVerdict(id, Verdict.NOT_EXERCISED, 0)
+    if number % 23 == 5:
+        return RequirementVerdict(id, Verdict.NOT_APPLICABLE, 0, "needs an administrator: a <policy> & more")
+    if number == 40:
+        return RequirementVerdict(id, Verdict.INCONCLUSIVE, 1, f"connection lost {HOSTILE}")
+    return RequirementVerdict(id, Verdict.PASS, number * 3 + 1)

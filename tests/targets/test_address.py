@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from targets.address import Address, AddressError, parse_address
+
+
+def test_everything_given() -> None:
+    assert parse_address("amqp://user:secret@broker.example:1234/prod") == Address(
+        "broker.example", 1234, "user", "secret", "prod", False
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("amqp://h", Address("h", 5672, "guest", "guest", "/", False)),
+        ("amqp://h/", Address("h", 5672, "guest", "guest", "/", False)),
+        ("amqp://h/%2F", Address("h", vhost="/")),
+        ("amqp://h/%2Fa%2Fb", Address("h", vhost="/a/b")),
+        ("amqps://h", Address("h", 5671, tls=True)),
+        ("amqps://h:5672/v", Address("h", 5672, vhost="v", tls=True)),
+        ("AMQP://h", Address("h")),
+        ("amqp://u@h", Address("h", user="u", password="guest")),
+        ("amqp://u:@h", Address("h", user="u", password="")),
+        ("amqp://u:a:b%40%2F%25@h", Address("h", user="u", password="a:b@/%")),
+        ("amqp://u:p@ss@h", Address("h", user="u", password="p@ss")),
+        ("amqp://[::1]:5673/v", Address("::1", 5673, vhost="v")),
+        ("amqp://[::1]", Address("::1")),
+        ("amqp://%C3%A9:%C3%BC@h", Address("h", user="é", password="ü")),
+    ],
+)
+def test_accepted(text: str, expected: Address) -> None:
+    assert parse_address(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("broker:5672", "amqp://"),
+        ("http://SECRET@h", "amqp://"),
+        ("amqp://", "host"),
+        ("amqp://:5672", "host"),
+        ("amqp://u:SECRET@/v", "host"),
+        ("amqp://u:SECRET@h:port", "port"),
+        ("amqp://u:SECRET@h:0", "port"),
+        ("amqp://u:SECRET@h:65536", "port"),
+        ("amqp://u:SECRET@h:", "port"),
+        ("amqp://u:SECRET@h:٣", "port"),
+        ("amqp://user:SECRET", "port"),
+        ("amqp://u:SECRET/more@h", "%2F"),
+        ("amqp://u:SECRET%zz@h", "password"),
+        ("amqp://u:SECRET%@h", "password"),
+        ("amqp://u:SECRET%ff@h", "password"),
+        ("amqp://u%f:SECRET@h", "user"),
+        ("amqp://u:SECRET@h/%", "virtual host"),
+        ("amqp://u:SECRET@h/v?heartbeat=1", "query"),
+        ("amqp://u:SECRET@[::1", "host"),
+        ("amqp://u:SECRET@[::1]x", "host"),
+        ("amqp://u:SECRET@a b", "host"),
+        ("amqp://u:SECRET@h\n:1", "host"),
+    ],
+)
+def test_refused(text: str, part: str) -> None:
+    with pytest.raises(AddressError) as caught:
+        parse_address(text)
+    message = str(caught.value)
+    assert part in message
+    assert "SECRET" not in message and "\n" not in message
+    cause: BaseException | None = caught.value
+    while cause is not None:
+        assert "SECRET" not in str(cause)
+        cause = None if cause.__suppress_context__ else cause.__context__
+
+
+def test_password_is_never_shown() -> None:
+    address = parse_address("amqps://user:SECRET@h/v/w")
+    assert str(address) == "amqps://user@h:5671/v%2Fw"
+    assert "SECRET" not in repr(address)
+
+
+@given(st.text(min_size=1), st.text(), st.text(min_size=1), st.integers(1, 65535), st.booleans())
+def test_any_names_survive_percent_encoding(user: str, password: str, vhost: str, port: int, tls: bool) -> None:
+    scheme = "amqps" if tls else "amqp"
+    text = "{}://{}:{}@h:{}/{}".format(
+        scheme, quote(user, safe=""), quote(password, safe=""), port, quote(vhost, safe="")
+    )
+    assert parse_address(text) == Address("h", port, user, password, vhost, tls)
+
+
+@given(st.text())
+def test_any_text_is_an_address_or_an_error(text: str) -> None:
+    for candidate in (text, "amqp://" + text):
+        try:
+            address = parse_address(candidate)
+        except AddressError as error:
+            assert "\n" not in str(error)
+        else:
+            assert 0 < address.port < 65536 and address.host

@@ -1,0 +1,170 @@
+"""The Docker target: is ready, configures, restarts, cleans up, and says in one line what it lacks."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import docker
+import pika
+import pytest
+
+from targets.address import Address
+from targets.docker_broker import CommandFailed, DockerBroker
+from targets.readiness import BrokerUnavailable, answers_amqp
+
+RABBITMQ = "amqpspec/rabbitmq:4.3"
+
+
+def connect(address: Address) -> pika.BlockingConnection:
+    return pika.BlockingConnection(
+        pika.ConnectionParameters(
+            address.host,
+            address.port,
+            address.vhost,
+            pika.PlainCredentials(address.user, address.password),
+            socket_timeout=10,
+        )
+    )
+
+
+def one_line(error: BaseException) -> str:
+    text = str(error)
+    assert text and "\n" not in text and "Traceback" not in text
+    return text
+
+
+def container_exists(name: str) -> bool:
+    client = docker.from_env()
+    try:
+        return bool(client.containers.list(all=True, filters={"name": name}))
+    finally:
+        client.close()
+
+
+@pytest.mark.broker("rabbitmq_4_3")
+def test_is_ready_inside_the_block_and_gone_after_it(rabbitmq_4_3: DockerBroker) -> None:
+    # The fixture is here to report a missing broker; the one under test is a second one.
+    with DockerBroker(RABBITMQ) as broker:
+        address, name = broker.address, broker.container_name
+        assert name.startswith("amqpspec-")
+        assert address != rabbitmq_4_3.address
+        connect(address).close()
+        assert container_exists(name)
+    assert not container_exists(name)
+    assert not answers_amqp(address.host, address.port, timeout=1)
+    with pytest.raises(BrokerUnavailable, match="not running"):
+        _ = broker.address
+
+
+def test_container_carries_the_label_and_listens_on_loopback_only(rabbitmq_4_3: DockerBroker) -> None:
+    client = docker.from_env()
+    try:
+        container = client.containers.get(rabbitmq_4_3.container_name)
+        assert container.labels["amqpspec"] == "1"
+        assert {binding["HostIp"] for binding in container.ports["5672/tcp"]} == {"127.0.0.1"}
+    finally:
+        client.close()
+
+
+def test_container_is_removed_when_the_block_fails(rabbitmq_4_3: DockerBroker) -> None:
+    name = ""
+    with pytest.raises(KeyboardInterrupt), DockerBroker(RABBITMQ) as broker:
+        name = broker.container_name
+        raise KeyboardInterrupt
+    assert name and not container_exists(name)
+
+
+def test_configuration_reaches_the_broker(rabbitmq: DockerBroker) -> None:
+    settings = {"consumer_timeout": "61234", "channel_tick_interval": "1234"}
+    term = "[element(2, application:get_env(rabbit, K)) || K <- [consumer_timeout, channel_tick_interval]]."
+    assert rabbitmq.execute("rabbitmqctl", "eval", term).split() != ["[61234,1234]"]
+    with DockerBroker(rabbitmq.image, configuration=settings) as configured:
+        assert configured.execute("rabbitmqctl", "eval", term).split() == ["[61234,1234]"]
+        connect(configured.address).close()
+
+
+def test_restart_keeps_what_is_durable(rabbitmq_4_3: DockerBroker) -> None:
+    with DockerBroker(RABBITMQ) as broker:
+        connection = connect(broker.address)
+        connection.channel().queue_declare("kept", durable=True)
+        connection.close()
+        broker.restart()
+        connection = connect(broker.address)
+        connection.channel().queue_declare("kept", passive=True)
+        connection.close()
+        name = broker.container_name
+        broker.restart(kill=True)
+        assert "kept" in broker.execute("rabbitmqctl", "list_queues", "name")
+    assert not container_exists(name)
+
+
+def test_every_broker_can_be_logged_in_to(real_broker: DockerBroker) -> None:
+    connection = connect(real_broker.address)
+    assert connection.channel().is_open
+    connection.close()
+
+
+def test_failing_command_says_which_and_why(rabbitmq_4_3: DockerBroker) -> None:
+    with pytest.raises(CommandFailed) as caught:
+        rabbitmq_4_3.execute("rabbitmqctl", "no_such_command")
+    text = one_line(caught.value)
+    assert "rabbitmqctl no_such_command" in text and "not found" in text
+
+
+def test_broker_that_ends_early_is_quoted_and_removed(rabbitmq_4_3: DockerBroker) -> None:
+    broker = DockerBroker(RABBITMQ, configuration={"no_such_setting": "1"})
+    with pytest.raises(BrokerUnavailable) as caught, broker:
+        pass
+    text = one_line(caught.value)
+    assert RABBITMQ in text and "no_such_setting" in text
+    assert not container_exists(broker.container_name)
+
+
+def test_broker_that_is_not_ready_in_time_is_removed(rabbitmq_4_3: DockerBroker) -> None:
+    broker = DockerBroker(RABBITMQ, start_timeout=0.5)
+    started = time.monotonic()
+    with pytest.raises(BrokerUnavailable) as caught, broker:
+        pass
+    assert "0.5 s" in one_line(caught.value)
+    assert time.monotonic() - started < 15
+    assert not container_exists(broker.container_name)
+
+
+def test_configuration_of_another_product_is_refused(garagemq: DockerBroker) -> None:
+    with (
+        pytest.raises(BrokerUnavailable) as caught,
+        DockerBroker(garagemq.image, configuration={"consumer_timeout": "1000"}),
+    ):
+        pass
+    assert garagemq.image in one_line(caught.value)
+
+
+def test_local_image_that_was_not_built_names_the_command(rabbitmq_4_3: DockerBroker) -> None:
+    with pytest.raises(BrokerUnavailable) as caught, DockerBroker("amqpspec/no-such-broker:1"):
+        pass
+    text = one_line(caught.value)
+    assert "amqpspec/no-such-broker:1" in text and "python -m targets.broker_images" in text
+
+
+def test_image_that_cannot_be_pulled_is_named(rabbitmq_4_3: DockerBroker) -> None:
+    # Nothing serves port 1 of the loopback, so this registry refuses at once.
+    with pytest.raises(BrokerUnavailable) as caught, DockerBroker("localhost:1/no-such-broker:1"):
+        pass
+    text = one_line(caught.value)
+    assert "localhost:1/no-such-broker:1" in text and "cannot be pulled" in text
+
+
+@pytest.mark.parametrize("engine", ["tcp://127.0.0.1:1", "unix:///no/such/socket", "nonsense"])
+def test_engine_out_of_reach_is_one_line(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", engine)
+    with pytest.raises(BrokerUnavailable) as caught, DockerBroker(RABBITMQ):
+        pass
+    assert "DOCKER_HOST" in one_line(caught.value)
+
+
+def test_silent_peer_is_not_ready_and_costs_only_the_timeout() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        started = time.monotonic()
+        assert not answers_amqp("127.0.0.1", silent.getsockname()[1], timeout=0.3)
+        assert 0.25 < time.monotonic() - started < 5

@@ -1,0 +1,94 @@
+"""The process target: an executable on a free port, its readiness, its end with all its children."""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from targets.process_broker import ProcessBroker
+from targets.readiness import BrokerUnavailable, answers_amqp
+
+# Answers every connection with the opening of a connection.start frame, after it started a child.
+LISTENER = """
+import os, pathlib, socket, subprocess
+child = subprocess.Popen(["sleep", "600"])
+directory = os.environ["AMQPSPEC_DIRECTORY"]
+pathlib.Path(os.environ["PID_FILE"]).write_text(f"{os.getpid()} {child.pid} {directory}")
+server = socket.create_server(("127.0.0.1", int(os.environ["AMQPSPEC_PORT"])))
+while True:
+    connection, _ = server.accept()
+    connection.recv(8)
+    connection.sendall(bytes([1, 0, 0, 0, 0, 0, 4, 0, 10, 0, 10, 206]))
+    connection.close()
+"""
+
+
+def executable(directory: Path, program: str) -> str:
+    path = directory / "broker"
+    path.write_text(f"#!{sys.executable}\n{program}")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def ends(pid: int) -> bool:
+    """True once the process is dead (collected by its parent or not), False if it lives on for 5 s."""
+    try:
+        watch = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([watch], [], [], 5)[0])
+    finally:
+        os.close(watch)
+
+
+def test_runs_inside_the_block_and_ends_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = tmp_path / "pids"
+    monkeypatch.setenv("PID_FILE", str(record))
+    with ProcessBroker(executable(tmp_path, LISTENER)) as broker:
+        address = broker.address
+        assert address.host == "127.0.0.1"
+        assert answers_amqp(address.host, address.port, timeout=5)
+        parent, child, directory = record.read_text().split()
+        os.kill(int(parent), 0)
+        os.kill(int(child), 0)
+        assert Path(directory).is_dir()
+    assert ends(int(parent)) and ends(int(child)) and not Path(directory).exists()
+    with pytest.raises(BrokerUnavailable, match="not running"):
+        _ = broker.address
+
+
+def test_program_that_ends_is_quoted(tmp_path: Path) -> None:
+    path = executable(tmp_path, "raise SystemExit('no licence today')")
+    with pytest.raises(BrokerUnavailable) as caught, ProcessBroker(path):
+        pass
+    text = str(caught.value)
+    assert path in text and "exit status 1" in text and "no licence today" in text and "\n" not in text
+
+
+def test_program_that_never_listens_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = tmp_path / "pids"
+    monkeypatch.setenv("PID_FILE", str(record))
+    deaf = LISTENER.partition("server =")[0] + "child.wait()"
+    with pytest.raises(BrokerUnavailable, match=r"within 1 s"), ProcessBroker(
+        executable(tmp_path, deaf), start_timeout=1
+    ):
+        pass
+    assert all(ends(int(pid)) for pid in record.read_text().split()[:2])
+
+
+@pytest.mark.parametrize("content", [None, "not executable"])
+def test_path_that_cannot_be_run_is_named(content: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "broker"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(BrokerUnavailable) as caught, ProcessBroker(str(path)):
+        pass
+    assert str(path) in str(caught.value) and os.linesep not in str(caught.value)
