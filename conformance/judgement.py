@@ -220,6 +220,7 @@ def failure_to_json(failure: Failure) -> dict[str, Any]:
         "observed": failure.observed,
         "allowed": list(failure.allowed),
         "state": list(failure.state),
+        "departure": failure.departure,
     }
 
 
@@ -230,5 +231,6 @@ def failure_from_json(written: Mapping[str, Any]) -> Failure:
         shape=Shape(written["shape"]),
         allowed=tuple(map(str, written["allowed"])),
         state=tuple(map(str, written["state"])),
+        departure=str(written.get("departure", "")),
         **texts,
     )

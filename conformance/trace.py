@@ -113,9 +113,9 @@ class TraceWriter:
         return self._write(frame_row(sequence, frame))
 
     def mark(
-        self, sequence: str, mark: Literal["quiescent", "overdue"], time: float, waited: float | None = None
+        self, sequence: str, mark: Literal["barrier", "quiescent", "overdue"], time: float, waited: float | None = None
     ) -> TraceRow:
-        """A barrier is complete ("quiescent"), or `waited` seconds went by for what is owed ("overdue")."""
+        """A barrier begins, or is complete ("quiescent"), or `waited` seconds went by for what is owed ("overdue")."""
         row = TraceRow(kind="mark", sequence=sequence, time=time, mark=mark)
         if waited is not None:
             row["waited"] = waited

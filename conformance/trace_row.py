@@ -61,7 +61,7 @@ class TraceRow(TypedDict, total=False):
     body_size: int
     body_sha256: str
     # mark
-    mark: Literal["quiescent", "overdue"]
+    mark: Literal["barrier", "quiescent", "overdue"]
     waited: float
     # end
     verdict: str
@@ -183,7 +183,7 @@ _OPTIONAL: Mapping[str, tuple[type, ...]] = {
 #: Keys of which only some values have a meaning.
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "direction": ("sent", "received"),
-    "mark": ("quiescent", "overdue"),
+    "mark": ("barrier", "quiescent", "overdue"),
 }
 _DIRECTIONS = _CHOICES["direction"]
 

@@ -94,6 +94,8 @@ class Acceptor:
     def quiescent(self) -> None:
         """Nothing is under way any more: every input has been processed, and nothing may be owed."""
         self._close(prove=False)
+        for explanation in self.explanations:
+            explanation.broker.touched.clear()
 
     def overdue(self) -> None:
         """The time is up for whatever is owed."""
@@ -117,8 +119,16 @@ class Acceptor:
         return Verdict.INCONCLUSIVE if self.reason else Verdict.PASS
 
     def owes(self) -> bool:
-        """Is some frame owed in every explanation?"""
-        return not self.finished and all(e.pending or not e.broker.quiet for e in self.explanations)
+        """Is some frame owed, however the inputs that are under way are processed?"""
+        if self.finished:
+            return False
+        for explanation in self.explanations:
+            if not explanation.pending:
+                if explanation.broker.quiet:
+                    return False
+            elif any(not point.pending and point.broker.quiet for point in self._points(explanation)):
+                return False
+        return True
 
     # ----------------------------------------------------------------------------------- several explanations
 
@@ -160,11 +170,9 @@ class Acceptor:
                 if len(survivors) + len(flawed) > self.bound:
                     self._give_up()
                     return
-        lawful = [explanation for explanation in survivors if explanation.departure is None]
-        if survivors and (lawful or any(e.departure is None for e in self.explanations) is False):
+        if any(explanation.departure is None for explanation in survivors):
             self.explanations = _merged(survivors)
-            return
-        if survivors:
+        elif survivors:
             # only a departure explains it
             assert best is not None or flawed
             culprit, mismatches = best or flawed[0]
@@ -234,7 +242,7 @@ class Acceptor:
 
     def _record(self, broker: Broker, frame: Frame, mismatches: Mismatches, departure: str = "") -> None:
         for mismatch in mismatches:
-            self.failures.append(self._failure(broker, frame, mismatch, departure))
+            self._add(self._failure(broker, frame, mismatch, departure or mismatch.departure))
             if mismatch.fatal:
                 self.finished = not departure
                 return
@@ -242,6 +250,11 @@ class Acceptor:
     def _record_departure(self, broker: Broker, frame: Frame, mismatches: Mismatches, departure: Departure) -> None:
         blamed = Mismatch(departure.requirement, mismatches[0].shape, mismatches[0].detail, True, mismatches[0].allowed)
         self._record(broker, frame, (blamed,), departure.name)
+
+    def _add(self, failure: Failure) -> None:
+        """Keep one of each: a harmless defect may show at every step of a sequence."""
+        if all(failure.identity != other.identity for other in self.failures):
+            self.failures.append(failure)
 
     def _failure(self, broker: Broker, frame: Frame, mismatch: Mismatch, departure: str) -> Failure:
         allowed = (mismatch.allowed,) if mismatch.allowed else allowed_frames(broker, frame.connection)
@@ -258,7 +271,7 @@ class Acceptor:
 
     def _record_missing(self, broker: Broker, debt: Debt, departure: Departure | None) -> None:
         requirement = departure.requirement if departure else debt.requirement
-        self.failures.append(
+        self._add(
             Failure(
                 requirement,
                 Shape.MISSING,

@@ -95,6 +95,7 @@ class Broker:
         blame: dict[str, str] | None = None,
         lane: str = "channel",
         effect: tuple[str, object] | None = None,
+        departures: dict[str, tuple[object, str]] | None = None,
     ) -> None:
         """The channel owes this frame; the first requirement is broken if it does not come."""
         channel.reason = requirements[0]
@@ -214,6 +215,20 @@ class Broker:
                 low -= consumer.prefetch - consumer.outstanding
         return max(low, 0), high
 
+    def holders(self, queue: Queue) -> int:
+        """How many hold deliveries of the queue and are not its consumers: cancelled consumers, and basic.get's."""
+        former: set[int] = set()
+        gets = 0
+        for channel in self.channels.values():
+            for entry in channel.unacknowledged.values():
+                if entry.queue is not queue:
+                    continue
+                if entry.consumer is None:
+                    gets += 1
+                elif entry.consumer not in queue.consumers:
+                    former.add(id(entry.consumer))
+        return len(former) + gets
+
     def drop(self, queue: Queue, message: Message, requirement: str) -> None:
         """The message is gone for good, by that requirement."""
         message.reason = requirement
@@ -274,6 +289,8 @@ class Broker:
         entry = channel.unacknowledged.pop(tag)
         channel.settled.append(tag)
         consumer = entry.consumer
+        if entry.queue.type is QueueType.QUORUM:
+            entry.queue.settling += 1
         if consumer is not None:
             consumer.outstanding -= 1
             consumer.reason = requirement
@@ -305,5 +322,5 @@ class Broker:
         """A declare-ok told the numbers of ready messages and consumers: all that it counted is there (QUEUE-002)."""
         if arguments["message_count"] >= len(queue.messages):
             self.prove_all(queue)
-        if arguments["consumer_count"] <= len(queue.consumers):
-            queue.leaving = 0
+        if arguments["consumer_count"] <= len(queue.consumers) + self.holders(queue):
+            queue.leaving = queue.settling = 0

@@ -10,7 +10,7 @@ from model.alphabet import Frame
 from model.broker import Broker
 from model.messages import check_delivery, find
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
-from model.patterns import Pattern
+from model.patterns import Pattern, matches
 from model.state import (
     Channel,
     ChannelState,
@@ -254,7 +254,10 @@ def _take_expected(broker: Broker, holder: Channel | Connection, expected: Expec
         requirement = expected.blame.get(name, expected.requirements[0])
         detail = f"{frame.method} {name.replace('_', '-')}"
         allowed = f"{name.replace('_', '-')}={value}"
-        wrong += (Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, name not in HARMLESS, allowed),)
+        departure = ""
+        if name in expected.departures and matches(expected.departures[name][0], observed):
+            departure = expected.departures[name][1]
+        wrong += (Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, name not in HARMLESS, allowed, departure),)
     if expected.content is not None and frame.content != expected.content:
         wrong += (Mismatch(expected.requirements[0], Shape.WRONG_ARGUMENT, f"{frame.method} content", False),)
     if wrong and any(mismatch.fatal for mismatch in wrong):

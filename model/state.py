@@ -95,6 +95,8 @@ class Queue:
     consumers: list[Consumer] = field(default_factory=list)
     #: consumers that are gone but may still be counted
     leaving: int = 0
+    #: holders of deliveries that settled them and may still be counted (quorum queues; model.departures)
+    settling: int = 0
     #: what changed the number of ready messages last
     reason: str = "QUEUE-001"
     next_position: int = 0
@@ -158,6 +160,8 @@ class Expected:
     counted: bool = True
     #: sequence number of the publish that it answers (basic.return in confirm mode), else 0
     publish: int = 0
+    #: argument to (value that a known departure gives it, name of the departure); see model.departures
+    departures: dict[str, tuple[Any, str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)

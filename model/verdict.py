@@ -62,6 +62,5 @@ class Failure:
 
     @property
     def identity(self) -> str:
-        """Requirement, kind of command, shape and detail: equal for failures that are the same defect."""
-        kind = self.command.split(" ", 2)[1] if " " in self.command else self.command
-        return f"{self.requirement}|{kind}|{self.shape}|{self.detail}"
+        """Requirement, shape and detail: equal for failures that are the same defect."""
+        return f"{self.requirement}|{self.shape}|{self.detail}"

@@ -7,9 +7,10 @@ depend on the number of sequences.
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pyarrow as pa
 from conformance.trace import TraceError, TraceRow, jsonl_to_parquet, sequences, trace_file
 from conformance.trace_parquet import SCHEMA, batch_rows, require_schema
 from pipeline.spark_session import PipelineError, reason, spark_session
-from pipeline.table import PART_SCHEMA, ComplianceTable, Judge, Part, TableBuilder
+from pipeline.table import ComplianceTable, Judge, Part, TableBuilder
 
 #: About this many octets of Parquet are one task.
 OCTETS_PER_TASK = 8 * 1024 * 1024
@@ -60,41 +61,86 @@ def _as_parquet(file: Path, directory: Path) -> Path:
 
 def _run(spark: Any, files: Sequence[Path], judge: Judge) -> list[Part]:
     from pyspark.errors import PySparkException
-    from pyspark.sql.functions import input_file_name
-    from pyspark.sql.pandas.types import from_arrow_schema
+    from pyspark.sql import functions
 
     octets = sum(file.stat().st_size for file in files)
     tasks = max(spark.sparkContext.defaultParallelism, octets // OCTETS_PER_TASK)
     try:
-        rows = (
+        of: Any = functions  # PySpark's type information lacks arrow_udf
+        judged = of.arrow_udf(_judge_partition(judge), "string")
+        texts = (
             spark.read.parquet(*(file.as_uri() for file in files))
-            .select(*SCHEMA.names)
-            .withColumn("source", input_file_name())
+            .withColumn("source", of.input_file_name())
             .repartition(tasks, "source", "sequence")
             .sortWithinPartitions("source", "sequence", "row")
+            # Nondeterministic: it must neither be run twice nor be moved before the sorting.
+            .select(judged.asNondeterministic()(of.struct("source", *SCHEMA.names)).alias("parts"))
+            .where("parts is not null")
+            .collect()
         )
-        found = rows.mapInArrow(_judge_partition(judge), from_arrow_schema(PART_SCHEMA)).collect()
     except PySparkException as error:
         raise PipelineError(f"the Spark job failed: {reason(error)}") from error
-    return [Part(**row.asDict()) for row in found]
+    return [Part(**part) for row in texts for part in json.loads(row["parts"])]
 
 
-def _judge_partition(judge: Judge) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def judge_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        builder = TableBuilder()
-        try:
-            for _, rows in groupby(_sourced_rows(batches), key=lambda pair: (pair[0], pair[1]["sequence"])):
-                for sequence in sequences(row for _, row in rows):
-                    builder.add(judge(sequence))
-        except TraceError as error:
-            # As a value: an exception would come back as many lines of Java.
-            builder.merge(Part(_ERROR, "", "", "", "", 0, 0, 0, "", str(error)))
-        yield builder.parts()
+def _judge_partition(judge: Judge) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
+    """A function over the batches of a sorted partition, in the form of a column: nulls, then at its end the
+    sums.
+
+    `mapInArrow` would be the natural form, but PySpark refuses it where pandas is not installed.
+    """
+
+    def judge_partition(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        adder = _PartitionAdder(judge)
+        unanswered = 0
+        for batch in batches:
+            # One batch behind, because only what follows tells whether a batch is the last one.
+            yield pa.nulls(unanswered, pa.string())
+            unanswered = len(batch)
+            adder.add(batch)
+        if unanswered:
+            yield pa.array([None] * (unanswered - 1) + [adder.parts()], pa.string())
 
     return judge_partition
 
 
-def _sourced_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, TraceRow]]:
-    for batch in batches:
-        for source, row in zip(batch.column("source").to_pylist(), batch_rows(batch, "trace"), strict=True):
-            yield source, row
+class _PartitionAdder:
+    """Judges the sequences of a partition, whose rows come sorted, and adds them up."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self._builder = TableBuilder()
+        self._key: tuple[str, str] | None = None
+        self._rows: list[TraceRow] = []
+        self._error: TraceError | None = None
+
+    def add(self, array: pa.StructArray) -> None:
+        if self._error is not None:
+            return
+        batch = pa.RecordBatch.from_struct_array(array)
+        sources = batch.column("source").to_pylist()
+        try:
+            for source, row in zip(sources, batch_rows(batch, "trace"), strict=True):
+                key = (source, row["sequence"])
+                if key != self._key:
+                    self._judge_rows()
+                    self._key = key
+                self._rows.append(row)
+        except TraceError as error:
+            self._error = error
+
+    def _judge_rows(self) -> None:
+        rows, self._rows = self._rows, []
+        for sequence in sequences(rows):
+            self._builder.add(self._judge(sequence))
+
+    def parts(self) -> str:
+        """All that was added, as JSON. An error is a part as well: thrown, it would be many lines of Java."""
+        try:
+            if self._error is None:
+                self._judge_rows()
+        except TraceError as error:
+            self._error = error
+        if self._error is not None:
+            self._builder.merge(Part(_ERROR, "", "", "", "", 0, 0, 0, "", str(self._error)))
+        return json.dumps([asdict(part) for part in self._builder.parts()])

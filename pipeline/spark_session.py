@@ -98,8 +98,7 @@ def _logging(directory: Path) -> str:
 
 @contextmanager
 def _standard_error_to(log: Path) -> Iterator[None]:
-    """The Java process inherits standard error and greets on it, whatever its logging; it gets a file
-    instead."""
+    """Java inherits standard error, and greets on it whatever its logging; it gets a file instead."""
     sys.stderr.flush()
     saved = os.dup(2)
     try:
@@ -134,6 +133,6 @@ def reason(error: BaseException, log: Path | None = None) -> str:
         lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] or lines
     # A Python worker's traceback ends in the exception; Java's begins with it.
     python = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Exit|Interrupt)\b", line)]
-    java = [line for line in lines if re.match(r"(: )?(java|org)\.[\w.$]+", line)]
+    java = [line for line in lines if re.search(r"\b(java|org)(\.\w+)+(Exception|Error)\b", line)]
     chosen = next(iter([*python[-1:], *java[:1], *lines[-1:]]), type(error).__name__)
-    return chosen.removeprefix(": ")
+    return re.sub(r"^(: |Exception in thread \S+ )?((java|org)(\.\w+)+: )?", "", chosen)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import astuple, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import pyarrow as pa
@@ -99,12 +99,6 @@ class Part:
         return self.kind, self.requirement, self.target, self.dialect, self.name
 
 
-#: The form in which parts travel between processes.
-PART_SCHEMA = pa.schema(
-    [pa.field(each.name, pa.int64() if each.type == "int" else pa.string(), nullable=False) for each in fields(Part)]
-)
-
-
 class TableBuilder:
     """Adds up judgements and parts."""
 
@@ -137,13 +131,9 @@ class TableBuilder:
         if (part.example, part.text) < (known.example, known.text):
             known.example, known.text = part.example, part.text
 
-    def parts(self) -> pa.RecordBatch:
-        """All parts so far, in the form of `PART_SCHEMA`."""
-        columns = zip(*map(astuple, self._parts.values()), strict=True)
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, PART_SCHEMA, strict=False)]
-        if not arrays:
-            return PART_SCHEMA.empty_table().combine_chunks().to_batches()[0]
-        return pa.RecordBatch.from_arrays(arrays, schema=PART_SCHEMA)
+    def parts(self) -> list[Part]:
+        """All parts so far, for another builder to merge."""
+        return list(self._parts.values())
 
     def table(self) -> ComplianceTable:
         """The table of all that was added."""
@@ -203,13 +193,8 @@ TABLE_SCHEMA = pa.schema(
 
 def write_table(table: ComplianceTable, path: Path | str) -> None:
     """Saves the rows as Parquet, with the columns of `TableRow`. Raises OSError."""
-    columns = [[getattr(row, field.name) for row in table.rows] for field in TABLE_SCHEMA]
-    pq.write_table(
-        pa.Table.from_arrays(
-            [pa.array(c, f.type) for c, f in zip(columns, TABLE_SCHEMA, strict=True)], schema=TABLE_SCHEMA
-        ),
-        path,
-    )
+    rows = [asdict(row) for row in table.rows]
+    pq.write_table(pa.Table.from_pylist(rows, schema=TABLE_SCHEMA), path)
 
 
 def table_view(table: ComplianceTable) -> Table:

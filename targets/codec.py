@@ -83,10 +83,7 @@ def encode_content(channel: int, content: Content, frame_max: int = DEFAULT_FRAM
     return b"".join(
         [
             _framed(constants.FRAME_HEADER, channel, header),
-            *[
-                _framed(constants.FRAME_BODY, channel, body[at : at + step])
-                for at in range(0, len(body), step)
-            ],
+            *[_framed(constants.FRAME_BODY, channel, body[at : at + step]) for at in range(0, len(body), step)],
         ]
     )
 

@@ -162,9 +162,7 @@ class _Handshake:
 def _not_amqp(refusal: _Refusal) -> TargetError:
     if refusal.code:
         return TargetUnreachable(f"{refusal.address} closed the connection at once: {_cause(refusal)}")
-    return TargetUnreachable(
-        f"{refusal.address} ended the connection before connection.start: {refusal.text}"
-    )
+    return TargetUnreachable(f"{refusal.address} ended the connection before connection.start: {refusal.text}")
 
 
 def _login_refused(refusal: _Refusal) -> TargetError:

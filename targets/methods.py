@@ -39,9 +39,7 @@ _INTEGERS = {
 #: What pamqp renames because of Python's keywords and its own attributes.
 _SPECIFIED_NAMES = {"exchange_type": "type", "message_type": "type", "global_": "global"}
 #: Fields that 0-9-1 reserves: zero when encoded unless given, left out when decoded.
-_RESERVED = frozenset(
-    {"ticket", "out_of_band", "insist", "capabilities", "known_hosts", "channel_id", "cluster_id"}
-)
+_RESERVED = frozenset({"ticket", "out_of_band", "insist", "capabilities", "known_hosts", "channel_id", "cluster_id"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,6 @@ from targets.handshake import Tune, Wishes, recordable, shake_hands
 from targets.handshake_link import HandshakeLink
 from targets.stream import connect
 
-_MIB = 1024 * 1024
-
 
 class WireClient:
     """Several connections to one broker; frames come in the order in which they arrived.
@@ -34,9 +32,9 @@ class WireClient:
     since the client was created; the times that the observer sees never decrease. A connection name may be
     used again once its connection is over and `receive` has returned the end, or after `abort`.
 
-    `tls_context` is for amqps addresses; without it the certificate must be one that the system trusts. A
-    write may take `write_patience` seconds, and a second more for each MiB of it; after that the broker has
-    stopped reading, which ends the connection.
+    `tls_context` is for amqps addresses; without it the certificate must be one that the system trusts. When
+    nothing of a frame could be written for `write_patience` seconds, or not all of it in ten times as long,
+    the broker has stopped reading, which ends the connection.
     """
 
     def __init__(
@@ -178,7 +176,8 @@ class WireClient:
             return
         # The broker may not read on before we do, so read meanwhile, and from every connection: it may hold
         # up one of them because of another.
-        deadline = time.monotonic() + self._write_patience + len(rest) / _MIB
+        last_deadline = time.monotonic() + 10 * self._write_patience
+        deadline = time.monotonic() + self._write_patience
         self._selector.modify(connection.stream, selectors.EVENT_READ | selectors.EVENT_WRITE, connection)
         while rest and not connection.ended:
             remaining = deadline - time.monotonic()
@@ -190,7 +189,10 @@ class WireClient:
                 for key, events in self._selector.select(remaining):
                     if events & selectors.EVENT_READ:
                         self._ahead += key.data.read()
-            rest = connection.write(rest)
+            left = connection.write(rest)
+            if len(left) < len(rest):
+                deadline = min(time.monotonic() + self._write_patience, last_deadline)
+            rest = left
         if not connection.ended:
             self._selector.modify(connection.stream, selectors.EVENT_READ, connection)
 

@@ -64,6 +64,8 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
         broker.fired("GET-004")
     channel.unacknowledged = {}
     for queue, entries in returning.items():
+        if queue.type is QueueType.QUORUM:
+            queue.settling += len(entries)
         give_back(broker, queue, return_order(queue, entries), requirement, failed=True, lost_holder=True)
         broker.touch(channel, queue)
     channel.unconfirmed = {}

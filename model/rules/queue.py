@@ -10,6 +10,10 @@ from model.rules.lookup import check_owner, find_queue, locked, queue_text, shor
 from model.rules.queue_arguments import check_arguments, check_equivalence
 from model.state import Channel, Queue, QueueType
 
+#: Known departure: rabbit_fifo:query_stat gives the size of its map of consumers, which holds whoever has unsettled
+#: deliveries (cancelled consumers, basic.get) and does not hold the waiting ones of a single-active-consumer queue.
+HOLDERS_COUNTED = "quorum-consumer-count"
+
 
 def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
     """rabbit_channel:handle_method queue.declare; the order of the checks is RabbitMQ's."""
@@ -93,7 +97,18 @@ def _owe_declare_ok(broker: Broker, channel: Channel, queue: Queue, requirement:
     effect = ("rename_queue", queue) if generated else ("counts_seen", queue)
     # a wrong number is the doing of whatever changed it last
     blame = {"message_count": queue.reason, "consumer_count": "QUEUE-001"}
-    broker.owe(channel, "queue.declare-ok", arguments, requirement, blame=blame, effect=effect)
+    departures: dict[str, tuple[object, str]] = {}
+    if queue.type is QueueType.QUORUM:
+        blame["consumer_count"] = "QUEUE-026"
+        counted = min(len(queue.consumers), 1) if queue.single_active_consumer else len(queue.consumers)
+        counted += broker.holders(queue)
+        departures["consumer_count"] = (
+            between(counted, counted + queue.leaving + queue.settling),
+            HOLDERS_COUNTED,
+        )
+    broker.owe(
+        channel, "queue.declare-ok", arguments, requirement, blame=blame, effect=effect, departures=departures
+    )
 
 
 def purge(broker: Broker, channel: Channel, frame: Frame) -> None:

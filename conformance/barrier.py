@@ -1,0 +1,72 @@
+"""Barriers: how the suite knows that a broker is quiet, by round trips and not by waiting.
+
+After a command and what it owed have come, for each queue that it touched: `basic.get` on the channel that touched it
+where the model says that nothing is ready (it goes the way of the acknowledgements, and its answer comes behind the
+deliveries that they caused); else a passive declare, again until the numbers are the model's. Then `basic.qos` with the
+present value on every channel concerned, which flushes the channel. Only what the command touched takes part.
+All of this is judged like any other traffic, but counts as exercise of nothing.
+"""
+
+from __future__ import annotations
+
+import time
+
+from conformance.command import Command
+from conformance.session import SERVICE_CHANNEL, Session
+from model.alphabet import Frame
+from model.state import ChannelKey, Queue, QueueType
+
+
+def complete_barrier(session: Session, command: Command) -> None:
+    """Run the barrier after `command`; at its end the model's broker and the target are both at rest."""
+    broker = session.judge.acceptor.broker
+    touched = list(broker.touched)
+    session.mark("barrier")
+    for key, queue in touched:
+        if _can_get(session, key, queue):
+            session.request(Frame(*key, "basic.get", {"queue": queue.name}, sent=True))
+    for queue in dict.fromkeys(queue for _, queue in touched):
+        _compare_counts(session, queue)
+    channels = dict.fromkeys(key for key, _ in touched)
+    channels[(command.connection, command.channel)] = None
+    channels.update(dict.fromkeys(consumer.channel for _, queue in touched for consumer in queue.consumers))
+    for key in channels:
+        if key[1] and session.channel_is_open(key) and not session.over:
+            prefetch = session.judge.acceptor.broker.channels[key].prefetch
+            session.request(Frame(*key, "basic.qos", {"prefetch_count": prefetch}, sent=True))
+    while not session.over and session.receive(0) is not None:
+        pass
+    session.mark("quiescent")
+
+
+def _can_get(session: Session, key: ChannelKey, queue: Queue) -> bool:
+    """May the barrier's get be sent, without taking a message and without an error?"""
+    return (
+        not session.over
+        and session.channel_is_open(key)
+        and not queue.deleted
+        and not queue.messages
+        and queue.type is not QueueType.STREAM
+        and not (queue.type is QueueType.QUORUM and queue.single_active_consumer)
+        and queue.owner in (None, key[0])
+    )
+
+
+def _compare_counts(session: Session, queue: Queue) -> None:
+    """Ask for the numbers of messages and consumers until they are the model's, or the deadline has passed."""
+    if queue.type is QueueType.STREAM or not (queue.messages or queue.unproven or queue.leaving):
+        return
+    connections = [name for name in session.open_connections() if queue.owner in (None, name)]
+    if not connections:
+        return
+    deadline = time.monotonic() + session.target.deadline
+    while not session.over and not queue.deleted:
+        session.ensure_channel(connections[0], SERVICE_CHANNEL)
+        declare = {"queue": queue.name, "passive": True}
+        session.request(Frame(connections[0], SERVICE_CHANNEL, "queue.declare", declare, sent=True))
+        # a quorum queue counts those who hold its deliveries as consumers, so their number never becomes the model's
+        if not queue.unproven and (not queue.leaving or session.judge.acceptor.broker.holders(queue)):
+            return
+        if time.monotonic() > deadline:
+            session.mark("overdue", session.target.deadline)
+            return

@@ -1,0 +1,50 @@
+"""Deleting what a sequence made, whatever happened to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from model.alphabet import Frame
+from targets.address import Address
+from targets.errors import TargetError
+from targets.wire import WireClient
+
+#: Seconds for cleaning up after one sequence.
+TIME_LIMIT = 10.0
+_CONNECTION = "cleanup"
+
+
+def clean_up(address: Address, made: Iterable[tuple[str, str]]) -> None:
+    """Delete these (kind, name) pairs, kind being "queue" or "exchange", on a connection of its own.
+
+    Best effort: a broker that is gone or refuses keeps what it has.
+    """
+    names = [(kind, name) for kind, name in made if name and not name.startswith("amq.")]
+    if not names:
+        return
+    with WireClient(address) as client:
+        try:
+            client.open(_CONNECTION)
+        except TargetError:
+            return
+        _delete(client, names)
+
+
+def _delete(client: WireClient, names: list[tuple[str, str]]) -> None:
+    channel = 0
+    for kind, name in names:
+        # a channel for each, as an error closes it; the connection is closed in any case
+        channel += 1
+        client.send(Frame(_CONNECTION, channel, "channel.open", {}, sent=True))
+        client.send(Frame(_CONNECTION, channel, f"{kind}.delete", {kind: name}, sent=True))
+    deadline = time.monotonic() + TIME_LIMIT
+    answered = 0
+    while answered < len(names) and time.monotonic() < deadline and client.is_open(_CONNECTION):
+        frame = client.receive(deadline - time.monotonic())
+        if frame is None or frame.method in ("socket.closed", "connection.close"):
+            break
+        if frame.method in ("queue.delete-ok", "exchange.delete-ok", "channel.close"):
+            answered += 1
+    client.send(Frame(_CONNECTION, 0, "connection.close", {"reply_code": 200, "reply_text": "done"}, sent=True))
+    client.receive(max(deadline - time.monotonic(), 0.0))

@@ -1,0 +1,90 @@
+"""Judging one sequence: the same code live, offline and in bulk.
+
+`SequenceJudge` is fed what goes into the trace, in its order; `judge` feeds it the rows of a recorded sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from conformance.judgement import SequenceJudgement
+from conformance.names import plain_failure
+from conformance.trace_row import TraceError, TraceRow, row_frame
+from model.acceptor import Acceptor
+from model.alphabet import Frame
+from model.dialects import UnknownDialect, dialect_named
+from model.verdict import Verdict
+
+
+class SequenceJudge:
+    """The judge of the sequence that `start` (a row of kind "start") begins.
+
+    Raises `TraceError` for a dialect that does not exist.
+    """
+
+    def __init__(self, start: TraceRow) -> None:
+        try:
+            self.acceptor = Acceptor(dialect_named(start["dialect"]))
+        except UnknownDialect as error:
+            raise TraceError(f"the sequence {start['sequence']!r}: {error}") from None
+        self._start = start
+        self._frames = 0
+        self._ended = False
+
+    def command(self, text: str) -> None:
+        self.acceptor.command = text
+
+    def frame(self, frame: Frame) -> None:
+        self._frames += 1
+        if frame.sent:
+            self.acceptor.sent(frame)
+        else:
+            self.acceptor.received(frame)
+
+    def mark(self, mark: str) -> None:
+        if mark == "barrier":
+            self.acceptor.barrier(True)
+        elif mark == "quiescent":
+            self.acceptor.quiescent()
+            self.acceptor.barrier(False)
+        else:
+            self.acceptor.overdue()
+
+    def judgement(self, complete: bool = True) -> SequenceJudgement:
+        """What was found so far; inconclusive at best when the sequence is not `complete`."""
+        acceptor = self.acceptor
+        verdict, reason = acceptor.verdict, acceptor.reason
+        if not complete and verdict is Verdict.PASS:
+            verdict, reason = Verdict.INCONCLUSIVE, "the trace ends in the middle of the sequence"
+        return SequenceJudgement(
+            sequence=self._start["sequence"],
+            target=self._start["target"],
+            dialect=self._start["dialect"],
+            requirement=self._start.get("requirement"),
+            verdict=verdict,
+            failures=tuple(map(plain_failure, acceptor.failures)),
+            exercised=dict(sorted(acceptor.exercised.items())),
+            reason=reason,
+            frames=self._frames,
+        )
+
+
+def judge(rows: Iterable[TraceRow]) -> SequenceJudgement:
+    """Judge the rows of one sequence, its start row first. Raises `TraceError` if they are not a sequence."""
+    iterator = iter(rows)
+    start = next(iterator, None)
+    if start is None or start["kind"] != "start":
+        raise TraceError("a sequence does not begin with a start row")
+    sequence = SequenceJudge(start)
+    complete = False
+    for row in iterator:
+        kind = row["kind"]
+        if kind == "frame":
+            sequence.frame(row_frame(row))
+        elif kind == "command":
+            sequence.command(row["text"])
+        elif kind == "mark":
+            sequence.mark(row["mark"])
+        else:
+            complete = True
+    return sequence.judgement(complete)

@@ -1,0 +1,89 @@
+"""A judge for tests of what is around the judge, and traces for it. Importable, so that Spark can use it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from conformance.judgement import SequenceJudgement
+from conformance.trace import TraceRow, TraceWriter, row_frame
+from model.alphabet import Content, Frame
+from model.verdict import Failure, Shape, Verdict
+
+
+def judge(rows: Iterable[TraceRow]) -> SequenceJudgement:
+    """Each delivery must have the tag after the last one; a body "lost" cannot be decided."""
+    rows = list(rows)
+    start = rows[0]
+    failures = []
+    exercised: Counter[str] = Counter()
+    expected = 1
+    reason = None
+    frames = 0
+    for row in rows:
+        if row["kind"] != "frame":
+            continue
+        frames += 1
+        frame = row_frame(row)
+        if frame.method != "basic.deliver":
+            continue
+        tag = frame.arguments["delivery_tag"]
+        if tag != expected:
+            failures.append(
+                Failure("ACK-009", Shape.WRONG_ARGUMENT, "tag", "a.1 basic.ack", f"{tag}", (f"{expected}",), ())
+            )
+        expected = tag + 1
+        exercised["ACK-009"] += 1
+        if frame.content is not None and frame.content.body == b"lost":
+            reason = f"lost in {start['sequence']}"
+        if frame.content is not None and frame.content.body == b"crash":
+            raise ZeroDivisionError("the judge itself is at fault")
+    verdict = Verdict.FAIL if failures else Verdict.INCONCLUSIVE if reason else Verdict.PASS
+    return SequenceJudgement(
+        start["sequence"],
+        start["target"],
+        start["dialect"],
+        start["requirement"],
+        verdict,
+        tuple(failures),
+        dict(exercised),
+        reason,
+        frames,
+    )
+
+
+def write_trace(path: Path, target: str, sequences: dict[str, list[tuple[int, bytes]]], interleaved: int = 3) -> Path:
+    """Writes sequences of deliveries (tag, body), some of them at the same time, and one that has no end
+    row."""
+    with TraceWriter(path) as trace:
+        names = list(sequences)
+        for at in range(0, len(names), interleaved):
+            together = names[at : at + interleaved]
+            for name in together:
+                trace.start(
+                    name,
+                    target=target,
+                    product="Broker",
+                    version="1",
+                    dialect="rabbitmq-4.3",
+                    mode="burst",
+                    requirement="ACK-009" if "scenario" in name else None,
+                )
+            for step in range(max(len(sequences[name]) for name in together)):
+                for name in together:
+                    for tag, body in sequences[name][step : step + 1]:
+                        arguments = {"delivery_tag": tag, "consumer_tag": "t"}
+                        content = Content({"headers": {"n": step, "raw": b"\xff"}}, body)
+                        trace.frame(name, Frame("a", 1, "basic.deliver", arguments, False, content, step / 10))
+            for name in together:
+                if "stopped" not in name:
+                    trace.mark(name, "quiescent", 9.0)
+                    trace.end(judge([{**trace_start(name, target)}]))
+    return path
+
+
+def trace_start(name: str, target: str) -> TraceRow:
+    return TraceRow(
+        kind="start", sequence=name, target=target, product="", version="", dialect="d", mode="", requirement=None
+    )

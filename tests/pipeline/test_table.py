@@ -1,0 +1,202 @@
+"""The compliance table: what it counts, and that Spark and one process make the same one."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from conformance.trace import TraceError, TraceWriter, jsonl_to_parquet
+from model.alphabet import Content, Frame
+from pipeline.spark_check import check_with_spark
+from pipeline.spark_session import PipelineError, require_java, spark_session
+from pipeline.table import (
+    TABLE_SCHEMA,
+    ComplianceTable,
+    TableBuilder,
+    TableRow,
+    check_in_process,
+    judge_traces,
+    table_view,
+    write_table,
+)
+from tests.pipeline.stand_in import judge, write_trace
+
+GOOD = [(1, b"m1"), (2, b"m2")]
+BAD = [(1, b"m1"), (3, b"m2")]
+UNDECIDED = [(1, b"lost")]
+
+
+@pytest.fixture
+def traces(tmp_path: Path) -> list[Path]:
+    """Two targets; JSON Lines, Parquet and a directory; interleaved, stopped and equally named sequences."""
+    chance = random.Random(5)
+    many = {
+        f"search {n}": [(tag, b"x" * chance.randrange(90)) for tag in range(1, chance.randrange(2, 40))]
+        for n in range(200)
+    }
+    first = write_trace(
+        tmp_path / "one" / "trace.jsonl",
+        "broker 1",
+        {"scenario A": GOOD, "search 1": BAD, "search 2": BAD, "search 3": UNDECIDED, "stopped": GOOD},
+    )
+    second = write_trace(
+        tmp_path / "two.jsonl", "broker 2", {"search 1": GOOD, "scenario B": [], "scenario C": UNDECIDED}
+    )
+    third = write_trace(tmp_path / "three.jsonl", "broker 2", many)
+    jsonl_to_parquet(third, tmp_path / "three.parquet")
+    return [first.parent, second, tmp_path / "three.parquet"]
+
+
+def test_the_table_counts_sequences_by_requirement_target_and_verdict(traces: list[Path]) -> None:
+    table = check_in_process(traces[:2], judge)
+    dialect = "rabbitmq-4.3"
+    assert table.rows == (
+        TableRow("", "broker 1", dialect, "inconclusive", 1, 0, "lost in search 3"),
+        TableRow("ACK-009", "broker 1", dialect, "fail", 2, 4),
+        TableRow("ACK-009", "broker 1", dialect, "pass", 3, 5),
+        TableRow("ACK-009", "broker 2", dialect, "inconclusive", 1, 1, "lost in scenario C"),
+        TableRow("ACK-009", "broker 2", dialect, "not exercised", 1, 0),
+        TableRow("ACK-009", "broker 2", dialect, "pass", 1, 2),
+    )
+    (failure,) = table.failures
+    assert (failure.target, failure.sequences, failure.sequence) == ("broker 1", 2, "search 1")
+    assert failure.failure.observed == "3" and failure.failure.allowed == ("2",)
+    assert (table.sequences, table.frames) == (8, 12)
+    assert table.exit_code == 1
+
+
+def test_the_table_does_not_depend_on_order_or_on_how_the_work_was_split(traces: list[Path]) -> None:
+    judgements = list(judge_traces(traces, judge))
+    whole = TableBuilder()
+    for judgement in judgements:
+        whole.add(judgement)
+    random.Random(1).shuffle(judgements)
+    split = [TableBuilder() for _ in range(3)]
+    for number, judgement in enumerate(judgements):
+        split[number % 3].add(judgement)
+    merged = TableBuilder()
+    for builder in split:
+        for part in builder.parts():
+            merged.merge(part)
+    assert merged.table() == whole.table()
+
+
+def test_the_table_is_saved_and_shown(traces: list[Path], tmp_path: Path) -> None:
+    table = check_in_process(traces, judge)
+    write_table(table, tmp_path / "table.parquet")
+    saved = pq.read_table(tmp_path / "table.parquet")
+    assert saved.schema.equals(TABLE_SCHEMA)
+    assert tuple(TableRow(**row) for row in saved.to_pylist()) == table.rows
+    console = Console(width=200, record=True, file=None, quiet=False, force_terminal=False)
+    with console.capture() as shown:
+        console.print(table_view(table))
+    text = shown.get()
+    assert "lost in scenario C" in text and "(search)" in text
+    for row in table.rows:
+        assert row.requirement in text
+
+
+def test_nothing_gives_an_empty_table(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text("")
+    table = check_in_process([tmp_path / "t.jsonl"], judge)
+    assert table == ComplianceTable((), (), 0, 0)
+    assert table.exit_code == 0
+    write_table(table, tmp_path / "table.parquet")
+    assert pq.read_table(tmp_path / "table.parquet").num_rows == 0
+
+
+def test_a_wrong_order_of_rows_names_the_trace(tmp_path: Path) -> None:
+    path = wrong_order(tmp_path / "t.jsonl")
+    with pytest.raises(TraceError, match=r"t\.jsonl: a row of kind 'frame' of the sequence 's' comes before"):
+        check_in_process([path], judge)
+
+
+def wrong_order(path: Path) -> Path:
+    with TraceWriter(path) as trace:
+        trace.frame("s", Frame("a", 1, "basic.ack", {}, True))
+    return path
+
+
+@pytest.fixture(scope="module")
+def spark() -> Any:
+    with spark_session("local[2]") as session:
+        yield session
+
+
+def test_spark_makes_the_same_table(spark: Any, traces: list[Path]) -> None:
+    table = check_with_spark(traces, "local[2]", judge)
+    assert table == check_in_process(traces, judge)
+    assert table.sequences == 208
+
+
+def test_spark_and_a_trace_without_rows(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text("")
+    assert check_with_spark([tmp_path / "t.jsonl"], "local[2]", judge) == ComplianceTable((), (), 0, 0)
+
+
+def test_traces_that_cannot_be_read_are_one_sentence_with_spark_too(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "cut.jsonl").write_text('{"kind": "start"')
+    with pytest.raises(TraceError, match=r"cut\.jsonl:1:\d+: the last line is cut short"):
+        check_with_spark([tmp_path / "cut.jsonl"], "local[2]", judge)
+    (tmp_path / "wrong.parquet").write_bytes(b"no")
+    with pytest.raises(TraceError, match=r"wrong\.parquet: not a readable Parquet file"):
+        check_with_spark([tmp_path / "wrong.parquet"], "local[2]", judge)
+    with pytest.raises(TraceError, match="'s' comes before its start row"):
+        check_with_spark([wrong_order(tmp_path / "t.jsonl")], "local[2]", judge)
+
+
+def test_a_judge_that_fails_is_one_line_with_spark(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    with TraceWriter(path) as trace:
+        trace.start("s", target="b", product="", version="", dialect="d", mode="burst")
+        trace.frame("s", Frame("a", 1, "basic.deliver", {"delivery_tag": 1}, False, Content({}, b"crash")))
+    with pytest.raises(PipelineError) as caught:
+        check_with_spark([path], "local[2]", judge)
+    assert str(caught.value) == "the Spark job failed: ZeroDivisionError: the judge itself is at fault"
+
+
+def test_no_java_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(PipelineError, match=r"Spark needs Java 17 or later .* there is no java"):
+        require_java()
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019' >&2\n")
+    java.chmod(0o755)
+    with pytest.raises(PipelineError, match="is version 11"):
+        require_java()
+    java.write_text("#!/bin/sh\nexit 3\n")
+    with pytest.raises(PipelineError, match="does not run"):
+        require_java()
+
+
+@pytest.mark.parametrize("master", ["nonsense", "local[2]"])
+def test_spark_in_a_process_of_its_own_is_quiet_and_names_a_wrong_master(tmp_path: Path, master: str) -> None:
+    """What a user of the command line sees: nothing but the result, or one line."""
+    write_trace(tmp_path / "t.jsonl", "b", {"search": GOOD})
+    program = (
+        "import sys\n"
+        "from pipeline.spark_check import PipelineError, check_with_spark\n"
+        "from tests.pipeline.stand_in import judge\n"
+        "try:\n"
+        "    print(check_with_spark(sys.argv[2:], sys.argv[1], judge).sequences)\n"
+        "except PipelineError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, master, str(tmp_path / "t.jsonl")], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    if master == "nonsense":
+        assert done.stdout.count("\n") == 1
+        assert done.stdout.startswith("Spark did not start on 'nonsense': ")
+        assert "Master must either be" in done.stdout
+    else:
+        assert done.stdout == "1\n"
