@@ -69,15 +69,7 @@ class RunFinished:
     result: RunResult
 
 
-Event = (
-    RunStarted
-    | SequenceStarted
-    | CommandIssued
-    | FrameObserved
-    | SequenceFinished
-    | FailureShrunk
-    | RunFinished
-)
+Event = RunStarted | SequenceStarted | CommandIssued | FrameObserved | SequenceFinished | FailureShrunk | RunFinished
 Listener = Callable[[Event], None]
 
 

@@ -60,9 +60,9 @@ class RequirementVerdict:
 class FoundFailure:
     """A distinct failure as it is reported.
 
-    `commands` is the shortest sequence known to show it, one line each; `reproducer` is what a person pastes
-    in a shell to see it again; `sequences` counts the sequences that showed it. `known` names the departure
-    or the entry of the deviation file that explains it (None: a new finding), `rate` is (failed, tried) when
+    `commands` is the shortest sequence known to show it, one line each; `reproducer` is what a person pastes in a
+    shell to see it again; `sequences` counts the sequences that showed it. `known` is the reason that the deviation
+    file gives (None: it is not listed; a departure that the model knows is no excuse), `rate` is (failed, tried) when
     the shrunk sequence was run again, so that what does not always repeat is reported as flaky.
     """
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from conformance.command import Command
 from conformance.events import CommandIssued, FrameObserved, Listener, tell
@@ -22,6 +22,8 @@ from model.alphabet import Frame, Table
 from model.state import ChannelState, ConnectionState
 from targets.address import Address
 from targets.wire import WireClient
+
+Mark = Literal["barrier", "quiescent", "overdue"]
 
 #: Seconds that an owed frame may take.
 DEFAULT_DEADLINE = 5.0
@@ -75,6 +77,8 @@ class Session:
             )
         )
         self._finished: SequenceJudgement | None = None
+        #: how often a deadline passed without what was owed
+        self.overdue = 0
         self._began = time.monotonic()
         self.client = WireClient(target.address, observer=self._observe)
 
@@ -188,8 +192,10 @@ class Session:
         if self.client.is_open(frame.connection):
             self.client.send(Frame(frame.connection, frame.channel, method, {}, sent=True))
 
-    def mark(self, mark: str, waited: float | None = None) -> None:
-        self._trace.mark(self.sequence, mark, self._now(), waited)  # type: ignore[arg-type]
+    def mark(self, mark: Mark, waited: float | None = None) -> None:
+        if mark == "overdue":
+            self.overdue += 1
+        self._trace.mark(self.sequence, mark, self._now(), waited)
         self.judge.mark(mark)
 
     def _observe(self, frame: Frame) -> None:

@@ -12,10 +12,11 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Literal, Self, cast
+from typing import Any, BinaryIO, Self, cast
 
 from conformance.judgement import SequenceJudgement, failure_to_json
 from conformance.trace_row import (
+    Mark,
     TraceError,
     TraceRow,
     frame_row,
@@ -28,6 +29,7 @@ from conformance.trace_values import TAG_MARK, ValueNotRecordable, decode_value
 from model.alphabet import Frame
 
 __all__ = [
+    "Mark",
     "TraceError",
     "TraceRow",
     "TraceWriter",
@@ -104,18 +106,14 @@ class TraceWriter:
 
     def command(self, sequence: str, text: str, time: float) -> TraceRow:
         """A command, in its canonical text, is carried out at `time` (seconds since the trace began)."""
-        return self._write(
-            TraceRow(kind="command", sequence=sequence, text=without_credentials(text), time=time)
-        )
+        return self._write(TraceRow(kind="command", sequence=sequence, text=without_credentials(text), time=time))
 
     def frame(self, sequence: str, frame: Frame) -> TraceRow:
         """A frame went over the wire."""
         return self._write(frame_row(sequence, frame))
 
-    def mark(
-        self, sequence: str, mark: Literal["barrier", "quiescent", "overdue"], time: float, waited: float | None = None
-    ) -> TraceRow:
-        """A barrier begins, or is complete ("quiescent"), or `waited` seconds went by for what is owed ("overdue")."""
+    def mark(self, sequence: str, mark: Mark, time: float, waited: float | None = None) -> TraceRow:
+        """A barrier begins or is complete ("quiescent"), or `waited` seconds went by in vain ("overdue")."""
         row = TraceRow(kind="mark", sequence=sequence, time=time, mark=mark)
         if waited is not None:
             row["waited"] = waited
@@ -247,9 +245,7 @@ def sequences(rows: Iterable[TraceRow]) -> Iterator[list[TraceRow]]:
         kind = row["kind"]
         if collected is None:
             if kind != "start":
-                raise TraceError(
-                    f"a row of kind {kind!r} of the sequence {name!r} comes before its start row"
-                )
+                raise TraceError(f"a row of kind {kind!r} of the sequence {name!r} comes before its start row")
             open_ones[name] = [row]
             continue
         if kind == "start":

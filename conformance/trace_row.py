@@ -14,7 +14,7 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, get_args
 
 from conformance.trace_values import encode_value
 from model.alphabet import EMPTY_CONTENT, Content, Frame
@@ -31,6 +31,10 @@ _SECRETS = {
     "connection.update-secret": "new_secret",
 }
 _URL_USER = re.compile(r"(?<=://)\S*@")
+
+
+#: A barrier begins; a barrier is complete; the deadline for what is owed has passed.
+Mark = Literal["barrier", "quiescent", "overdue"]
 
 
 class TraceRow(TypedDict, total=False):
@@ -61,7 +65,7 @@ class TraceRow(TypedDict, total=False):
     body_size: int
     body_sha256: str
     # mark
-    mark: Literal["barrier", "quiescent", "overdue"]
+    mark: Mark
     waited: float
     # end
     verdict: str
@@ -183,7 +187,7 @@ _OPTIONAL: Mapping[str, tuple[type, ...]] = {
 #: Keys of which only some values have a meaning.
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "direction": ("sent", "received"),
-    "mark": ("barrier", "quiescent", "overdue"),
+    "mark": get_args(Mark),
 }
 _DIRECTIONS = _CHOICES["direction"]
 

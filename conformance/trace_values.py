@@ -48,9 +48,7 @@ def encode_value(value: Any, depth: int = 0) -> Any:
         if all(isinstance(key, str) and not key.startswith("$") for key in value):
             return {key: encode_value(item, depth + 1) for key, item in value.items()}
         pairs = value.items()
-        return {
-            "$table": [[encode_value(key, depth + 1), encode_value(item, depth + 1)] for key, item in pairs]
-        }
+        return {"$table": [[encode_value(key, depth + 1), encode_value(item, depth + 1)] for key, item in pairs]}
     if isinstance(value, list | tuple):
         return [encode_value(item, depth + 1) for item in value]
     if isinstance(value, bytearray):

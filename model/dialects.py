@@ -56,6 +56,13 @@ class Dialect:
     quorum_acquired_count: bool
     #: basic.get-ok carries `x-delivery-count` 0 on a first delivery (rabbit_fifo of 3.10)
     quorum_count_on_first_get: bool
+    #: deliveries of a lost channel go back consumer by consumer: in the order in which these were created, gets
+    #: last, or all by their tags as text (rabbit_fifo: the key of a consumer is its index in the log from 4.0)
+    lost_consumers_by_creation: bool
+    #: how the queue type is named where basic.get is refused (rabbit_channel:unsupported_single_active_consumer_error)
+    queue_type_in_get_error: str
+    #: deliveries from a stream always name a delivery mode, 1 if the publish named none (mc_amqpl, from 4.0)
+    stream_names_delivery_mode: bool
     #: the name that the queue type has in redeclare errors when it was not given: "classic", or None: "none"
     default_queue_type_in_errors: str | None
     #: `x-consumer-timeout` is an argument of classic queues (rabbit_classic_queue:capabilities)
@@ -84,6 +91,9 @@ AMQP_0_9_1 = Dialect(
     quorum_nack_keeps_count=False,
     quorum_acquired_count=False,
     quorum_count_on_first_get=False,
+    lost_consumers_by_creation=False,
+    queue_type_in_get_error="quorum",
+    stream_names_delivery_mode=False,
     default_queue_type_in_errors=None,
     classic_queue_timeout_argument=False,
     consumer_timeout_checked=False,
@@ -113,6 +123,8 @@ RABBITMQ_4_0 = replace(
     quorum_requeue=QuorumRequeue.FRONT_WITH_LIMIT,
     quorum_delivery_limit=20,
     quorum_count_on_first_get=False,
+    lost_consumers_by_creation=True,
+    stream_names_delivery_mode=True,
     default_queue_type_in_errors="classic",
     stream_reject=True,
 )
@@ -124,6 +136,7 @@ RABBITMQ_4_3 = replace(
     quorum_requeue=QuorumRequeue.FRONT,
     quorum_nack_keeps_count=True,
     quorum_acquired_count=True,
+    queue_type_in_get_error='<<"quorum">>',
     classic_queue_timeout_argument=False,
     consumer_timeout_checked=True,
     channel_prefetch=False,

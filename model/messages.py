@@ -8,6 +8,7 @@ from typing import Any
 from model.alphabet import Frame
 from model.broker import Broker
 from model.mismatch import Mismatch
+from model.rules.requeue import place_requirement
 from model.state import Arrival, Channel, Consumer, Message, Queue, QueueType
 from model.verdict import Shape
 
@@ -17,8 +18,11 @@ def expected_properties(broker: Broker, queue: Queue, message: Message, by_get: 
     if queue.type is QueueType.CLASSIC:
         return message.content.properties
     added: dict[str, Any] = {}
+    properties = message.content.properties
     if queue.type is QueueType.STREAM:
         added["x-stream-offset"] = message.position
+        if broker.dialect.stream_names_delivery_mode and properties.get("delivery_mode") != 2:
+            properties = {**properties, "delivery_mode": 1}
     else:
         dialect = broker.dialect
         if message.delivery_count or (by_get and dialect.quorum_count_on_first_get):
@@ -26,9 +30,8 @@ def expected_properties(broker: Broker, queue: Queue, message: Message, by_get: 
         if message.acquired_count and dialect.quorum_acquired_count:
             added["x-acquired-count"] = message.acquired_count
     if not added:
-        return message.content.properties
-    headers = {**message.content.properties.get("headers", {}), **added}
-    return {**message.content.properties, "headers": headers}
+        return properties
+    return {**properties, "headers": {**properties.get("headers", {}), **added}}
 
 
 def check_delivery(
@@ -50,16 +53,18 @@ def check_delivery(
     observed = frame.content.properties if frame.content else {}
     expected = expected_properties(broker, queue, message, by_get)
     if observed != expected:
-        wrong.append(_wrong_property(queue, frame, observed, expected))
+        wrong.append(_wrong_property(queue, message, frame, observed, expected))
     return tuple(wrong)
 
 
-def _wrong_property(queue: Queue, frame: Frame, observed: Mapping[str, Any], expected: Mapping[str, Any]) -> Mismatch:
+def _wrong_property(
+    queue: Queue, message: Message, frame: Frame, observed: Mapping[str, Any], expected: Mapping[str, Any]
+) -> Mismatch:
     names = sorted({*observed, *expected})
     name = next(name for name in names if observed.get(name) != expected.get(name))
     requirement = "PUBLISH-016"
     if name == "headers" and queue.type is QueueType.QUORUM:
-        requirement = "QUORUM-001"
+        requirement = "RECOVER-005" if message.reason.startswith("RECOVER") else "QUORUM-001"
     elif name == "headers" and queue.type is QueueType.STREAM:
         requirement = "STREAM-003"
     return Mismatch(
@@ -104,9 +109,7 @@ def _order_requirement(broker: Broker, queue: Queue, place: int) -> str:
     """Which rule of order a delivery out of turn breaks: that of requeueing if any of these came back."""
     if not any(message.redelivered for message in list(queue.messages)[: place + 1]):
         return "PUBLISH-015"
-    if queue.type is QueueType.CLASSIC:
-        return "ACK-016"
-    return "ACK-017" if queue.returned else "ACK-018"
+    return place_requirement(broker, queue)
 
 
 def _whereabouts(broker: Broker, queue: Queue, body: bytes) -> str:

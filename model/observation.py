@@ -11,6 +11,7 @@ from model.broker import Broker
 from model.messages import check_delivery, find
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
 from model.patterns import Pattern, matches
+from model.rules.requeue import shown_by
 from model.state import (
     Channel,
     ChannelState,
@@ -106,14 +107,9 @@ def _hand_over(
     channel.next_tag = tag + 1
     fired = ["CONSUME-014"]
     if message.redelivered:
-        fired.append("ACK-015")
-        fired.append(message.reason)
-        if queue.type is QueueType.CLASSIC:
-            fired.append("ACK-016")
-        else:
-            fired.append("ACK-017" if queue.returned else "ACK-018")
-            if message.acquired_count:
-                fired.append("QUORUM-001")
+        fired.extend(shown_by(broker, queue, message, consumer))
+        if message.acquired_count:
+            fired.append("QUORUM-001")
     if no_ack:
         channel.automatic.append(tag)
         broker.drop(queue, message, "CONSUME-013")
@@ -156,6 +152,8 @@ def _observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
     if not isinstance(pending, PendingGet):
         return _nothing_explains(channel, frame, None)
     queue = pending.queue
+    if pending.counted and queue.type is QueueType.QUORUM and queue.messages and not broker.ready_range(queue)[0]:
+        broker.fired("GET-007")
     if frame.method == "basic.get-empty":
         low, _ = broker.ready_range(queue)
         if low > 0 and not queue.deleted:
@@ -179,7 +177,8 @@ def _observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
         broker.take(queue, found)
         _hand_over(broker, channel, queue, message, None, pending.no_ack)
         broker.fired("GET-001")
-        if channel.prefetch and len(channel.unacknowledged) > channel.prefetch:
+        limit = channel.channel_prefetch or channel.prefetch
+        if limit and len(channel.unacknowledged) > limit:
             broker.fired("GET-003")
         broker.refresh(queue)
     channel.owed.remove(pending)

@@ -68,6 +68,8 @@ class Consumer:
     exclusive: bool = False
     arguments: Table = field(default_factory=dict)
     outstanding: int = 0
+    #: when it was created (the stamp of its basic.consume)
+    created: int = 0
     #: consume-ok was seen, or none is owed (CONSUME-001)
     announced: bool = False
     #: what last made room for a delivery, and when

@@ -62,9 +62,7 @@ def _case(entry: Entry) -> TestCase:
         case Verdict.NOT_EXERCISED:
             case.add_skipped_info("not exercised: the rule never made a difference")
         case Verdict.NOT_APPLICABLE:
-            case.add_skipped_info(
-                visible(f"not applicable: {entry.outcome.reason or 'no reason was recorded'}")
-            )
+            case.add_skipped_info(visible(f"not applicable: {entry.outcome.reason or 'no reason was recorded'}"))
     return case
 
 
@@ -82,9 +80,7 @@ def _text(entry: Entry, found: FoundFailure) -> str:
         ("state", list(failure.state)),
         ("to see it again", again(found).splitlines()),
     ]
-    lines = [
-        line for title, content in parts if content for line in (f"{title}:", *(f"  {it}" for it in content))
-    ]
+    lines = [line for title, content in parts if content for line in (f"{title}:", *(f"  {it}" for it in content))]
     return visible("\n".join(lines))
 
 

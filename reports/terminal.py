@@ -39,9 +39,7 @@ _OVERALL = {0: Verdict.PASS, 1: Verdict.FAIL, 4: Verdict.INCONCLUSIVE}
 MAX_LINES = 12
 
 
-def print_report(
-    console: Console, result: RunResult, registry: Mapping[str, Requirement] | None = None
-) -> None:
+def print_report(console: Console, result: RunResult, registry: Mapping[str, Requirement] | None = None) -> None:
     """Prints the table, the failures, what could not be judged, and the result in a sentence."""
     listed = entries(result, registry)
     console.print(summary_table(result, listed))
@@ -78,8 +76,7 @@ def summary_table(result: RunResult, listed: tuple[Entry, ...]) -> Table:
         table.add_column(f"{SIGNS[verdict]} {verdict}", justify="right", no_wrap=True, footer=footer)
     for area in areas(listed):
         counts = [
-            Text(str(count), style=STYLES[verdict]) if count else Text("")
-            for verdict, count in area.counts.items()
+            Text(str(count), style=STYLES[verdict]) if count else Text("") for verdict, count in area.counts.items()
         ]
         table.add_row(_text(area.name), *counts)
     return table
@@ -182,9 +179,7 @@ class LiveDisplay:
 
     def _line(self) -> Text:
         done = sum(self._counts.values())
-        line = Text(
-            f"{done:,} of {self._planned:,}" if self._planned else plural(done, "sequence"), style="bold"
-        )
+        line = Text(f"{done:,} of {self._planned:,}" if self._planned else plural(done, "sequence"), style="bold")
         for verdict in VERDICTS:
             if count := self._counts[verdict]:
                 line.append(f"  {SIGNS[verdict]} {count:,} {verdict}", style=STYLES[verdict])

@@ -5,7 +5,7 @@ the protocol's definition. Their `marshal` and `unmarshal` are not used: they re
 must be able to send (deprecated arguments, odd names, any delivery mode, empty strings, tags of 64 unsigned
 bits) and accept truncated fields.
 
-Argument names are those of the specification with underscores (`type`, `global`, `no_ack`), except `nowait`.
+Argument names are those of the specification with underscores (`type`, `no_ack`), except `nowait` and `global_`.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _INTEGERS = {
     "longlong": struct.Struct(">Q"),
     "timestamp": struct.Struct(">Q"),
 }
-#: What pamqp renames because of Python's keywords and its own attributes.
-_SPECIFIED_NAMES = {"exchange_type": "type", "message_type": "type", "global_": "global"}
+#: Where pamqp's name is not the specification's.
+_SPECIFIED_NAMES = {"exchange_type": "type", "message_type": "type"}
 #: Fields that 0-9-1 reserves: zero when encoded unless given, left out when decoded.
 _RESERVED = frozenset({"ticket", "out_of_band", "insist", "capabilities", "known_hosts", "channel_id", "cluster_id"})
 

@@ -239,8 +239,8 @@ class WireClient:
     def _keep_alive(self) -> None:
         now = time.monotonic()
         for connection in list(self._keeping_alive):
-            # Nobody may have called us for long: only a heartbeat that is not there even now is missing.
-            if now >= connection.given_up_at() and not connection.read():
+            # All that had come was read just now: if nobody called us for long, that is not held against it.
+            if now >= connection.given_up_at():
                 connection.end("no heartbeat")
             elif now >= connection.heartbeat_due():
                 self._write(connection, HEARTBEAT_OCTETS)

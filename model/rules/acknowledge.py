@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from model.alphabet import Frame
 from model.broker import Broker
-from model.rules.settlement import collect, finish, requeue
+from model.rules.settlement import Wording, collect, finish, requeue
 from model.rules.stream_settlement import check_stream
 from model.state import Channel
+
+ACK = Wording(single="ACK-001", several="ACK-002", everything="ACK-003", nothing="ACK-003")
+#: has no `multiple`
+REJECT = Wording("ACK-013", "ACK-013", "ACK-013", "ACK-013")
 
 
 def ack(broker: Broker, channel: Channel, frame: Frame) -> None:
     """ACK-001, ACK-002, ACK-003: no reply; the messages are gone, and their consumers have room for more."""
-    multiple = bool(frame.arguments.get("multiple"))
-    settled = collect(broker, channel, frame.arguments.get("delivery_tag", 0), multiple, "ACK-001", "ACK-002")
-    finish(broker, channel, settled, "ACK-002" if multiple else "ACK-001")
+    settled, requirement = collect(broker, channel, frame, ACK)
+    finish(broker, channel, settled, requirement)
 
 
 def reject(broker: Broker, channel: Channel, frame: Frame) -> None:
     """ACK-013: one delivery, given back or discarded."""
-    settled = collect(broker, channel, frame.arguments.get("delivery_tag", 0), False, "ACK-013", "ACK-013")
+    settled, _ = collect(broker, channel, frame, REJECT)
     check_stream(broker, channel, settled)
     if frame.arguments.get("requeue"):
         requeue(broker, channel, settled, "ACK-013", failed=True)

@@ -10,7 +10,7 @@ from model.alphabet import METHOD_IDS, Frame
 from model.broker import Broker
 from model.errors import ProtocolError
 from model.patterns import Anything
-from model.rules.requeue import give_back, return_order
+from model.rules.requeue import give_back, lost_order
 from model.state import Channel, ChannelState, Connection, ConnectionState, Expected, Queue, QueueType, Unacknowledged
 
 #: Argument of a close that is wrong without being the wrong code: the requirement of its own.
@@ -66,7 +66,7 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     for queue, entries in returning.items():
         if queue.type is QueueType.QUORUM:
             queue.settling += len(entries)
-        give_back(broker, queue, return_order(queue, entries), requirement, failed=True, lost_holder=True)
+        give_back(broker, queue, lost_order(broker, queue, entries), requirement, failed=True, lost_holder=True)
         broker.touch(channel, queue)
     channel.unconfirmed = {}
     broker.settle_debts(channel)

@@ -37,7 +37,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     nowait = bool(arguments.get("nowait"))
     consumer = Consumer(
         tag, channel.key, queue, no_ack, 0 if no_ack else channel.prefetch, exclusive, table,
-        announced=nowait, stamp=broker.stamp, next_offset=_first_offset(queue, table),
+        created=broker.stamp, announced=nowait, stamp=broker.stamp, next_offset=_first_offset(queue, table),
     )  # fmt: skip
     channel.consumers[tag] = consumer
     channel.ended_consumers.pop(tag, None)

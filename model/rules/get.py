@@ -21,7 +21,7 @@ def get(broker: Broker, channel: Channel, frame: Frame) -> None:
             "GET-005",
             405,
             f"cannot obtain access to locked {queue_text(broker, channel, name)}. basic.get operations are not"
-            ' supported by <<"quorum">> queues with single active consumer',
+            f" supported by {broker.dialect.queue_type_in_get_error} queues with single active consumer",
         )
     broker.touch(channel, queue)
     broker.owe_get(channel, queue, bool(frame.arguments.get("no_ack")))

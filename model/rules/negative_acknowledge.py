@@ -5,19 +5,20 @@ from __future__ import annotations
 from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
-from model.rules.settlement import collect, finish, requeue
+from model.rules.settlement import Wording, collect, finish, requeue
 from model.rules.stream_settlement import check_stream
 from model.state import Channel
 
+NACK = Wording(single="ACK-013", several="ACK-014", everything="ACK-014", nothing="ACK-004")
+
 
 def nack(broker: Broker, channel: Channel, frame: Frame) -> None:
-    """ACK-014. Whether it counts as a failed delivery is QUORUM-002."""
+    """ACK-014, and for one delivery the same as reject (ACK-013). Whether it counts as failed is QUORUM-002."""
     if not broker.dialect.extensions:
         raise ProtocolError("CHAN-011", 503, "unimplemented method")
-    multiple = bool(frame.arguments.get("multiple"))
-    settled = collect(broker, channel, frame.arguments.get("delivery_tag", 0), multiple, "ACK-014", "ACK-014")
+    settled, requirement = collect(broker, channel, frame, NACK)
     check_stream(broker, channel, settled)
     if frame.arguments.get("requeue"):
-        requeue(broker, channel, settled, "ACK-014", failed=not broker.dialect.quorum_nack_keeps_count)
+        requeue(broker, channel, settled, requirement, failed=not broker.dialect.quorum_nack_keeps_count)
     else:
-        finish(broker, channel, settled, "ACK-014")
+        finish(broker, channel, settled, requirement)

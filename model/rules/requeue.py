@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from model.broker import Broker
 from model.dialects import QuorumRequeue
-from model.state import Arrival, Message, Queue, QueueType, Unacknowledged
+from model.state import Arrival, Consumer, Message, Queue, QueueType, Unacknowledged
 
 
 def delivery_limit(broker: Broker, queue: Queue) -> int | None:
@@ -60,10 +60,7 @@ def _put_back(broker: Broker, queue: Queue, message: Message, failed: bool, lost
         broker.drop(queue, message, "QUORUM-003")
         return
     where = broker.dialect.quorum_requeue
-    to_front = (
-        where is QuorumRequeue.FRONT or lost_holder or (where is QuorumRequeue.FRONT_WITH_LIMIT and limit is not None)
-    )
-    if to_front:
+    if lost_holder or where is QuorumRequeue.FRONT or (where is QuorumRequeue.FRONT_WITH_LIMIT and limit is not None):
         # ACK-017: in front of all ready messages, behind what was given back before
         queue.messages.insert(queue.returned, message)
         queue.returned += 1
@@ -72,6 +69,31 @@ def _put_back(broker: Broker, queue: Queue, message: Message, failed: bool, lost
         message.position = queue.next_position
         queue.next_position += 1
         queue.messages.append(message)
+
+
+def place_requirement(broker: Broker, queue: Queue) -> str:
+    """The requirement that says where in this queue a message goes that is given back."""
+    if queue.type is QueueType.CLASSIC:
+        return "ACK-016"
+    if broker.dialect.quorum_requeue is QuorumRequeue.TAIL or delivery_limit(broker, queue) is None:
+        return "ACK-018"
+    return "ACK-017"
+
+
+def shown_by(broker: Broker, queue: Queue, message: Message, consumer: Consumer | None) -> Iterator[str]:
+    """What the delivery of a message that came back shows; the message is out of the queue, not yet counted as held."""
+    yield "ACK-015"
+    yield message.reason
+    if queue.messages:
+        yield place_requirement(broker, queue)
+    if queue.type is QueueType.QUORUM and message.reason.startswith("RECOVER"):
+        yield "RECOVER-005"
+    if consumer is None:
+        return
+    if message.reason == "CHAN-016":
+        yield "ACK-020"
+    elif sum(1 for _ in broker.recipients(queue)) > 1:
+        yield "ACK-019"
 
 
 def return_order(queue: Queue, entries: Iterable[tuple[int, Unacknowledged]]) -> list[Message]:
@@ -88,3 +110,21 @@ def return_order(queue: Queue, entries: Iterable[tuple[int, Unacknowledged]]) ->
         return (entry.consumer is not None, entry.consumer.tag if entry.consumer else "", tag)
 
     return [entry.message for _, entry in sorted(entries, key=consumer_then_tag)]
+
+
+def lost_order(broker: Broker, queue: Queue, entries: Iterable[tuple[int, Unacknowledged]]) -> list[Message]:
+    """The order in which the deliveries of a channel that is gone reach their queue (rabbit_fifo:handle_down).
+
+    A quorum queue goes through its consumers in the order of their keys, each basic.get being one whose tag is its
+    delivery tag as text.
+    """
+    if queue.type is QueueType.CLASSIC:
+        return [entry.message for _, entry in entries]
+
+    def key(item: tuple[int, Unacknowledged]) -> tuple[int, str, int]:
+        tag, entry = item
+        if entry.consumer is None:
+            return (2**64 if broker.dialect.lost_consumers_by_creation else 0, str(tag), tag)
+        return (entry.consumer.created if broker.dialect.lost_consumers_by_creation else 0, entry.consumer.tag, tag)
+
+    return [entry.message for _, entry in sorted(entries, key=key)]

@@ -6,7 +6,9 @@ rabbit_channel:collect_acks. Seed: RabbitMQ guide, consumer acknowledgements.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
 from model.rules.requeue import give_back, return_order
@@ -14,33 +16,46 @@ from model.state import Channel, Queue, QueueType, Unacknowledged
 
 Settled = list[tuple[int, Unacknowledged]]
 
+#: Requirements by which a client gives deliveries back.
+RETURNS = frozenset({"ACK-013", "ACK-014", "RECOVER-001", "RECOVER-002"})
 
-def collect(broker: Broker, channel: Channel, tag: int, multiple: bool, single: str, several: str) -> Settled:
-    """Take off the channel's unacknowledged deliveries what `tag` means, oldest first.
 
-    `single` and `several` are the requirements for one and for many. ACK-003: tag 0 with `multiple` is everything,
-    and may be nothing. Anything else must be outstanding (ACK-005, ACK-006, ACK-007, ACK-008).
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The requirements that one method of settling comes under: for one delivery, for many, for all and for none."""
+
+    single: str
+    several: str
+    everything: str
+    nothing: str
+
+
+def collect(broker: Broker, channel: Channel, frame: Frame, wording: Wording) -> tuple[Settled, str]:
+    """Take off the channel's unacknowledged deliveries what the frame's tag means, oldest first.
+
+    Given with the requirement that says so. ACK-003: tag 0 with `multiple` is everything, and may be nothing.
+    Anything else must be outstanding (ACK-005, ACK-006, ACK-007, ACK-008).
     """
+    tag = frame.arguments.get("delivery_tag", 0)
+    multiple = bool(frame.arguments.get("multiple"))
     unacknowledged = channel.unacknowledged
     if multiple and tag == 0:
         tags = list(unacknowledged)
-        requirement = "ACK-003" if several == "ACK-002" else several
-        if not tags:
-            requirement = "ACK-003" if several == "ACK-002" else "ACK-004"
+        requirement = wording.everything if tags else wording.nothing
         broker.fired(requirement)
     elif tag not in unacknowledged:
         raise ProtocolError(_unknown(broker, channel, tag, multiple), 406, f"unknown delivery tag {tag}")
     elif multiple:
         tags = [other for other in unacknowledged if other <= tag]
-        requirement = several
+        requirement = wording.several
         if len(tags) > 1:
-            broker.fired(several)
+            broker.fired(requirement)
         if len(tags) < tag - (min(tags) - 1):
             broker.fired("ACK-009")
     else:
         tags = [tag]
-        requirement = single
-        broker.fired(single)
+        requirement = wording.single
+        broker.fired(requirement)
     channel.reason = requirement
     settled: Settled = []
     for other in tags:
@@ -50,7 +65,7 @@ def collect(broker: Broker, channel: Channel, tag: int, multiple: bool, single: 
         if entry.queue.deleted:
             broker.fired("ACK-012")
         settled.append((other, entry))
-    return settled
+    return settled, requirement
 
 
 def _unknown(broker: Broker, channel: Channel, tag: int, multiple: bool) -> str:
@@ -79,6 +94,10 @@ def by_queue(settled: Iterable[tuple[int, Unacknowledged]]) -> dict[Queue, Settl
     return grouped
 
 
+def _touched_by_another(broker: Broker, channel: Channel, queue: Queue) -> bool:
+    return any(other is queue and key != channel.key for key, other in broker.touched)
+
+
 def finish(broker: Broker, channel: Channel, settled: Settled, requirement: str) -> None:
     """The messages are settled for good: acknowledged, or discarded."""
     for _, entry in settled:
@@ -92,6 +111,8 @@ def finish(broker: Broker, channel: Channel, settled: Settled, requirement: str)
 def requeue(broker: Broker, channel: Channel, settled: Settled, requirement: str, *, failed: bool) -> None:
     """The messages go back to their queues; on a stream only the credit does (ACK-021)."""
     for queue, entries in by_queue(settled).items():
+        if queue.unproven and queue.reason in RETURNS and _touched_by_another(broker, channel, queue):
+            broker.fired("ACK-023")
         broker.touch(channel, queue)
         if queue.type is QueueType.STREAM:
             broker.refresh(queue)

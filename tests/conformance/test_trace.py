@@ -42,9 +42,7 @@ scalars = st.one_of(
     st.decimals(allow_nan=False),
     st.datetimes(timezones=st.just(UTC)).map(lambda time: time.replace(fold=0)),
     st.datetimes().map(lambda time: time.replace(fold=0)),
-    st.datetimes(timezones=st.just(timezone(timedelta(hours=-3, minutes=-30)))).map(
-        lambda time: time.replace(fold=0)
-    ),
+    st.datetimes(timezones=st.just(timezone(timedelta(hours=-3, minutes=-30)))).map(lambda time: time.replace(fold=0)),
 )
 keys = st.one_of(
     st.text(max_size=8),
@@ -82,6 +80,7 @@ def write_sequence(trace: TraceWriter, name: str, frames: list[Frame]) -> list[T
     ]  # fmt: skip
     rows.append(trace.command(name, "a.1 basic.get q", 0.5))
     rows += [trace.frame(name, frame) for frame in frames]
+    rows.append(trace.mark(name, "barrier", 0.75))
     rows.append(trace.mark(name, "quiescent", 1.0))
     rows.append(trace.mark(name, "overdue", 2.0, waited=5.0))
     rows.append(trace.end(judgement(name)))
@@ -193,9 +192,7 @@ def test_credentials_of_the_handshake_are_not_recorded(tmp_path: Path, method: s
 
 def test_labels_lose_the_user_part_of_urls(tmp_path: Path) -> None:
     with TraceWriter(tmp_path / "t.jsonl") as trace:
-        trace.start(
-            "s", target="amqp://alice:s3@cret@host:5672/v", product="", version="", dialect="d", mode="burst"
-        )
+        trace.start("s", target="amqp://alice:s3@cret@host:5672/v", product="", version="", dialect="d", mode="burst")
     (row,) = read_trace(tmp_path / "t.jsonl")
     assert row["target"] == "amqp://host:5672/v"
 
@@ -208,8 +205,8 @@ def test_a_cut_last_line_is_named_and_the_lines_before_it_are_given(tmp_path: Pa
     for cut in range(1, len(whole.splitlines(keepends=True)[-1]) - 1):
         path.write_bytes(whole[: -1 - cut])
         rows = read_trace(path)
-        assert [next(rows)["kind"] for _ in range(5)] == ["start", "command", "frame", "mark", "mark"]
-        with pytest.raises(TraceError, match=r"trace\.jsonl:6:\d+: the last line is cut short"):
+        assert [next(rows)["kind"] for _ in range(6)] == ["start", "command", "frame", *["mark"] * 3]
+        with pytest.raises(TraceError, match=r"trace\.jsonl:7:\d+: the last line is cut short"):
             next(rows)
 
 
@@ -244,9 +241,7 @@ GOOD = json.dumps(dict(frame_row("s", frame(b"x", routing_key="q"))))
         ("[" * 200_000, "nested too deep"),
     ],
 )
-def test_what_is_not_a_row_is_named_with_file_line_and_column(
-    tmp_path: Path, line: str, expected: str
-) -> None:
+def test_what_is_not_a_row_is_named_with_file_line_and_column(tmp_path: Path, line: str, expected: str) -> None:
     path = tmp_path / "trace.jsonl"
     path.write_text(f"{GOOD}\n{line}\n{GOOD}\n")
     rows = read_trace(path)

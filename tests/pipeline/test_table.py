@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
+from conformance.judge import judge as judge_of_the_suite
 from conformance.trace import TraceError, TraceWriter, jsonl_to_parquet
 from model.alphabet import Content, Frame
 from pipeline.spark_check import check_with_spark
@@ -134,6 +135,21 @@ def test_spark_makes_the_same_table(spark: Any, traces: list[Path]) -> None:
     table = check_with_spark(traces, "local[2]", judge)
     assert table == check_in_process(traces, judge)
     assert table.sequences == 208
+
+
+def test_the_judge_of_the_suite_is_the_one_that_spark_uses(spark: Any, traces: list[Path]) -> None:
+    table = check_with_spark(traces, "local[2]")
+    assert table == check_in_process(traces, judge_of_the_suite)
+    assert table.failures, "deliveries without a consumer are not allowed"
+
+
+def test_a_dialect_that_does_not_exist_is_one_sentence(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    with TraceWriter(path) as trace:
+        trace.start("s", target="b", product="", version="", dialect="rabbitmq-9", mode="burst")
+    for check in (check_in_process, lambda paths, judge: check_with_spark(paths, "local[2]", judge)):
+        with pytest.raises(TraceError, match=r"the sequence 's': .*rabbitmq-9"):
+            check([path], judge_of_the_suite)
 
 
 def test_spark_and_a_trace_without_rows(spark: Any, tmp_path: Path) -> None:

@@ -51,9 +51,7 @@ ODD = Failure(
 def result(*, failures: bool = True, undecided: bool = True) -> RunResult:
     """Requirements of the real registry with made-up verdicts, spread over all areas."""
     found = (
-        FoundFailure(
-            ACK, "search 17", ACK_COMMANDS, "amqpspec replay out/ACK-002-1.amqp docker:rabbitmq-4.3", 3
-        ),
+        FoundFailure(ACK, "search 17", ACK_COMMANDS, "amqpspec replay out/ACK-002-1.amqp docker:rabbitmq-4.3", 3),
         FoundFailure(KNOWN, "scenario CANCEL-001", ("a.1 basic.cancel t",), "", 1, known="D-0012"),
         FoundFailure(ODD, f"search {HOSTILE}", (HOSTILE,), f"echo '{HOSTILE}'", 1, rate=(7, 20)),
     )

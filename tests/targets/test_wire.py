@@ -121,7 +121,7 @@ class Broker:
         try:
             with contextlib.closing(self._tls.wrap_socket(sock, server_side=True) if self._tls else sock) as end:
                 script(Peer(end))
-        except (Exception, AssertionError) as error:  # noqa: BLE001 - handed to the test by join
+        except BaseException as error:  # noqa: BLE001 - handed to the test by join
             self._errors.append(error)
 
     def join(self) -> None:

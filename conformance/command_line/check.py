@@ -1,0 +1,38 @@
+"""`amqpspec check`: judging recorded traces again."""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.console import Console
+from rich.text import Text
+
+from conformance.command_line.usage import UsageError
+from conformance.judge import judge
+
+
+def execute(options: argparse.Namespace, console: Console) -> int:
+    from pipeline.spark_check import check_with_spark
+    from pipeline.spark_session import PipelineError
+    from pipeline.table import check_in_process, table_view, write_table
+
+    if options.spark:
+        try:
+            table = check_with_spark(options.traces, options.spark)
+        except PipelineError as error:
+            raise UsageError(str(error)) from None
+    else:
+        table = check_in_process(options.traces, judge)
+    if options.out:
+        write_table(table, options.out)
+    if not options.quiet:
+        console.print(table_view(table))
+    for found in table.failures:
+        failure = found.failure
+        console.print(Text(f"{failure.requirement} on {found.target}: {failure.shape}, {failure.detail}", style="red"))
+        console.print(Text(f"    in {found.sequence} (and {found.sequences - 1} more) after {failure.command}"))
+        console.print(Text(f"    observed {failure.observed}"))
+        for allowed in failure.allowed:
+            console.print(Text(f"    allowed  {allowed}"))
+    console.print(Text(f"{table.sequences:,} sequences, {table.frames:,} frames judged"))
+    return table.exit_code

@@ -1,0 +1,67 @@
+"""`amqpspec replay`: a command file on a target, with its frames and the verdict."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from conformance.command_file import read_command_file
+from conformance.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE
+from conformance.command_line.targets import target_under_test
+from conformance.events import CommandIssued, Event, FrameObserved
+from conformance.judgement import SequenceJudgement
+from conformance.names import plain
+from conformance.session import Session
+from conformance.trace import TraceWriter
+from model.registry import requirements
+from model.verdict import Verdict, worst
+from model.wording import describe
+
+
+def execute(options: argparse.Namespace, console: Console) -> int:
+    files = read_command_file(options.file)
+
+    def show(event: Event) -> None:
+        if isinstance(event, CommandIssued):
+            console.print(Text(event.text, style="bold"))
+        elif isinstance(event, FrameObserved) and event.frame.channel:
+            console.print(Text("    " + plain(describe(event.frame)), style="" if event.frame.sent else "cyan"))
+
+    judgements = []
+    with ExitStack() as stack:
+        directory = options.out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="amqpspec-")))
+        target = stack.enter_context(target_under_test(options))
+        trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
+        for file in files:
+            name = " ".join(filter(None, ("replay", file.name, file.queue_type)))
+            listeners = () if options.quiet else (show,)
+            with Session(target, trace, name, requirement=file.requirement, listeners=listeners) as session:
+                for command in file.commands:
+                    session.run(command)
+                judgement = session.finish()
+            judgements.append(judgement)
+            _print(judgement, file.queue_type, console)
+    verdict = worst(judgement.verdict for judgement in judgements)
+    return {Verdict.FAIL: DEVIATES, Verdict.INCONCLUSIVE: INCONCLUSIVE}.get(verdict, CONFORMS)
+
+
+def _print(judgement: SequenceJudgement, queue_type: str | None, console: Console) -> None:
+    registry = requirements()
+    for failure in judgement.failures:
+        entry = registry.get(failure.requirement)
+        console.print(Text(f"{failure.requirement}: {entry.statement if entry else ''}", style="bold red"))
+        console.print(Text(f"    after     {failure.command}"))
+        console.print(Text(f"    observed  {failure.observed} ({failure.shape}: {failure.detail})"))
+        for allowed in failure.allowed:
+            console.print(Text(f"    allowed   {allowed}"))
+        for line in failure.state:
+            console.print(Text(f"    state     {line}"))
+        if failure.departure:
+            console.print(Text(f"    known as  {failure.departure}"))
+    what = f"{judgement.verdict}" + (f": {judgement.reason}" if judgement.reason else "")
+    console.print(Text(what + (f" ({queue_type})" if queue_type else ""), style="bold"))

@@ -1,0 +1,79 @@
+"""`amqpspec run`: the main job."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from rich.console import Console
+
+from conformance.command_line.options import random_seed
+from conformance.command_line.targets import target_under_test
+from conformance.command_line.usage import UsageError
+from conformance.deviations import read_deviations, with_known
+from conformance.events import Listener
+from conformance.judgement import RunResult
+from conformance.run import Runner, RunOptions
+from conformance.trace import TraceWriter, jsonl_to_parquet
+from model.registry import requirements, select
+
+
+def execute(options: argparse.Namespace, console: Console) -> int:
+    select(options.only)  # an unknown prefix is an error before anything is started
+    known = read_deviations(options.deviations) if options.deviations else {}
+    _make_directory(options.out)
+    seed = random_seed() if options.seed is None else options.seed
+    wanted = RunOptions(tuple(options.only), seed, options.sequences, options.steps, options.time_budget)
+    with ExitStack() as stack:
+        target = stack.enter_context(target_under_test(options))
+        trace = stack.enter_context(TraceWriter(options.out / "trace.jsonl"))
+        listeners: list[Listener] = []
+        if console.is_terminal and not options.quiet:
+            from reports.terminal import LiveDisplay
+
+            listeners.append(stack.enter_context(LiveDisplay(console)))
+        result = Runner(target, trace, wanted, listeners).run()
+    result, unseen = with_known(result, known)
+    jsonl_to_parquet(options.out / "trace.jsonl", options.out / "trace.parquet")
+    _write_reports(result, options)
+    _print(result, options, console)
+    for identity in unseen:
+        print(f"amqpspec: listed as a deviation, but not seen in this run: {identity}", file=sys.stderr)
+    return result.exit_code
+
+
+def _make_directory(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{directory}: cannot be made: {error.strerror}") from None
+
+
+def _write_reports(result: RunResult, options: argparse.Namespace) -> None:
+    from reports.html import render_html
+    from reports.json_report import render_json
+    from reports.junit import render_junit
+
+    registry = requirements()
+    (options.html or options.out / "report.html").write_text(render_html(result, registry), encoding="utf-8")
+    (options.json or options.out / "report.json").write_text(render_json(result), encoding="utf-8")
+    if options.junit:
+        options.junit.write_text(render_junit(result, registry), encoding="utf-8")
+    failures = options.out / "failures"
+    for number, found in enumerate(result.failures, 1):
+        if found.commands:
+            failures.mkdir(exist_ok=True)
+            text = f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n"
+            (failures / f"{number:02}-{found.failure.requirement}.amqp").write_text(text, encoding="utf-8")
+
+
+def _print(result: RunResult, options: argparse.Namespace, console: Console) -> None:
+    from reports.terminal import headline_text, print_report
+
+    if options.quiet:
+        console.print(headline_text(result))
+        return
+    print_report(console, result, requirements())
+    console.print(f"report: {options.html or options.out / 'report.html'}   trace: {options.out / 'trace.jsonl'}")

@@ -1,0 +1,77 @@
+"""The planning broker: a copy of the model that the generator asks what is possible and interesting now.
+
+It carries out every generated command itself, making the choices of a simple broker. The generator looks only here,
+never at the target, so that equal seeds make equal commands, whatever the target does.
+"""
+
+from __future__ import annotations
+
+from conformance.command import Command
+from model.alphabet import Frame
+from model.broker import Broker
+from model.dialects import Dialect
+from model.inputs import process
+from model.observation import observe
+from model.permitted import permitted
+from model.state import Channel, ChannelState, Connection, ConnectionState, Queue
+
+
+class Plan:
+    """What the world would look like if the target were the model's own simple broker."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.broker = Broker(dialect)
+
+    def carry_out(self, command: Command) -> None:
+        """Process the command as a session would send it, and everything that the broker answers."""
+        connection = self._connection(command.connection)
+        if connection.state is not ConnectionState.OPEN:
+            return
+        channel = self.channel(command.connection, command.channel)
+        if command.channel and channel is None and not command.as_it_stands and command.method != "channel.open":
+            self._process(Frame(command.connection, command.channel, "channel.open", {}, sent=True))
+        self._process(
+            Frame(
+                command.connection,
+                command.channel,
+                command.method,
+                dict(command.arguments),
+                sent=True,
+                content=command.content,
+            )
+        )
+
+    def channel(self, connection: str, number: int) -> Channel | None:
+        return self.broker.channels.get((connection, number))
+
+    def usable(self, connection: str, number: int) -> bool:
+        """Open, or not opened yet; and its connection is as well."""
+        known = self.broker.connections.get(connection)
+        if known is not None and known.state is not ConnectionState.OPEN:
+            return False
+        channel = self.channel(connection, number)
+        return channel is None or channel.state is ChannelState.OPEN
+
+    def connected(self, connection: str) -> bool:
+        known = self.broker.connections.get(connection)
+        return known is None or known.state is ConnectionState.OPEN
+
+    def queue(self, name: str) -> Queue | None:
+        return self.broker.queues.get(name)
+
+    def _connection(self, name: str) -> Connection:
+        connection = self.broker.connections.get(name)
+        if connection is None:
+            connection = self.broker.connections[name] = Connection(
+                name, ConnectionState.OPEN, {"consumer_cancel_notify": True}
+            )
+        return connection
+
+    def _process(self, frame: Frame) -> None:
+        process(self.broker, frame)
+        self.broker.touched.clear()
+        while (answer := next(permitted(self.broker), None)) is not None:
+            observe(self.broker, answer)
+            # a session answers closes at once
+            if answer.method == "channel.close":
+                process(self.broker, Frame(answer.connection, answer.channel, "channel.close-ok", {}, sent=True))

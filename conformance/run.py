@@ -1,0 +1,254 @@
+"""The main job: scenarios, then stateful search, on one target. Everything it finds is told as events.
+
+The engine knows no display and no report; they listen.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import ClassVar
+
+from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
+from hypothesis.errors import Flaky
+from hypothesis.stateful import run_state_machine_as_test
+
+from conformance.command import Command
+from conformance.command_file import CommandFile
+from conformance.events import (
+    FailureShrunk,
+    Listener,
+    RunFinished,
+    RunStarted,
+    SequenceFinished,
+    SequenceStarted,
+    tell,
+)
+from conformance.judgement import FoundFailure, RunResult, SequenceJudgement, Tally
+from conformance.reproducer import reproducer
+from conformance.scenario_files import selected, sequence_name
+from conformance.search import CommandSearch, Deviation
+from conformance.session import Session, TargetUnderTest
+from conformance.shrink import shrink
+from conformance.trace import TraceWriter
+from model.dialects import dialect_named
+from model.registry import requirements
+from model.verdict import Failure
+
+#: Seconds for shrinking one failure, and what an owed frame may take meanwhile.
+SHRINKING_TIME = 20.0
+SHRINKING_DEADLINE = 0.5
+#: Times that a shrunk sequence is run again, to tell what always fails from what is flaky.
+REPEATS = 3
+#: After so many deadlines that passed in vain, this target gets less time for each frame.
+PATIENCE = 3
+IMPATIENT_DEADLINE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What to run. `time_budget`: seconds for the search to begin new sequences in, None for no limit."""
+
+    only: Sequence[str] = ()
+    seed: int = 0
+    sequences: int = 100
+    steps: int = 30
+    time_budget: float | None = None
+
+
+def tool_version() -> str:
+    try:
+        return version("amqpspec")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+class Runner:
+    """One run. Raises `targets.errors.TargetError` when the target is lost."""
+
+    def __init__(
+        self, target: TargetUnderTest, trace: TraceWriter, options: RunOptions, listeners: Iterable[Listener] = ()
+    ) -> None:
+        self.target = target
+        self.trace = trace
+        self.options = options
+        self.listeners = tuple(listeners)
+        self.tally = Tally()
+        self.found: dict[str, FoundFailure] = {}
+        self.overdue = 0
+        self._began = time.monotonic()
+        self._serial = 0
+
+    def run(self) -> RunResult:
+        """Run everything; the result is also the last event, which comes after an interruption as well."""
+        scenarios = selected(self.options.only, self.target.description.dialect)
+        planned = len(scenarios) + self.options.sequences
+        tell(self.listeners, RunStarted(self.target.description, self.options.seed, "lockstep", planned))
+        try:
+            for scenario in scenarios:
+                self._run_scenario(scenario)
+            if self.options.sequences:
+                self._search()
+        finally:
+            result = self._result()
+            tell(self.listeners, RunFinished(result))
+        return result
+
+    # ----------------------------------------------------------------------------------------- scenarios
+
+    def _run_scenario(self, scenario: CommandFile) -> None:
+        name = sequence_name(scenario)
+        tell(self.listeners, SequenceStarted(name, scenario.requirement))
+        judgement = self._carry_out(name, scenario.commands, self._target(), scenario.requirement)
+        self._count(judgement)
+        for failure in judgement.failures:
+            if failure.identity not in self.found:
+                self._shrink_and_tell(failure, name, scenario.commands)
+
+    def _carry_out(
+        self, name: str, commands: Sequence[Command], target: TargetUnderTest, requirement: str | None = None
+    ) -> SequenceJudgement:
+        with Session(target, self.trace, name, requirement=requirement, seed=self.options.seed) as session:
+            for command in commands:
+                session.run(command)
+            judgement = session.finish()
+        self.overdue += session.overdue
+        return judgement
+
+    def _target(self) -> TargetUnderTest:
+        """The target, with less patience once it has let several deadlines pass."""
+        if self.overdue < PATIENCE:
+            return self.target
+        return replace(self.target, deadline=min(self.target.deadline, IMPATIENT_DEADLINE))
+
+    def _count(self, judgement: SequenceJudgement) -> None:
+        self.tally.add(judgement)
+        tell(self.listeners, SequenceFinished(judgement))
+
+    # -------------------------------------------------------------------------------------------- search
+
+    def _search(self) -> None:
+        """Search until the number of sequences is reached; a new failure is shrunk, then the search goes on."""
+        deadline = None
+        if self.options.time_budget is not None:
+            deadline = time.monotonic() + self.options.time_budget
+        done = 0
+        rounds = 0
+        while done < self.options.sequences and (deadline is None or time.monotonic() < deadline):
+            before = self._serial
+            machine = self._machine(deadline, self.options.sequences - done)
+            seed(self.options.seed * 1000 + rounds)(machine)
+            failure = self._search_once(machine, self.options.sequences - done)
+            done += self._serial - before
+            rounds += 1
+            if failure is None:
+                break
+            self._shrink_and_tell(failure, machine.failing_sequence, machine.failing)
+
+    def _search_once(self, machine: type[CommandSearch], sequences: int) -> Failure | None:
+        try:
+            run_state_machine_as_test(
+                machine,
+                settings=settings(
+                    max_examples=sequences,
+                    stateful_step_count=self.options.steps,
+                    # our own shrinking works on commands, and knows what a deadline costs
+                    phases=(Phase.generate,),
+                    database=None,
+                    deadline=None,
+                    report_multiple_bugs=False,
+                    suppress_health_check=list(HealthCheck),
+                    verbosity=Verbosity.quiet,
+                    print_blob=False,
+                ),
+            )
+        except (Deviation, Flaky):
+            # flaky: it did not show when Hypothesis ran the same commands again; the repeats will tell how often
+            return machine.failure
+        return None
+
+    def _machine(self, deadline: float | None, most: int) -> type[CommandSearch]:
+        runner = self
+
+        class Search(CommandSearch):
+            dialect = dialect_named(runner.target.description.dialect)
+            known = set(runner.found)
+            failing: ClassVar[tuple[Command, ...]] = ()
+            failing_sequence = ""
+            failure = None
+            left = most
+
+            @classmethod
+            def open_session(cls) -> Session | None:
+                if cls.left <= 0 or (deadline is not None and time.monotonic() > deadline):
+                    return None
+                cls.left -= 1
+                runner._serial += 1
+                name = f"search {runner._serial}"
+                tell(runner.listeners, SequenceStarted(name))
+                return Session(runner._target(), runner.trace, name, seed=runner.options.seed)
+
+            @classmethod
+            def finished(cls, session: Session, commands: list[Command]) -> None:
+                judgement = session.finish()
+                runner.overdue += session.overdue
+                runner._count(judgement)
+                new = [failure for failure in judgement.failures if failure.identity not in cls.known]
+                if new and cls.failure is None:
+                    cls.failing, cls.failing_sequence, cls.failure = tuple(commands), session.sequence, new[0]
+
+        return Search
+
+    # ----------------------------------------------------------------------------------------- failures
+
+    def _shrink_and_tell(self, failure: Failure, sequence: str, commands: Sequence[Command]) -> None:
+        quick = replace(self.target, deadline=min(self.target.deadline, SHRINKING_DEADLINE))
+        latest = failure
+
+        def shows(candidate: Sequence[Command]) -> bool:
+            nonlocal latest
+            judgement = self._carry_out(f"shrinking {sequence} {next(counter)}", candidate, quick)
+            for other in judgement.failures:
+                if other.identity == failure.identity:
+                    latest = other
+                    return True
+            return False
+
+        counter = iter(range(1, 1_000_000))
+        dialect = dialect_named(self.target.description.dialect)
+        shortest = shrink(commands, shows, dialect, SHRINKING_TIME)
+        failed = sum(shows(shortest) for _ in range(REPEATS))
+        if not failed:
+            shortest = tuple(commands)
+            failed = sum(shows(shortest) for _ in range(REPEATS))
+        found = FoundFailure(
+            latest,
+            sequence,
+            commands=tuple(map(str, shortest)),
+            reproducer=reproducer(shortest, latest),
+            rate=(failed, REPEATS),
+        )
+        self.found[failure.identity] = found
+        tell(self.listeners, FailureShrunk(found))
+
+    def _result(self) -> RunResult:
+        dialect = self.target.description.dialect
+        failures = [
+            replace(self.found.get(identity, counted), sequences=counted.sequences)
+            for identity, counted in self.tally.found.items()
+        ]
+        return RunResult(
+            tool="amqpspec",
+            tool_version=tool_version(),
+            target=self.target.description,
+            seed=self.options.seed,
+            mode="lockstep",
+            requirements=self.tally.requirements(requirements().values(), dialect),
+            failures=tuple(failures),
+            sequences=self.tally.sequences,
+            frames=self.tally.frames,
+            undecided=tuple(self.tally.undecided),
+            seconds=time.monotonic() - self._began,
+        )

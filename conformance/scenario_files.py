@@ -1,0 +1,34 @@
+"""The scenarios that come with the suite: one command file for each requirement, in a directory for each chapter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from conformance.command_file import CommandFile, read_command_file
+
+DIRECTORY = Path(__file__).parent / "scenarios"
+
+
+@cache
+def all_scenarios() -> tuple[CommandFile, ...]:
+    """Every scenario, one for each queue type, in the order of chapters and requirements.
+
+    Raises `CommandFileError` for a file that cannot be read.
+    """
+    return tuple(file for path in sorted(DIRECTORY.rglob("*.amqp")) for file in read_command_file(path))
+
+
+def selected(prefixes: Sequence[str], dialect: str) -> list[CommandFile]:
+    """Those for requirements that begin with one of `prefixes` (none: all) and that hold in the dialect."""
+    return [
+        scenario
+        for scenario in all_scenarios()
+        if (not prefixes or any((scenario.requirement or "").startswith(prefix) for prefix in prefixes))
+        and (not scenario.dialects or dialect in scenario.dialects)
+    ]
+
+
+def sequence_name(scenario: CommandFile) -> str:
+    return " ".join(filter(None, ("scenario", scenario.name, scenario.queue_type)))

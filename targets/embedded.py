@@ -1,0 +1,116 @@
+"""The embedded broker: the reference model behind a TCP port, for real clients and for the suite itself.
+
+One thread and one selector serve all connections. Each frame is given to the model and all that the model then
+permits is sent, so that in lockstep the broker is quiet when its last reply arrives.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from model.dialects import DEFAULT_DIALECT, Dialect
+from targets.address import Address
+from targets.embedded_handshake import Access
+from targets.embedded_loop import Loop
+from targets.embedded_model import Responder
+from targets.errors import TargetError, TargetUnreachable
+from targets.faults import fault_named
+
+
+class EmbeddedBrokerFailure(TargetError):
+    """The embedded broker met a defect of its own; one line for each."""
+
+
+class EmbeddedBroker:
+    """A broker of one virtual host and one user, in this process.
+
+    As a context manager it serves from a thread of its own, until the end of the block; `serve_forever` serves from
+    the caller's. `port` 0 takes any that is free; `address` says which. `fault` names one of `targets.faults`; raises
+    `UnknownFault`. With an `ssl_context` it speaks TLS only.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect = DEFAULT_DIALECT,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        fault: str | None = None,
+        user: str = "guest",
+        password: str = "guest",
+        vhost: str = "/",
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._dialect = dialect
+        self._place = (host, port)
+        self._access = Access(user, password, vhost)
+        self._tls = ssl_context
+        self._responder = Responder(dialect, fault_named(fault) if fault else None)
+        self._thread: threading.Thread | None = None
+        self._address: Address | None = None
+        self._loop: Loop | None = None
+
+    @property
+    def address(self) -> Address:
+        """Where it listens. Raises `RuntimeError` before it does."""
+        if self._address is None:
+            raise RuntimeError("the embedded broker does not listen yet")
+        return self._address
+
+    def __enter__(self) -> Self:
+        loop = self._listen()
+        self._thread = threading.Thread(target=loop.run, name="embedded broker", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ends all connections. Raises `EmbeddedBrokerFailure` if it broke down, unless something else is raised."""
+        self.stop()
+        if self._thread is not None:
+            self._thread.join()
+        if error is None and self.failures:
+            raise EmbeddedBrokerFailure("; ".join(self.failures))
+
+    def serve_forever(self, on_ready: Callable[[Address], None] | None = None) -> None:
+        """Serve until `stop` is called from another thread, or the caller is interrupted.
+
+        `on_ready` is called once it listens. Raises `TargetUnreachable` if it cannot listen there.
+        """
+        loop = self._listen()
+        try:
+            if on_ready is not None:
+                on_ready(self.address)
+        except BaseException:
+            loop.close()
+            raise
+        loop.run()
+
+    def stop(self) -> None:
+        """End the serving; from any thread, any number of times."""
+        if self._loop is not None:
+            self._loop.stop()
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Defects of the broker itself that were met so far; each has ended a connection with 541."""
+        return tuple(self._loop.failures) if self._loop is not None else ()
+
+    def _listen(self) -> Loop:
+        host, port = self._place
+        try:
+            family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+            listener = socket.create_server((host, port), family=family, backlog=128)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise TargetUnreachable(f"cannot listen on {host} port {port}: {reason}") from None
+        bound_port = int(listener.getsockname()[1])
+        access = self._access
+        self._address = Address(host, bound_port, access.user, access.password, access.vhost, self._tls is not None)
+        self._loop = Loop(listener, self._tls, self._responder, self._dialect, access)
+        return self._loop

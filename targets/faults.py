@@ -1,0 +1,45 @@
+"""The faulty variants of the embedded broker: one defect each, and the requirement that must catch it.
+
+They measure the suite: `amqpspec run embedded:NAME` must fail on the requirement. A new one is declared in the file of
+its chapter (`targets.fault_settlement` and the others), with one of the decorators of `targets.fault_hooks`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from targets.fault_hooks import Chapter, Fault
+
+__all__ = ["FAULTS", "Fault", "UnknownFault", "fault_named"]
+
+_CHAPTERS: tuple[Chapter, ...] = ()
+
+
+class UnknownFault(ValueError):
+    """A fault was asked for that does not exist."""
+
+
+def _all() -> dict[str, Fault]:
+    everything: dict[str, Fault] = {}
+    for chapter in _CHAPTERS:
+        for name, fault in chapter.faults.items():
+            if name in everything:
+                raise ValueError(f"two faults are named {name}")
+            everything[name] = fault
+    return everything
+
+
+#: Name to fault, chapter by chapter.
+FAULTS: Mapping[str, Fault] = MappingProxyType(_all())
+
+
+def fault_named(name: str) -> Fault:
+    """The fault of that name; raises `UnknownFault`, which names the ones that come close."""
+    fault = FAULTS.get(name)
+    if fault is not None:
+        return fault
+    close = difflib.get_close_matches(name, FAULTS, n=3)
+    hint = f": did you mean {' or '.join(close)}?" if close else ": `amqpspec faults` lists them"
+    raise UnknownFault(f"unknown fault {name!r}{hint}")

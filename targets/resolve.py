@@ -1,0 +1,76 @@
+"""What a TARGET on the command line means, and getting it to run.
+
+`amqp://…`, `amqps://…`: a broker that runs somewhere. `embedded`, `embedded:FAULT`: ours. `docker:IMAGE`,
+`process:PATH`: started for the run. Anything else: the name of an entry point in the group `amqpspec.targets`,
+a function without arguments that gives a context manager with an `address`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from importlib.metadata import entry_points
+from typing import Protocol
+
+from model.alphabet import Table
+from model.dialects import DEFAULT_DIALECT, Dialect
+from targets.address import Address, parse_address
+from targets.wire import WireClient
+
+ENTRY_POINT_GROUP = "amqpspec.targets"
+
+
+class TargetSyntaxError(ValueError):
+    """A TARGET that means nothing; one line."""
+
+
+class RunningBroker(Protocol):
+    """What an in-house target has to offer while its context is entered."""
+
+    @property
+    def address(self) -> Address: ...
+
+
+@contextmanager
+def running(target: str, dialect: Dialect | None = None) -> Iterator[Address]:
+    """Start the target if it has to be, give its address, and stop it at the end.
+
+    `dialect` is spoken by the embedded broker. Raises `TargetSyntaxError`, `AddressError` (both ValueErrors) and
+    `TargetError`.
+    """
+    if target.startswith(("amqp://", "amqps://")):
+        yield parse_address(target)
+        return
+    with _broker(target, dialect) as broker:
+        yield broker.address
+
+
+def _broker(target: str, dialect: Dialect | None) -> AbstractContextManager[RunningBroker]:
+    kind, _, rest = target.partition(":")
+    if kind == "embedded":
+        from targets.embedded import EmbeddedBroker
+
+        return EmbeddedBroker(dialect or DEFAULT_DIALECT, fault=rest or None)
+    if kind == "docker" and rest:
+        from targets.docker_broker import DockerBroker
+
+        return DockerBroker(rest)
+    if kind == "process" and rest:
+        from targets.process_broker import ProcessBroker
+
+        return ProcessBroker(rest)
+    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
+        if entry_point.name == target:
+            in_house: AbstractContextManager[RunningBroker] = entry_point.load()()
+            return in_house
+    raise TargetSyntaxError(
+        f"{target!r} is no target: give amqp://user:password@host:port/vhost, embedded, embedded:FAULT, docker:IMAGE,"
+        f" process:PATH, or the name of an entry point in the group {ENTRY_POINT_GROUP}"
+    )
+
+
+def server_properties(address: Address) -> Table:
+    """What the broker says of itself; raises `TargetError` where it cannot be reached or refuses."""
+    with WireClient(address) as client:
+        client.open("probe")
+        return client.server_properties("probe")
