@@ -99,7 +99,11 @@ class Broker:
     ) -> None:
         """The channel owes this frame; the first requirement is broken if it does not come."""
         channel.reason = requirements[0]
-        channel.owed.append(Expected(method, arguments, requirements, blame or {}, None, lane, effect, self.counting))
+        channel.owed.append(
+            Expected(
+                method, arguments, requirements, blame or {}, None, lane, effect, self.counting, 0, departures or {}
+            )
+        )
         self.debtors[channel.key] = None
 
     def owe_get(self, channel: Channel, queue: Queue, no_ack: bool) -> None:

@@ -10,11 +10,14 @@ import difflib
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from targets.fault_delivery import DELIVERY
 from targets.fault_hooks import Chapter, Fault
+from targets.fault_messages import MESSAGES
+from targets.fault_settlement import SETTLEMENT
 
 __all__ = ["FAULTS", "Fault", "UnknownFault", "fault_named"]
 
-_CHAPTERS: tuple[Chapter, ...] = ()
+_CHAPTERS: tuple[Chapter, ...] = (SETTLEMENT, DELIVERY, MESSAGES)
 
 
 class UnknownFault(ValueError):

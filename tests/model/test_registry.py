@@ -170,7 +170,7 @@ def test_select_unknown_prefix_suggests() -> None:
         ("TIMEOUT-008", "rabbitmq-4.0", "quorum", False),
         ("TIMEOUT-008", "rabbitmq-4.3", "quorum", True),
         ("TIMEOUT-008", "rabbitmq-4.3", "classic", False),
-        ("ACK-017", "rabbitmq-3", "quorum", False),
+        ("CANCEL-018", "rabbitmq-3", "quorum", False),
         ("QOS-008", "rabbitmq-4.3", None, False),
     ],
 )

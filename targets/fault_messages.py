@@ -1,0 +1,106 @@
+"""Faults of channels, queues, routing and confirms (areas CHAN, QUEUE, PUBLISH and CONFIRM)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from model.alphabet import Frame
+from targets.fault_hooks import Chapter, Proceed, altered
+from targets.served_broker import ServedBroker
+
+MESSAGES = Chapter()
+on_input, on_output = MESSAGES.on_input, MESSAGES.on_output
+
+# ---------------------------------------------------------------------------------------------- channels
+
+
+@on_output("wrong-reply-text", "CHAN-008", "The text of channel.close is another one.", "channel.close")
+def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+    yield altered(frame, reply_text="an error occurred")
+
+
+@on_output("wrong-method-id-in-close", "CHAN-007", "channel.close does not name the culprit method.", "channel.close")
+def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+    yield altered(frame, method_id=0)
+
+
+@on_input("message-lost-on-channel-close", "CHAN-016", "channel.close loses what is outstanding.", "channel.close")
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    broker.channel(frame.connection, frame.channel).unacknowledged.clear()
+    proceed(frame)
+
+
+# ------------------------------------------------------------------------------------------------ queues
+
+
+@on_output("declare-count-wrong", "QUEUE-001", "queue.declare-ok counts a consumer too many.", "queue.declare-ok")
+def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+    yield altered(frame, consumer_count=frame.arguments["consumer_count"] + 1)
+
+
+@on_input("queue-inequivalence-accepted", "QUEUE-007", "A queue is redeclared with other properties.", "queue.declare")
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    queue = broker.queues.get(frame.arguments.get("queue", ""))
+    if queue is None or queue.owner is not None:
+        proceed(frame)
+    else:
+        proceed(altered(frame, durable=queue.durable, auto_delete=queue.auto_delete, arguments=queue.arguments))
+
+
+@on_input("purge-removes-unacked", "QUEUE-024", "queue.purge removes outstanding messages as well.", "queue.purge")
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    proceed(frame)
+    queue = broker.queues.get(frame.arguments.get("queue", ""))
+    asked = broker.channel(frame.connection, frame.channel)
+    removed = 0
+    for channel in broker.channels.values():
+        for tag, entry in list(channel.unacknowledged.items()):
+            if entry.queue is queue:
+                broker.release(channel, tag, "QUEUE-024")
+                removed += 1
+    for owed in asked.owed:
+        if removed and getattr(owed, "method", "") == "queue.purge-ok":
+            count = owed.arguments["message_count"]
+            owed.arguments["message_count"] = count + removed
+
+
+# ---------------------------------------------------------------------------------- routing and confirms
+
+
+@on_input("routing-ignores-key", "PUBLISH-003", "A direct exchange routes to all its queues.", "basic.publish")
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    exchange = broker.exchanges.get(frame.arguments.get("exchange", ""))
+    if exchange is None or not exchange.name or exchange.type != "direct":
+        proceed(frame)
+        return
+    exchange.type = "fanout"
+    proceed(frame)
+    exchange.type = "direct"
+
+
+@on_input("fanout-misses-one", "PUBLISH-004", "A fanout exchange leaves its last binding out.", "basic.publish")
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    exchange = broker.exchanges.get(frame.arguments.get("exchange", ""))
+    if exchange is None or exchange.type != "fanout":
+        proceed(frame)
+        return
+    bindings = exchange.bindings
+    exchange.bindings = bindings[:-1]
+    proceed(frame)
+    exchange.bindings = bindings
+
+
+@on_output("confirm-missing", "CONFIRM-003", "A publish is not confirmed.", "basic.ack")
+def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+    return ()
+
+
+@on_output("confirm-twice", "CONFIRM-003", "A publish is confirmed two times.", "basic.ack")
+def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+    yield frame
+    yield frame
+
+
+@on_output("return-missing", "PUBLISH-007", "An unroutable mandatory message is not returned.", "basic.return")
+def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+    return ()
