@@ -138,9 +138,7 @@ class Acceptor:
             if departure.applies(explanation.broker, frame):
                 departed = explanation.fork()
                 departed.departure = departure
-                departed.broker.dialect = departure.dialect(self.dialect)
-                process(departed.broker, frame)
-                departed.broker.dialect = self.dialect
+                departure.process(departed.broker, frame)
                 self.explanations.append(departed)
         process(explanation.broker, frame)
 

@@ -57,6 +57,8 @@ class Broker:
         self.stamp = 0
         #: how often each requirement made a difference
         self.exercised: Counter[str] = Counter()
+        #: the requirement that the input processed last came under: blamed for what nothing explains
+        self.reason = ""
         #: False while barrier traffic is processed: it is judged, but shows nothing
         self.counting = True
         #: names handed out so far (amq.gen-…, amq.ctag-…)
@@ -98,13 +100,18 @@ class Broker:
         departures: dict[str, tuple[object, str]] | None = None,
     ) -> None:
         """The channel owes this frame; the first requirement is broken if it does not come."""
-        channel.reason = requirements[0]
+        self.blame(channel, requirements[0])
         channel.owed.append(
             Expected(
                 method, arguments, requirements, blame or {}, None, lane, effect, self.counting, 0, departures or {}
             )
         )
         self.debtors[channel.key] = None
+
+    def blame(self, channel: Channel, requirement: str) -> None:
+        """The input being processed comes under this requirement: blamed for a frame that nothing explains."""
+        if self.counting:
+            channel.reason = self.reason = requirement
 
     def owe_get(self, channel: Channel, queue: Queue, no_ack: bool) -> None:
         channel.owed.append(PendingGet(queue, no_ack, queue.next_position, self.counting))
@@ -159,6 +166,7 @@ class Broker:
 
     def touch(self, channel: Channel, queue: Queue) -> None:
         self.touched[(channel.key, queue)] = None
+        channel.known_types[queue.name] = queue.type
 
     def enqueue(self, queue: Queue, message: Message) -> None:
         """Append a new message; whether it has arrived is not proven yet."""
@@ -170,8 +178,15 @@ class Broker:
             queue.log.append(message)
         else:
             queue.messages.append(message)
-            queue.unproven += 1
+            message.crowd = self.join_crowd(queue)
         self.refresh(queue)
+
+    def join_crowd(self, queue: Queue) -> int:
+        """One more message is on its way into the queue. Gives the number of those that may all be so at one time."""
+        if not queue.unproven:
+            queue.crowd += 1
+        queue.unproven += 1
+        return queue.crowd
 
     def take(self, queue: Queue, index: int) -> Message:
         """Take a ready message out of its queue; that proves that it had arrived."""
@@ -188,14 +203,18 @@ class Broker:
         return message
 
     def prove(self, queue: Queue, message: Message) -> None:
-        """The message has arrived in its queue, so those that were published before it have as well."""
+        """The message has arrived in its queue, so those that its channel published before it have as well."""
         published = message.arrival is Arrival.PUBLISHED
         if message.arrival is not Arrival.PROVEN:
             message.arrival = Arrival.PROVEN
             queue.unproven -= 1
         if published and queue.unproven:
             for other in queue.messages:
-                if other.arrival is Arrival.PUBLISHED and other.position < message.position:
+                if (
+                    other.arrival is Arrival.PUBLISHED
+                    and other.via == message.via
+                    and other.position < message.position
+                ):
                     other.arrival = Arrival.PROVEN
                     queue.unproven -= 1
 
@@ -258,8 +277,11 @@ class Broker:
         else:
             self.refresh(queue)
 
-    def delete_queue(self, queue: Queue, requirement: str) -> None:
-        """The queue is gone, with its bindings, ready messages and consumers, who are told if they asked to be."""
+    def delete_queue(self, queue: Queue, requirement: str, told_later: ChannelKey | None = None) -> None:
+        """The queue is gone, with its bindings, ready messages and consumers, who are told if they asked to be.
+
+        Those on the channel `told_later` are told by `tell_of_deletion`.
+        """
         queue.deleted = True
         self.queues.pop(queue.name, None)
         for exchange in self.exchanges.values():
@@ -273,18 +295,28 @@ class Broker:
             channel = self.channels[consumer.channel]
             channel.consumers.pop(consumer.tag, None)
             channel.ended_consumers[consumer.tag] = "CANCEL-007"
-            capabilities = self.connections[consumer.channel[0]].capabilities
-            if capabilities.get("consumer_cancel_notify") is True and channel.state is ChannelState.OPEN:
-                self.owe(
-                    channel,
-                    "basic.cancel",
-                    {"consumer_tag": consumer.tag, "nowait": True},
-                    "CANCEL-007",
-                    blame={"nowait": "CANCEL-008"},
-                    lane=f"queue {queue.name}",
-                )
+            if consumer.channel != told_later:
+                self._owe_cancel(channel, consumer.tag, "CANCEL-007", "CANCEL-008")
         queue.consumers.clear()
         self.refresh(queue)
+
+    def tell_of_deletion(self, subject: tuple[ChannelKey, tuple[str, ...]], arguments: Table) -> None:
+        """A channel that deleted a queue has seen delete-ok: now its consumers may be told (CANCEL-011)."""
+        key, tags = subject
+        for tag in tags:
+            self._owe_cancel(self.channels[key], tag, "CANCEL-007", "CANCEL-008", "CANCEL-011")
+
+    def _owe_cancel(self, channel: Channel, tag: str, *requirements: str) -> None:
+        """The broker tells the channel that a consumer is gone, if the client can take it (CANCEL-010)."""
+        if channel.state is not ChannelState.OPEN:
+            return
+        if self.connections[channel.connection].capabilities.get("consumer_cancel_notify") is not True:
+            self.fired("CANCEL-010")
+            return
+        arguments = {"consumer_tag": tag, "nowait": True}
+        self.owe(
+            channel, "basic.cancel", arguments, *requirements, blame={"nowait": "CANCEL-008"}, lane="notifications"
+        )
 
     # ---------------------------------------------------------------------------- settling deliveries
 
@@ -293,9 +325,13 @@ class Broker:
         entry = channel.unacknowledged.pop(tag)
         channel.settled.append(tag)
         consumer = entry.consumer
+        if entry.queue.deleted:
+            self.fired("CANCEL-014")
         if entry.queue.type is QueueType.QUORUM:
             entry.queue.settling += 1
         if consumer is not None:
+            if consumer.prefetch and consumer.outstanding == consumer.prefetch and entry.queue.messages:
+                self.fired("QOS-004")
             consumer.outstanding -= 1
             consumer.reason = requirement
             consumer.stamp = self.stamp

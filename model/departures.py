@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from model.alphabet import Frame
 from model.broker import Broker
 from model.dialects import Dialect, ExclusiveQuorumConsumer
-from model.state import ChannelState, QueueType
+from model.inputs import process
+from model.rules.closing import end_connection
+from model.rules.publish import route
+from model.state import ChannelState, ConnectionState, Expected, QueueType
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +31,8 @@ class Departure:
     dialects: tuple[str, ...]
     #: does this input, in this state, come under it?
     applies: Callable[[Broker, Frame], bool]
-    #: the choices of the dialect that it changes while the input is processed
-    choices: tuple[tuple[str, Any], ...]
-
-    def dialect(self, dialect: Dialect) -> Dialect:
-        return replace(dialect, **dict(self.choices))
+    #: processes the input as the broker does
+    process: Callable[[Broker, Frame], None]
 
 
 def _consumes_exclusively_beside(broker: Broker, frame: Frame) -> bool:
@@ -48,6 +47,42 @@ def _consumes_exclusively_beside(broker: Broker, frame: Frame) -> bool:
     return bool(frame.arguments.get("exclusive")) or any(consumer.exclusive for consumer in queue.consumers)
 
 
+def _consume_all_the_same(broker: Broker, frame: Frame) -> None:
+    dialect = broker.dialect
+    broker.dialect = replace(dialect, exclusive_quorum_consumer=ExclusiveQuorumConsumer.IGNORED)
+    process(broker, frame)
+    broker.dialect = dialect
+
+
+def _uses_name_of_other_type(broker: Broker, frame: Frame) -> bool:
+    """Does the input deal with a queue whose name the channel knows for one of another type?"""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or not channel.known_types or channel.state is not ChannelState.OPEN:
+        return False
+    if frame.method == "basic.publish":
+        exchange = broker.exchanges.get(frame.arguments.get("exchange", ""))
+        if exchange is None:
+            return False
+        queues = [queue for queue, _ in route(broker, exchange, frame.arguments.get("routing_key", ""))]
+    elif frame.method in ("basic.get", "basic.consume"):
+        named = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
+        queues = [named] if named is not None else []
+    else:
+        return False
+    return any(channel.known_types.get(queue.name, queue.type) is not queue.type for queue in queues)
+
+
+def _close_with_internal_error(broker: Broker, frame: Frame) -> None:
+    broker.stamp += 1
+    connection = broker.connections[frame.connection]
+    end_connection(broker, connection)
+    connection.state = ConnectionState.CLOSING
+    connection.may_end = True
+    arguments = {"reply_code": 541, "reply_text": "INTERNAL_ERROR", "class_id": 0, "method_id": 0}
+    connection.owed.append(Expected("connection.close", arguments, ("CHAN-007",), counted=False))
+    broker.debtors[(connection.name, 0)] = None
+
+
 DEPARTURES: tuple[Departure, ...] = (
     Departure(
         name="exclusive-consumer-ignored",
@@ -56,7 +91,17 @@ DEPARTURES: tuple[Departure, ...] = (
         source="rabbit_quorum_queue:consume, rabbit_stream_queue:consume (exclusive_consume only enters the metrics)",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         applies=_consumes_exclusively_beside,
-        choices=(("exclusive_quorum_consumer", ExclusiveQuorumConsumer.IGNORED),),
+        process=_consume_all_the_same,
+    ),
+    Departure(
+        name="stale-queue-type",
+        requirement="QUEUE-029",
+        statement="A channel that dealt with a queue, and meets another type under the same name after the queue was"
+        " deleted and declared anew, goes on with its state of the old type; the connection closes with 541.",
+        source="rabbit_queue_type:get_ctx_with finds the old context by name; rabbit_classic_queue:qpids, case_clause",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        applies=_uses_name_of_other_type,
+        process=_close_with_internal_error,
     ),
 )
 

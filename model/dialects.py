@@ -50,6 +50,8 @@ class Dialect:
     quorum_requeue: QuorumRequeue
     #: times a quorum message may come back before it is dropped; None: no limit; rabbit_quorum_queue defaults
     quorum_delivery_limit: int | None
+    #: a negative `x-delivery-limit` means no limit; else it is exceeded at the first return (QUORUM-004)
+    negative_delivery_limit_is_none: bool
     #: only reject and a lost holder count as failed deliveries, nack and recover do not (rabbit_fifo, 4.3)
     quorum_nack_keeps_count: bool
     #: the header `x-acquired-count` exists (rabbit_fifo, 4.3)
@@ -88,6 +90,7 @@ AMQP_0_9_1 = Dialect(
     recover_to_original_recipient=True,
     quorum_requeue=QuorumRequeue.FRONT,
     quorum_delivery_limit=None,
+    negative_delivery_limit_is_none=True,
     quorum_nack_keeps_count=False,
     quorum_acquired_count=False,
     quorum_count_on_first_get=False,
@@ -110,6 +113,7 @@ RABBITMQ_3 = replace(
     extensions=True,
     recover_to_original_recipient=False,
     quorum_requeue=QuorumRequeue.TAIL,
+    negative_delivery_limit_is_none=False,
     quorum_count_on_first_get=True,
     classic_queue_timeout_argument=True,
     stream_reject=False,
@@ -122,6 +126,7 @@ RABBITMQ_4_0 = replace(
     unknown_exchange_type=406,
     quorum_requeue=QuorumRequeue.FRONT_WITH_LIMIT,
     quorum_delivery_limit=20,
+    negative_delivery_limit_is_none=True,
     quorum_count_on_first_get=False,
     lost_consumers_by_creation=True,
     stream_names_delivery_mode=True,

@@ -29,6 +29,7 @@ def _message(message: Message) -> Hashable:
         message.delivery_count,
         message.acquired_count,
         message.arrival.value,
+        (message.crowd, message.via),
         tuple(sorted(message.passed_over_by)),
     )
 

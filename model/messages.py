@@ -75,8 +75,9 @@ def _wrong_property(
 def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, consumer: Consumer | None) -> int | str:
     """Place of the delivered message among the ready ones, or the requirement that forbids it to be delivered now.
 
-    Messages ahead of it may be skipped when they can be on their way back to the queue, or to somebody else: the
-    frames of different channels reach the client in any order.
+    Messages ahead of it may be skipped when they can be on their way back to the queue, or came at the same time by
+    another channel, or can be on their way to somebody else: the frames of different channels reach the client in any
+    order.
     """
     body = frame.content.body if frame.content else b""
     messages = queue.messages
@@ -88,8 +89,13 @@ def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, consumer:
     if place < 0:
         return _whereabouts(broker, queue, body)
     key = channel.key
-    ahead = [m for m in list(messages)[:place] if m.arrival is not Arrival.RETURNING]
-    if key in messages[place].passed_over_by or len(ahead) > _room_elsewhere(broker, queue, channel):
+    found = messages[place]
+    ahead = [
+        m
+        for m in list(messages)[:place]
+        if m.arrival is not Arrival.RETURNING and (m.crowd != found.crowd or m.via == found.via)
+    ]
+    if key in found.passed_over_by or len(ahead) > _room_elsewhere(broker, queue, channel):
         return _order_requirement(broker, queue, place)
     for message in ahead:
         message.passed_over_by |= {key}

@@ -70,7 +70,7 @@ def observe(broker: Broker, frame: Frame) -> Mismatches:
 def _observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
     consumer = channel.consumers.get(frame.arguments["consumer_tag"])
     if consumer is None or channel.state is not ChannelState.OPEN:
-        return _nothing_explains(channel, frame, channel.ended_consumers.get(frame.arguments["consumer_tag"]))
+        return _nothing_explains(broker, channel, frame, channel.ended_consumers.get(frame.arguments["consumer_tag"]))
     if not consumer.announced:
         return unexpected("CONSUME-001", "basic.deliver before consume-ok")
     queue = consumer.queue
@@ -83,7 +83,7 @@ def _observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatch
     else:
         found = find(broker, channel, queue, frame, consumer)
         if isinstance(found, str):
-            return _nothing_explains(channel, frame, found)
+            return _nothing_explains(broker, channel, frame, found)
         index = found
     if not broker.has_room(consumer):
         return unexpected("QOS-008" if channel.channel_prefetch else "QOS-001", "basic.deliver beyond the limit")
@@ -150,7 +150,7 @@ def _observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer
 def _observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
     pending = _first_in_lane(channel, PendingGet)
     if not isinstance(pending, PendingGet):
-        return _nothing_explains(channel, frame, None)
+        return _nothing_explains(broker, channel, frame, None)
     queue = pending.queue
     if pending.counted and queue.type is QueueType.QUORUM and queue.messages and not broker.ready_range(queue)[0]:
         broker.fired("GET-007")
@@ -164,7 +164,7 @@ def _observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
     else:
         found = find(broker, channel, queue, frame, None)
         if isinstance(found, str):
-            return _nothing_explains(channel, frame, found, asked=True)
+            return _nothing_explains(broker, channel, frame, found, asked=True)
         message = queue.messages[found]
         low, high = broker.ready_range(queue)
         wrong = check_delivery(broker, channel, queue, message, frame, True)
@@ -239,7 +239,7 @@ def _observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches
         if isinstance(owed, Expected) and owed.method == frame.method:
             return _take_expected(broker, channel, owed, frame)
         lanes.add(lane)
-    return _nothing_explains(channel, frame, None)
+    return _nothing_explains(broker, channel, frame, None)
 
 
 def _take_expected(broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> Mismatches:
@@ -275,8 +275,13 @@ def _take_expected(broker: Broker, holder: Channel | Connection, expected: Expec
     return wrong
 
 
-def _nothing_explains(channel: Channel, frame: Frame, requirement: str | None, asked: bool = False) -> Mismatches:
+def _nothing_explains(
+    broker: Broker, channel: Channel, frame: Frame, requirement: str | None, asked: bool = False
+) -> Mismatches:
     """Blame for a frame that may not come now: an error that is owed and did not come, else the frame's own rule."""
+    for owed in broker.connections[channel.connection].owed:
+        if isinstance(owed, Expected) and owed.method == "connection.close":
+            return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
     if not asked:
         for owed in channel.owed:
             if isinstance(owed, Expected) and owed.method in ("channel.close", "basic.return"):
@@ -314,8 +319,7 @@ def _observe_on_connection(broker: Broker, frame: Frame) -> Mismatches:
                 return unexpected(
                     channel.owed[0].requirements[0], f"connection.close in place of {channel.owed[0].method}"
                 )
-        reasons = [c.reason for c in broker.channels.values() if c.connection == connection.name and c.reason]
-        return unexpected(reasons[-1] if reasons else "CHAN-007", frame.method)
+        return unexpected(broker.reason or "CHAN-007", frame.method)
     return unexpected("CONN-019", frame.method)
 
 
@@ -328,5 +332,4 @@ def _observe_end(broker: Broker, connection: Connection, frame: Frame) -> Mismat
     for channel in broker.channels.values():
         if channel.connection == connection.name and channel.owed and isinstance(channel.owed[0], Expected):
             return unexpected(channel.owed[0].requirements[0], f"{frame.method} in place of {channel.owed[0].method}")
-    reasons = [c.reason for c in broker.channels.values() if c.connection == connection.name and c.reason]
-    return unexpected(reasons[-1] if reasons else "CONN-020", frame.method)
+    return unexpected(broker.reason or "CONN-020", frame.method)

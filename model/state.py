@@ -55,6 +55,10 @@ class Message:
     arrival: Arrival = Arrival.PUBLISHED
     #: channels that were handed a later message of the queue: this one is on its way to somebody else
     passed_over_by: frozenset[ChannelKey] = frozenset()
+    #: the channel that put the message where it is, and the number of the crowd of messages that were on their way at
+    #: one time: in a crowd, those of different channels are in either order. Negative: a crowd in front
+    via: ChannelKey | None = None
+    crowd: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -94,6 +98,8 @@ class Queue:
     returned: int = 0
     #: of these, how many are not proven to have arrived
     unproven: int = 0
+    #: number of the present crowd (`Message.crowd`)
+    crowd: int = 0
     consumers: list[Consumer] = field(default_factory=list)
     #: consumers that are gone but may still be counted
     leaving: int = 0
@@ -207,6 +213,8 @@ class Channel:
     unconfirmed: dict[int, tuple[tuple[Queue, Message], ...]] = field(default_factory=dict)
     owed: list[Expected | PendingGet] = field(default_factory=list)
     last_queue: str | None = None
+    #: the queue types that the channel has dealt with, by name: see the departure stale-queue-type
+    known_types: dict[str, QueueType] = field(default_factory=dict)
     #: the requirement that the last input came under: blamed for a frame that nothing explains
     reason: str = ""
 

@@ -106,8 +106,8 @@ class EmbeddedBroker:
         try:
             family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
             listener = socket.create_server((host, port), family=family, backlog=128)
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
             raise TargetUnreachable(f"cannot listen on {host} port {port}: {reason}") from None
         bound_port = int(listener.getsockname()[1])
         access = self._access

@@ -101,10 +101,10 @@ class Loop:
         for client in serving.values():
             self._serve(client)
         self._pump()
-        while self._changed:
-            self._settle(self._changed.popitem()[1])
         if self._next_tick < _NEVER:
             self._tick(time.monotonic())
+        while self._changed:
+            self._settle(self._changed.popitem()[1])
 
     def _patience(self, busy: bool) -> float | None:
         if busy or self._unfinished:
@@ -123,7 +123,10 @@ class Loop:
         """Write, and note what to wait for."""
         if client.name not in self._clients:
             return
+        was_congested = client.congested
         client.flush()
+        if was_congested and not client.congested:
+            self._unfinished = True  # deliveries have waited for this
         if client.inbox and not client.congested:
             self._waiting[client.name] = client
         elif client.lost:
@@ -139,9 +142,9 @@ class Loop:
         if now < self._next_tick:
             return
         self._next_tick = _NEVER
-        for client in list(self._clients.values()):
+        for client in self._clients.values():
             client.tick(now)
-            self._settle(client)
+        self._changed.update(self._clients)
 
     # --------------------------------------------------------------------------------- clients come and go
 

@@ -153,7 +153,7 @@ def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
         broker.refresh(entry.queue)
 
 
-@on_input("cancel-drops-unacked", "CANCEL-016", "basic.cancel forgets what the consumer holds.", "basic.cancel")
+@on_input("cancel-drops-unacked", "ACK-011", "basic.cancel forgets what the consumer holds.", "basic.cancel")
 def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
     for tag in _held_by(broker, frame):
         broker.release(broker.channel(frame.connection, frame.channel), tag, "CANCEL-016")
@@ -173,6 +173,6 @@ def _held_by(broker: ServedBroker, frame: Frame) -> list[int]:
 
 
 @in_broker("prefetch-off-by-one", "QOS-001", "A consumer is handed one message more than its prefetch count.")
-class _(ServedBroker):
+class PrefetchOffByOne(ServedBroker):
     def has_room(self, consumer: Consumer) -> bool:
         return super().has_room(consumer) or consumer.outstanding == consumer.prefetch

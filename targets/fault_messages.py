@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from model.alphabet import Frame
+from model.state import Expected
 from targets.fault_hooks import Chapter, Proceed, altered
 from targets.served_broker import ServedBroker
 
@@ -59,9 +60,8 @@ def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
                 broker.release(channel, tag, "QUEUE-024")
                 removed += 1
     for owed in asked.owed:
-        if removed and getattr(owed, "method", "") == "queue.purge-ok":
-            count = owed.arguments["message_count"]
-            owed.arguments["message_count"] = count + removed
+        if isinstance(owed, Expected) and owed.method == "queue.purge-ok":
+            owed.arguments["message_count"] += removed
 
 
 # ---------------------------------------------------------------------------------- routing and confirms

@@ -119,7 +119,13 @@ def _given_back(broker: ServedBroker, frame: Frame, proceed: Proceed) -> dict[Qu
     return {queue: [m for m in queue.messages if m not in known] for queue, known in before.items()}
 
 
-@on_input("message-lost-on-requeue", "ACK-014", "basic.nack with requeue discards the messages.", "basic.nack")
+@on_input(
+    "message-lost-on-requeue", "ACK-014", "basic.nack of several with requeue discards the messages.", "basic.nack"
+)
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    proceed(altered(frame, requeue=False) if _multiple(frame) else frame)
+
+
 @on_input("message-lost-on-reject", "ACK-013", "basic.reject with requeue discards the message.", "basic.reject")
 def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
     proceed(altered(frame, requeue=False))

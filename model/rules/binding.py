@@ -5,6 +5,7 @@ from __future__ import annotations
 from model.alphabet import Frame, Table
 from model.broker import Broker
 from model.errors import ProtocolError
+from model.rules.answer import answer
 from model.rules.lookup import check_owner, find_exchange, queue_text, shortcut, without_line_breaks
 from model.state import Binding, Channel
 
@@ -24,8 +25,7 @@ def bind(broker: Broker, channel: Channel, frame: Frame) -> None:
     binding = Binding(queue, routing_key, _pairs(frame.arguments))
     if binding not in exchange.bindings:
         exchange.bindings.append(binding)
-    if not frame.arguments.get("nowait"):
-        broker.owe(channel, "queue.bind-ok", {}, "BIND-006")
+    answer(broker, channel, frame, "queue.bind-ok", {}, "BIND-006")
 
 
 def unbind(broker: Broker, channel: Channel, frame: Frame) -> None:
@@ -35,15 +35,19 @@ def unbind(broker: Broker, channel: Channel, frame: Frame) -> None:
     _check_not_default(exchange_name)
     exchange = broker.exchanges.get(exchange_name)
     queue = broker.queues.get(name)
+    requirements: tuple[str, ...] = ("BIND-002",)
+    if queue is not None and queue.owner not in (None, channel.connection):
+        requirements = ("QUEUE-019", "BIND-002")
     if exchange is not None and queue is not None:
         binding = Binding(queue, routing_key, _pairs(frame.arguments))
         if binding in exchange.bindings:
+            requirements = ("BIND-006",)
             check_owner(broker, channel, queue)
             exchange.bindings.remove(binding)
             if exchange.auto_delete and not exchange.bindings:
                 broker.fired("EXCHANGE-008")
                 del broker.exchanges[exchange_name]
-    broker.owe(channel, "queue.unbind-ok", {}, "BIND-002")
+    broker.owe(channel, "queue.unbind-ok", {}, *requirements)
 
 
 def _named(broker: Broker, channel: Channel, arguments: Table) -> tuple[str, str]:

@@ -35,6 +35,8 @@ def fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -
     channel.state = ChannelState.CLOSING
     channel.owed.append(_close(broker, "channel.close", frame, error))
     broker.debtors[channel.key] = None
+    # whatever comes behind the close
+    broker.blame(channel, "CHAN-005")
 
 
 def _close(broker: Broker, method: str, frame: Frame, error: ProtocolError) -> Expected:
@@ -45,7 +47,9 @@ def _close(broker: Broker, method: str, frame: Frame, error: ProtocolError) -> E
         "class_id": class_id,
         "method_id": method_id,
     }
-    requirements = (error.requirement, "CHAN-007", "CHAN-008")
+    requirements: tuple[str, ...] = (error.requirement, "CHAN-007", "CHAN-008")
+    if frame.arguments.get("nowait"):
+        requirements += ("CHAN-018",)
     return Expected(method, arguments, requirements, CLOSE_BLAME, counted=broker.counting)
 
 
@@ -66,7 +70,8 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     for queue, entries in returning.items():
         if queue.type is QueueType.QUORUM:
             queue.settling += len(entries)
-        give_back(broker, queue, lost_order(broker, queue, entries), requirement, failed=True, lost_holder=True)
+        order = lost_order(broker, queue, entries)
+        give_back(broker, queue, order, requirement, failed=True, holder=channel.key, lost_holder=True)
         broker.touch(channel, queue)
     channel.unconfirmed = {}
     broker.settle_debts(channel)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
+from model.rules.answer import answer
 from model.state import Channel
 
 
@@ -13,5 +14,4 @@ def select(broker: Broker, channel: Channel, frame: Frame) -> None:
     if not broker.dialect.extensions:
         raise ProtocolError("CHAN-011", 503, "unimplemented method")
     channel.confirming = True
-    if not frame.arguments.get("nowait"):
-        broker.owe(channel, "confirm.select-ok", {}, "CONFIRM-001")
+    answer(broker, channel, frame, "confirm.select-ok", {}, "CONFIRM-001")

@@ -9,6 +9,7 @@ from model.broker import Broker
 from model.dialects import ExclusiveQuorumConsumer
 from model.errors import ProtocolError
 from model.patterns import Generated
+from model.rules.answer import answer
 from model.rules.lookup import find_queue, queue_text, shortcut
 from model.state import Channel, Consumer, Queue, QueueType
 
@@ -39,6 +40,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
         tag, channel.key, queue, no_ack, 0 if no_ack else channel.prefetch, exclusive, table,
         created=broker.stamp, announced=nowait, stamp=broker.stamp, next_offset=_first_offset(queue, table),
     )  # fmt: skip
+    requirement = "CONSUME-002" if generated else _announcement(broker, channel, tag)
     channel.consumers[tag] = consumer
     channel.ended_consumers.pop(tag, None)
     queue.consumers.append(consumer)
@@ -46,18 +48,27 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     broker.touch(channel, queue)
     if arguments.get("no_local"):
         broker.fired("CONSUME-010")
-    if len(channel.consumers) > 1 and any(c.queue is not queue for c in channel.consumers.values()):
-        broker.fired("CONSUME-015")
-    if not nowait:
-        expected = Generated("amq.ctag-", broker.serial) if generated else tag
-        broker.owe(
-            channel,
-            "basic.consume-ok",
-            {"consumer_tag": expected},
-            "CONSUME-002" if generated else "CONSUME-001",
-            lane=f"queue {queue.name}",
-            effect=("announce_consumer", consumer),
-        )
+    answer(
+        broker,
+        channel,
+        frame,
+        "basic.consume-ok",
+        {"consumer_tag": Generated("amq.ctag-", broker.serial) if generated else tag},
+        requirement,
+        lane=f"queue {queue.name}",
+        effect=("announce_consumer", consumer),
+    )
+
+
+def _announcement(broker: Broker, channel: Channel, tag: str) -> str:
+    """What the consume-ok of a tag shows: that a tag can be used again, or on a second channel, if it is (CONSUME-003).
+
+    CANCEL-013: it can also be used again when it was the broker that ended its consumer.
+    """
+    if tag in channel.ended_consumers:
+        return "CANCEL-013" if channel.ended_consumers[tag] == "CANCEL-007" else "CONSUME-003"
+    others = (c for key, c in broker.channels.items() if key[0] == channel.connection and c is not channel)
+    return "CONSUME-003" if any(tag in other.consumers for other in others) else "CONSUME-001"
 
 
 def _check_exclusive(broker: Broker, channel: Channel, queue: Queue, exclusive: bool) -> None:
@@ -134,16 +145,23 @@ def cancel(broker: Broker, channel: Channel, frame: Frame) -> None:
     tag = frame.arguments.get("consumer_tag", "")
     consumer = channel.consumers.get(tag)
     lane = "channel"
-    requirement = "CANCEL-003"
+    requirements: tuple[str, ...] = ("CANCEL-003",)
     if consumer is not None:
-        requirement = "CANCEL-001"
-        lane = f"queue {consumer.queue.name}"
+        requirements = ("CANCEL-001",)
+        if not consumer.announced:
+            requirements = ("CONSUME-005", "CANCEL-001")
+        if broker.connections[channel.connection].capabilities.get("consumer_cancel_notify") is True:
+            # it would be told of any other end of its consumer
+            requirements += ("CANCEL-002",)
+        if consumer.outstanding:
+            broker.fired("CANCEL-016")
+        # a lane of its own: its order towards the consume-ok is open (CONSUME-005)
+        lane = f"cancelling at queue {consumer.queue.name}"
         broker.touch(channel, consumer.queue)
         broker.remove_consumer(consumer, "CANCEL-001")
     elif channel.ended_consumers.get(tag) == "CANCEL-007":
-        requirement = "CANCEL-004"
-    if not frame.arguments.get("nowait"):
-        broker.owe(channel, "basic.cancel-ok", {"consumer_tag": tag}, requirement, lane=lane)
+        requirements = ("CANCEL-004",)
+    answer(broker, channel, frame, "basic.cancel-ok", {"consumer_tag": tag}, *requirements, lane=lane)
 
 
 def client_cancel_ok(broker: Broker, channel: Channel, frame: Frame) -> None:

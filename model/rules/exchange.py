@@ -5,6 +5,7 @@ from __future__ import annotations
 from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
+from model.rules.answer import answer
 from model.rules.lookup import exchange_text, find_exchange, without_line_breaks
 from model.state import Channel, Exchange
 from model.wording import value_text
@@ -18,8 +19,7 @@ def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
     if arguments.get("passive"):
         _check_not_default(name)
         find_exchange(broker, channel, name, "EXCHANGE-005")
-        if not arguments.get("nowait"):
-            broker.owe(channel, "exchange.declare-ok", {}, "EXCHANGE-005")
+        answer(broker, channel, frame, "exchange.declare-ok", {}, "EXCHANGE-005")
         return
     wanted_type = arguments.get("type", "direct")
     if wanted_type not in TYPES:
@@ -41,8 +41,10 @@ def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
         )
     else:
         _check_equivalence(broker, channel, exchange, frame)
-    if not arguments.get("nowait"):
-        broker.owe(channel, "exchange.declare-ok", {}, "EXCHANGE-006")
+    requirement = "EXCHANGE-002" if name.startswith("amq.") else "EXCHANGE-006"
+    if name != arguments.get("exchange", ""):
+        requirement = "QUEUE-028"
+    answer(broker, channel, frame, "exchange.declare-ok", {}, requirement)
 
 
 def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
@@ -57,8 +59,8 @@ def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
         if frame.arguments.get("if_unused") and exchange.bindings:
             raise ProtocolError("EXCHANGE-007", 406, f"{exchange_text(broker, channel, name)} in use")
         del broker.exchanges[name]
-    if not frame.arguments.get("nowait"):
-        broker.owe(channel, "exchange.delete-ok", {}, "EXCHANGE-003")
+    requirement = "EXCHANGE-007" if frame.arguments.get("if_unused") else "EXCHANGE-003"
+    answer(broker, channel, frame, "exchange.delete-ok", {}, requirement)
 
 
 def _check_not_default(name: str) -> None:

@@ -24,4 +24,5 @@ def get(broker: Broker, channel: Channel, frame: Frame) -> None:
             f" supported by {broker.dialect.queue_type_in_get_error} queues with single active consumer",
         )
     broker.touch(channel, queue)
+    broker.blame(channel, "GET-001")
     broker.owe_get(channel, queue, bool(frame.arguments.get("no_ack")))

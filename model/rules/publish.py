@@ -25,12 +25,12 @@ def publish(broker: Broker, channel: Channel, frame: Frame) -> None:
     copies: list[tuple[Queue, Message]] = []
     reason = "PUBLISH-002"
     for queue, reason in route(broker, exchange, routing_key):
-        message = Message(content, name, routing_key, 0, reason=reason)
+        message = Message(content, name, routing_key, 0, reason=reason, via=channel.key)
         broker.enqueue(queue, message)
         broker.touch(channel, queue)
         copies.append((queue, message))
     broker.fired(reason)
-    channel.reason = reason
+    broker.blame(channel, reason)
     if channel.confirming:
         channel.published += 1
     if not copies and arguments.get("mandatory"):

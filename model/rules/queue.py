@@ -6,6 +6,7 @@ from model.alphabet import Frame, Table
 from model.broker import Broker
 from model.errors import ProtocolError
 from model.patterns import Generated, between
+from model.rules.answer import answer
 from model.rules.lookup import check_owner, find_queue, locked, queue_text, shortcut, without_line_breaks
 from model.rules.queue_arguments import check_arguments, check_equivalence
 from model.state import Channel, Queue, QueueType
@@ -20,7 +21,7 @@ def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
     arguments = frame.arguments
     name = without_line_breaks(arguments.get("queue", ""))
     if arguments.get("passive"):
-        _declare_passive(broker, channel, name, bool(arguments.get("nowait")))
+        _declare_passive(broker, channel, name, frame)
         return
     wanted = _wanted(channel, name, arguments)
     generated = not name
@@ -38,7 +39,7 @@ def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
         check_same_owner(broker, channel, queue, wanted)
         check_equivalence(broker, channel, queue, wanted)
         requirement = "QUEUE-009" if wanted.owner and arguments.get("durable") else "QUEUE-001"
-        if set(wanted.arguments) ^ set(queue.arguments):
+        if wanted.arguments != queue.arguments:
             # only arguments that do not count may differ by now
             requirement = "QUEUE-012" if "x-queue-type" in wanted.arguments | queue.arguments else "QUEUE-011"
     else:
@@ -47,9 +48,12 @@ def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
         check_arguments(broker, channel, wanted)
         queue = broker.queues[wanted.name] = wanted
         requirement = "QUEUE-006" if generated else "QUEUE-001"
+        if "x-consumer-timeout" in wanted.arguments and wanted.type is QueueType.CLASSIC:
+            requirement = "QUEUE-016"
+    if name != arguments.get("queue", ""):
+        requirement = "QUEUE-028"
     channel.last_queue = queue.name
-    if not arguments.get("nowait"):
-        _owe_declare_ok(broker, channel, queue, requirement, generated)
+    _answer_declare(broker, channel, frame, queue, requirement, generated)
 
 
 def _wanted(channel: Channel, name: str, arguments: Table) -> Queue:
@@ -75,19 +79,29 @@ def check_same_owner(broker: Broker, channel: Channel, queue: Queue, wanted: Que
         raise locked(broker, channel, queue, "QUEUE-019" if other_connections else "QUEUE-008")
 
 
-def _declare_passive(broker: Broker, channel: Channel, name: str, nowait: bool) -> None:
+def _declare_passive(broker: Broker, channel: Channel, name: str, frame: Frame) -> None:
     """QUEUE-003, QUEUE-004. An empty name is not expanded here (CHAN-017)."""
     queue = broker.queues.get(name)
     if queue is None:
-        raise ProtocolError("QUEUE-003", 404, f"no {queue_text(broker, channel, name)}")
+        requirement = "QUEUE-003" if name else "CHAN-017"
+        raise ProtocolError(requirement, 404, f"no {queue_text(broker, channel, name)}")
     check_owner(broker, channel, queue)
     channel.last_queue = queue.name
-    if not nowait:
-        _owe_declare_ok(broker, channel, queue, "QUEUE-001", False)
+    asked = _wanted(channel, name, frame.arguments)
+    said = set(frame.arguments) & {"durable", "exclusive", "auto_delete", "arguments"}
+    differs = said and (asked.durable, asked.owner, asked.auto_delete, asked.arguments) != (
+        queue.durable, queue.owner, queue.auto_delete, queue.arguments
+    )  # fmt: skip
+    _answer_declare(broker, channel, frame, queue, "QUEUE-004" if differs else "QUEUE-001", False)
 
 
-def _owe_declare_ok(broker: Broker, channel: Channel, queue: Queue, requirement: str, generated: bool) -> None:
+def _answer_declare(
+    broker: Broker, channel: Channel, frame: Frame, queue: Queue, requirement: str, generated: bool
+) -> None:
     low, high = broker.ready_range(queue)
+    requirements: tuple[str, ...] = (requirement,)
+    if low < high and queue.unproven and queue.type is not QueueType.STREAM:
+        requirements += ("QUEUE-002",)
     count = between(0, 0) if queue.type is QueueType.STREAM else between(low, high)
     arguments = {
         "queue": Generated("amq.gen-", broker.serial) if generated else queue.name,
@@ -98,17 +112,22 @@ def _owe_declare_ok(broker: Broker, channel: Channel, queue: Queue, requirement:
     # a wrong number is the doing of whatever changed it last
     blame = {"message_count": queue.reason, "consumer_count": "QUEUE-001"}
     departures: dict[str, tuple[object, str]] = {}
+    if requirement == "QUEUE-028":
+        blame["queue"] = requirement
     if queue.type is QueueType.QUORUM:
         blame["consumer_count"] = "QUEUE-026"
+        if queue.consumers or broker.holders(queue):
+            requirements += ("QUEUE-026",)
         counted = min(len(queue.consumers), 1) if queue.single_active_consumer else len(queue.consumers)
         counted += broker.holders(queue)
         departures["consumer_count"] = (
             between(counted, counted + queue.leaving + queue.settling),
             HOLDERS_COUNTED,
         )
-    broker.owe(
-        channel, "queue.declare-ok", arguments, requirement, blame=blame, effect=effect, departures=departures
-    )
+    answer(
+        broker, channel, frame, "queue.declare-ok", arguments, *requirements,
+        blame=blame, effect=effect, departures=departures,
+    )  # fmt: skip
 
 
 def purge(broker: Broker, channel: Channel, frame: Frame) -> None:
@@ -127,8 +146,7 @@ def purge(broker: Broker, channel: Channel, frame: Frame) -> None:
     queue.reason = "QUEUE-024"
     broker.refresh(queue)
     broker.touch(channel, queue)
-    if not frame.arguments.get("nowait"):
-        broker.owe(channel, "queue.purge-ok", {"message_count": between(low, high)}, "QUEUE-024")
+    answer(broker, channel, frame, "queue.purge-ok", {"message_count": between(low, high)}, "QUEUE-024")
 
 
 def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
@@ -140,12 +158,19 @@ def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
         check_owner(broker, channel, queue)
         _check_conditions(broker, channel, queue, frame)
         count = 0 if queue.type is QueueType.STREAM else between(*broker.ready_range(queue))
-    if not frame.arguments.get("nowait"):
-        requirement = "QUEUE-022" if queue is None else "QUEUE-024"
-        broker.owe(channel, "queue.delete-ok", {"message_count": count}, requirement)
+    requirement = "QUEUE-022" if queue is None else "QUEUE-024"
+    if queue is not None and (frame.arguments.get("if_unused") or frame.arguments.get("if_empty")):
+        requirement = "QUEUE-023"
+    tags = () if queue is None else tuple(sorted(c.tag for c in queue.consumers if c.channel == channel.key))
+    effect = ("tell_of_deletion", (channel.key, tags)) if tags else None
+    blame = {"message_count": "QUEUE-024"}
+    answer(
+        broker, channel, frame, "queue.delete-ok", {"message_count": count}, requirement, blame=blame, effect=effect
+    )
     if queue is not None:
-        # after delete-ok, so that a consumer on this channel is told in RabbitMQ's order (CANCEL-011)
-        broker.delete_queue(queue, "QUEUE-024")
+        # CANCEL-011: consumers on this channel are told after delete-ok, the others at any time from now on
+        later = channel.key if effect is not None and not frame.arguments.get("nowait") else None
+        broker.delete_queue(queue, "QUEUE-024", told_later=later)
 
 
 def _check_conditions(broker: Broker, channel: Channel, queue: Queue, frame: Frame) -> None:

@@ -7,13 +7,15 @@ from collections.abc import Iterable, Iterator
 
 from model.broker import Broker
 from model.dialects import QuorumRequeue
-from model.state import Arrival, Consumer, Message, Queue, QueueType, Unacknowledged
+from model.state import Arrival, ChannelKey, Consumer, Message, Queue, QueueType, Unacknowledged
 
 
 def delivery_limit(broker: Broker, queue: Queue) -> int | None:
     """Failed deliveries that a quorum queue bears, None for no limit (QUORUM-003, QUORUM-004)."""
-    limit = queue.arguments.get("x-delivery-limit", broker.dialect.quorum_delivery_limit)
-    return None if limit is None or limit < 0 else int(limit)
+    limit: int | None = queue.arguments.get("x-delivery-limit", broker.dialect.quorum_delivery_limit)
+    if limit is not None and limit < 0 and broker.dialect.negative_delivery_limit_is_none:
+        return None
+    return limit
 
 
 def give_back(
@@ -23,11 +25,12 @@ def give_back(
     requirement: str,
     *,
     failed: bool,
+    holder: ChannelKey,
     lost_holder: bool = False,
 ) -> None:
-    """Give deliveries back to their queue, in the order given, by that requirement.
+    """Give deliveries of the channel `holder` back to their queue, in the order given, by that requirement.
 
-    `failed`: counts towards the delivery limit (QUORUM-002). `lost_holder`: the channel that held them is gone.
+    `failed`: counts towards the delivery limit (QUORUM-002). `lost_holder`: the channel is gone.
     """
     for message in messages:
         if queue.deleted:
@@ -37,19 +40,22 @@ def give_back(
         message.reason = queue.reason = requirement
         message.stamp = broker.stamp
         message.passed_over_by = frozenset()
-        _put_back(broker, queue, message, failed, lost_holder)
+        _put_back(broker, queue, message, failed, holder, lost_holder)
     broker.refresh(queue)
 
 
-def _put_back(broker: Broker, queue: Queue, message: Message, failed: bool, lost_holder: bool) -> None:
+def _put_back(
+    broker: Broker, queue: Queue, message: Message, failed: bool, holder: ChannelKey, lost_holder: bool
+) -> None:
     """Make the message ready again, at its place; or drop it when its queue has had enough of it."""
     message.arrival = Arrival.RETURNING
-    queue.unproven += 1
+    crowd = broker.join_crowd(queue)
     if queue.type is QueueType.CLASSIC:
         # ACK-016: the original place, by publish order
         place = bisect_left(queue.messages, message.position, key=lambda other: other.position)
         queue.messages.insert(place, message)
         return
+    message.via = holder
     message.acquired_count += 1
     if failed:
         message.delivery_count += 1
@@ -62,10 +68,12 @@ def _put_back(broker: Broker, queue: Queue, message: Message, failed: bool, lost
     where = broker.dialect.quorum_requeue
     if lost_holder or where is QuorumRequeue.FRONT or (where is QuorumRequeue.FRONT_WITH_LIMIT and limit is not None):
         # ACK-017: in front of all ready messages, behind what was given back before
+        message.crowd = -crowd
         queue.messages.insert(queue.returned, message)
         queue.returned += 1
     else:
         # ACK-018: like a new message
+        message.crowd = crowd
         message.position = queue.next_position
         queue.next_position += 1
         queue.messages.append(message)

@@ -56,12 +56,13 @@ def collect(broker: Broker, channel: Channel, frame: Frame, wording: Wording) ->
         tags = [tag]
         requirement = wording.single
         broker.fired(requirement)
-    channel.reason = requirement
+    broker.blame(channel, requirement)
     settled: Settled = []
     for other in tags:
         entry = broker.release(channel, other, requirement)
         if entry.consumer is not None and entry.consumer.tag not in channel.consumers:
             broker.fired("ACK-011")
+            broker.blame(channel, "ACK-011")
         if entry.queue.deleted:
             broker.fired("ACK-012")
         settled.append((other, entry))
@@ -117,4 +118,4 @@ def requeue(broker: Broker, channel: Channel, settled: Settled, requirement: str
         if queue.type is QueueType.STREAM:
             broker.refresh(queue)
         else:
-            give_back(broker, queue, return_order(queue, entries), requirement, failed=failed)
+            give_back(broker, queue, return_order(queue, entries), requirement, failed=failed, holder=channel.key)

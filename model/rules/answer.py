@@ -1,0 +1,29 @@
+"""Answers to methods that may ask for none (CHAN-018)."""
+
+from __future__ import annotations
+
+from model.alphabet import Frame, Table
+from model.broker import Broker
+from model.state import Channel
+
+
+def answer(
+    broker: Broker,
+    channel: Channel,
+    frame: Frame,
+    method: str,
+    arguments: Table,
+    *requirements: str,
+    blame: dict[str, str] | None = None,
+    lane: str = "channel",
+    effect: tuple[str, object] | None = None,
+    departures: dict[str, tuple[object, str]] | None = None,
+) -> None:
+    """Owe the reply, as `Broker.owe` does; with nowait owe nothing."""
+    if not frame.arguments.get("nowait"):
+        broker.owe(
+            channel, method, arguments, *requirements, blame=blame, lane=lane, effect=effect, departures=departures
+        )
+        return
+    broker.blame(channel, "CHAN-018")
+    broker.fired("CHAN-018")
