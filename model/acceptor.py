@@ -40,10 +40,20 @@ class Explanation:
     broker: Broker
     #: sent, not processed; in the order of sending, which is that of processing within a channel
     pending: list[Frame] = field(default_factory=list)
+    #: a known departure that this explanation follows, and the pending input that comes under it
     departure: Departure | None = None
+    departing: Frame | None = None
 
     def fork(self) -> Explanation:
-        return Explanation(copy.deepcopy(self.broker), list(self.pending), self.departure)
+        return Explanation(copy.deepcopy(self.broker), list(self.pending), self.departure, self.departing)
+
+    def process_pending(self, index: int) -> None:
+        """Process one of the pending inputs; the one that comes under the departure as the departure says."""
+        frame = self.pending.pop(index)
+        if self.departure is not None and frame is self.departing:
+            self.departure.process(self.broker, frame)
+        else:
+            process(self.broker, frame)
 
 
 class Acceptor:
@@ -133,12 +143,14 @@ class Acceptor:
     # ----------------------------------------------------------------------------------- several explanations
 
     def _process(self, explanation: Explanation, frame: Frame) -> None:
-        """Process an input; where a known departure applies, follow that as well."""
+        """Process an input. Where a known departure applies, follow that as well: there the input stays pending,
+        as nothing that the lawful explanation owes says when it is processed.
+        """
         for departure in self._departures:
             if departure.applies(explanation.broker, frame):
                 departed = explanation.fork()
-                departed.departure = departure
-                departure.process(departed.broker, frame)
+                departed.pending.append(frame)
+                departed.departure, departed.departing = departure, frame
                 self.explanations.append(departed)
         process(explanation.broker, frame)
 
@@ -179,7 +191,7 @@ class Acceptor:
             self._record_departure(culprit.broker, frame, mismatches, departure)
             self.explanations = _merged(survivors)
             for explanation in self.explanations:
-                explanation.departure = None
+                explanation.departure = explanation.departing = None
         elif flawed:
             self.explanations = [flawed[0][0]]
             self._record(flawed[0][0].broker, frame, flawed[0][1])
@@ -197,7 +209,7 @@ class Acceptor:
             for point in frontier:
                 for index in _next_inputs(point.pending):
                     further = point.fork()
-                    process(further.broker, further.pending.pop(index))
+                    further.process_pending(index)
                     reached.append(further)
                     yield further.fork()
                     count += 1
@@ -228,7 +240,7 @@ class Acceptor:
         self._record_missing(first.broker, missing, good[0].departure if good else None)
         if good:
             self.explanations = good
-            good[0].departure = None
+            good[0].departure = good[0].departing = None
         else:
             self.finished = True
 

@@ -86,7 +86,7 @@ def _observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatch
             return _nothing_explains(broker, channel, frame, found)
         index = found
     if not broker.has_room(consumer):
-        return unexpected("QOS-008" if channel.channel_prefetch else "QOS-001", "basic.deliver beyond the limit")
+        return unexpected(_limit(channel, consumer), "basic.deliver beyond the limit")
     if queue.single_active_consumer and queue.consumers[0] is not consumer:
         return unexpected("SAC-001", "basic.deliver to a consumer that is not active")
     message = messages[index]
@@ -99,13 +99,28 @@ def _observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatch
     return wrong
 
 
+def _limit(channel: Channel, consumer: Consumer) -> str:
+    """The requirement that one more delivery to a consumer without room would break."""
+    if channel.channel_prefetch:
+        return "QOS-008"
+    if not channel.prefetch or channel.prefetch > consumer.outstanding:
+        return "QOS-003"  # the limit of consumers that are made from now on
+    return "QOS-001"
+
+
 def _hand_over(
     broker: Broker, channel: Channel, queue: Queue, message: Message, consumer: Consumer | None, no_ack: bool
 ) -> None:
     """The message is with the client now; unless it needs no acknowledgement, until it is settled."""
     tag = channel.next_tag
     channel.next_tag = tag + 1
-    fired = ["CONSUME-014"]
+    fired = ["CONSUME-014"] if tag > 1 else []
+    if _tells_apart(message):
+        fired.append("PUBLISH-016")
+    if queue.messages and not message.redelivered:
+        fired.append("PUBLISH-015")
+    if any(other is not queue and channel.key in {c.channel for c in other.consumers} for other in broker.deliverable):
+        fired.append("CONSUME-015")
     if message.redelivered:
         fired.extend(shown_by(broker, queue, message, consumer))
         if message.acquired_count:
@@ -114,17 +129,35 @@ def _hand_over(
         channel.automatic.append(tag)
         broker.drop(queue, message, "CONSUME-013")
         fired.append("CONSUME-013")
+        if consumer is not None and 0 < channel.prefetch < len(channel.automatic):
+            fired.append("QOS-005")
     else:
         channel.unacknowledged[tag] = Unacknowledged(message, queue, consumer)
         if consumer is not None:
             consumer.outstanding += 1
-            if consumer.outstanding == consumer.prefetch and queue.messages:
-                fired.append("QOS-001")
+            fired.extend(_limits_shown(channel, consumer))
     if consumer is not None and len(queue.consumers) > 1 and not queue.single_active_consumer:
         # whose turn it is next: a preference of the embedded broker, not a rule
         queue.consumers.remove(consumer)
         queue.consumers.append(consumer)
     broker.fired(*fired)
+
+
+def _tells_apart(message: Message) -> bool:
+    """Does the message have more to keep than a short body?"""
+    content = message.content
+    return bool(content.properties) or not content.body or len(content.body) > 65536
+
+
+def _limits_shown(channel: Channel, consumer: Consumer) -> list[str]:
+    """What it shows that the consumer was handed one more: limits that hold it back now, or that did not."""
+    if consumer.outstanding == consumer.prefetch:
+        if not consumer.queue.messages:
+            return []
+        return ["QOS-001", "QOS-006"] + (["QOS-003"] if channel.prefetch != consumer.prefetch else [])
+    if not consumer.prefetch and consumer.outstanding > 1:
+        return ["QOS-002"] + (["QOS-003"] if 0 < channel.prefetch < consumer.outstanding else [])
+    return ["QOS-003"] if 0 < channel.prefetch < consumer.outstanding else []
 
 
 def _observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer, frame: Frame) -> Mismatches:
@@ -142,7 +175,13 @@ def _observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer
     channel.unacknowledged[channel.next_tag] = Unacknowledged(message, queue, consumer)
     channel.next_tag += 1
     consumer.outstanding += 1
-    broker.fired("STREAM-003", "CONSUME-014")
+    broker.fired("STREAM-003")
+    if channel.next_tag > 2:
+        broker.fired("CONSUME-014")
+    if consumer.next_offset < len(queue.log):
+        broker.fired("PUBLISH-015")
+    if _tells_apart(message):
+        broker.fired("PUBLISH-016")
     broker.refresh(queue)
     return wrong
 
@@ -237,6 +276,8 @@ def _observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches
         if lane in lanes:
             continue
         if isinstance(owed, Expected) and owed.method == frame.method:
+            if any(not isinstance(other, PendingGet) and other.lane != lane for other in channel.owed):
+                broker.fired("CHAN-019")
             return _take_expected(broker, channel, owed, frame)
         lanes.add(lane)
     return _nothing_explains(broker, channel, frame, None)
@@ -288,6 +329,8 @@ def _nothing_explains(
                 return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
         if requirement is None and channel.owed and isinstance(channel.owed[0], Expected):
             owed = channel.owed[0]
+            if frame.method == "basic.cancel" and owed.method == "queue.delete-ok":
+                return unexpected("CANCEL-011", "basic.cancel before queue.delete-ok")
             return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
     if requirement is None:
         requirement = UNSOLICITED.get(frame.method) or channel.reason or "CHAN-007"

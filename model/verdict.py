@@ -62,5 +62,5 @@ class Failure:
 
     @property
     def identity(self) -> str:
-        """Requirement, shape and detail: equal for failures that are the same defect."""
-        return f"{self.requirement}|{self.shape}|{self.detail}"
+        """Equal for failures that are the same defect: requirement, and departure, or else shape and detail."""
+        return f"{self.requirement}|{self.departure or f'{self.shape}|{self.detail}'}"

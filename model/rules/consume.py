@@ -46,8 +46,9 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     queue.consumers.append(consumer)
     broker.refresh(queue)
     broker.touch(channel, queue)
-    if arguments.get("no_local"):
+    if arguments.get("no_local") and _own_message_waits(channel, consumer):
         broker.fired("CONSUME-010")
+        consumer.reason = "CONSUME-010"
     answer(
         broker,
         channel,
@@ -58,6 +59,13 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
         lane=f"queue {queue.name}",
         effect=("announce_consumer", consumer),
     )
+
+
+def _own_message_waits(channel: Channel, consumer: Consumer) -> bool:
+    """Is there a message for the consumer that its own connection has published?"""
+    queue = consumer.queue
+    waiting = queue.log[consumer.next_offset :] if queue.type is QueueType.STREAM else queue.messages
+    return any(message.via is not None and message.via[0] == channel.connection for message in waiting)
 
 
 def _announcement(broker: Broker, channel: Channel, tag: str) -> str:

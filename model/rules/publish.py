@@ -8,7 +8,7 @@ from model.alphabet import EMPTY_CONTENT, Frame
 from model.broker import Broker
 from model.errors import ProtocolError
 from model.rules.lookup import exchange_text, find_exchange
-from model.state import Channel, Exchange, Expected, Message, Queue
+from model.state import Channel, Exchange, Expected, Message, Queue, QueueType
 
 
 def publish(broker: Broker, channel: Channel, frame: Frame) -> None:
@@ -27,6 +27,10 @@ def publish(broker: Broker, channel: Channel, frame: Frame) -> None:
     for queue, reason in route(broker, exchange, routing_key):
         message = Message(content, name, routing_key, 0, reason=reason, via=channel.key)
         broker.enqueue(queue, message)
+        _limits_hold(broker, queue)
+        if channel.confirming and any(consumer.channel == channel.key for consumer in broker.recipients(queue)):
+            # its confirm and its delivery come on one channel, in any order
+            broker.fired("CONFIRM-017")
         broker.touch(channel, queue)
         copies.append((queue, message))
     broker.fired(reason)
@@ -34,8 +38,7 @@ def publish(broker: Broker, channel: Channel, frame: Frame) -> None:
     if channel.confirming:
         channel.published += 1
     if not copies and arguments.get("mandatory"):
-        returned = _returned(broker, name, routing_key, frame)
-        returned.publish = channel.published
+        returned = _returned(broker, channel, name, routing_key, frame)
         channel.owed.append(returned)
         broker.debtors[channel.key] = None
     elif arguments.get("mandatory"):
@@ -52,22 +55,35 @@ def route(broker: Broker, exchange: Exchange, routing_key: str) -> Iterator[tupl
         if queue is not None:
             yield queue, "PUBLISH-002"
         return
-    seen: set[Queue] = set()
+    matching: dict[Queue, int] = {}
     for binding in exchange.bindings:
-        if binding.queue in seen:
-            broker.fired("BIND-003")
-            continue
         if exchange.type == "fanout" or (exchange.type == "direct" and binding.routing_key == routing_key):
-            seen.add(binding.queue)
-            yield binding.queue, "PUBLISH-004" if exchange.type == "fanout" else "PUBLISH-003"
+            matching[binding.queue] = matching.get(binding.queue, 0) + 1
+    for queue, bindings in matching.items():
+        if bindings > 1:
+            yield queue, "BIND-003"
+        else:
+            yield queue, "PUBLISH-004" if exchange.type == "fanout" else "PUBLISH-003"
 
 
-def _returned(broker: Broker, exchange: str, routing_key: str, frame: Frame) -> Expected:
+def _limits_hold(broker: Broker, queue: Queue) -> None:
+    """QOS-001, QOS-006: a message has come that nobody may be handed, for want of acknowledgements."""
+    if queue.type is QueueType.STREAM or queue in broker.deliverable:
+        return
+    for consumer in queue.consumers:
+        if consumer.prefetch and consumer.outstanding >= consumer.prefetch:
+            broker.fired("QOS-001", "QOS-006")
+            if broker.channels[consumer.channel].prefetch != consumer.prefetch:
+                broker.fired("QOS-003")
+
+
+def _returned(broker: Broker, channel: Channel, exchange: str, routing_key: str, frame: Frame) -> Expected:
     arguments = {"reply_code": 312, "reply_text": "NO_ROUTE", "exchange": exchange, "routing_key": routing_key}
     return Expected(
         "basic.return",
         arguments,
-        ("PUBLISH-007",),
+        ("PUBLISH-007", "CONFIRM-009") if channel.confirming else ("PUBLISH-007",),
         content=frame.content or EMPTY_CONTENT,
         counted=broker.counting,
+        publish=channel.published if channel.confirming else 0,
     )

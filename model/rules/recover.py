@@ -13,6 +13,7 @@ def recover_async(broker: Broker, channel: Channel, frame: Frame, requirement: s
     """RECOVER-002: everything that is outstanding goes back; old tags are unknown from now on (RECOVER-004)."""
     if not frame.arguments.get("requeue") and not broker.dialect.recover_to_original_recipient:
         raise ProtocolError("RECOVER-003", 540, "requeue=false")
+    broker.blame(channel, requirement)
     settled: Settled = []
     for tag in list(channel.unacknowledged):
         settled.append((tag, broker.release(channel, tag, requirement)))
