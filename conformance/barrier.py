@@ -19,18 +19,17 @@ from model.state import ChannelKey, Queue, QueueType
 
 def complete_barrier(session: Session, command: Command) -> None:
     """Run the barrier after `command`; at its end the model's broker and the target are both at rest."""
-    broker = session.judge.acceptor.broker
-    touched = list(broker.touched)
+    # by name: the objects are others as soon as explanations part
+    touched = [(key, queue.name) for key, queue in session.judge.acceptor.broker.touched]
+    names = list(dict.fromkeys(name for _, name in touched))
     session.mark("barrier")
-    for key, queue in touched:
-        if _can_get(session, key, queue):
-            session.request(Frame(*key, "basic.get", {"queue": queue.name}, sent=True))
-    for queue in dict.fromkeys(queue for _, queue in touched):
-        _compare_counts(session, queue)
-    channels = dict.fromkeys(key for key, _ in touched)
-    channels[(command.connection, command.channel)] = None
-    channels.update(dict.fromkeys(consumer.channel for _, queue in touched for consumer in queue.consumers))
-    for key in channels:
+    for key, name in touched:
+        queue = _queue(session, name)
+        if queue is not None and _can_get(session, key, queue):
+            session.request(Frame(*key, "basic.get", {"queue": name}, sent=True))
+    for name in names:
+        _compare_counts(session, name)
+    for key in _channels(session, command, touched):
         if key[1] and session.channel_is_open(key) and not session.over:
             prefetch = session.judge.acceptor.broker.channels[key].prefetch
             session.request(Frame(*key, "basic.qos", {"prefetch_count": prefetch}, sent=True))
@@ -39,12 +38,26 @@ def complete_barrier(session: Session, command: Command) -> None:
     session.mark("quiescent")
 
 
+def _queue(session: Session, name: str) -> Queue | None:
+    return session.judge.acceptor.broker.queues.get(name)
+
+
+def _channels(session: Session, command: Command, touched: list[tuple[ChannelKey, str]]) -> list[ChannelKey]:
+    """Those that touched a queue, that consume from it, and that of the command."""
+    channels = dict.fromkeys(key for key, _ in touched)
+    channels[(command.connection, command.channel)] = None
+    for _, name in touched:
+        queue = _queue(session, name)
+        if queue is not None:
+            channels.update(dict.fromkeys(consumer.channel for consumer in queue.consumers))
+    return list(channels)
+
+
 def _can_get(session: Session, key: ChannelKey, queue: Queue) -> bool:
     """May the barrier's get be sent, without taking a message and without an error?"""
     return (
         not session.over
         and session.channel_is_open(key)
-        and not queue.deleted
         and not queue.messages
         and queue.type is not QueueType.STREAM
         and not (queue.type is QueueType.QUORUM and queue.single_active_consumer)
@@ -52,20 +65,24 @@ def _can_get(session: Session, key: ChannelKey, queue: Queue) -> bool:
     )
 
 
-def _compare_counts(session: Session, queue: Queue) -> None:
+def _compare_counts(session: Session, name: str) -> None:
     """Ask for the numbers of messages and consumers until they are the model's, or the deadline has passed."""
-    if queue.type is QueueType.STREAM or not (queue.messages or queue.unproven or queue.leaving):
+    queue = _queue(session, name)
+    if queue is None or queue.type is QueueType.STREAM or not (queue.messages or queue.unproven or queue.leaving):
         return
-    connections = [name for name in session.open_connections() if queue.owner in (None, name)]
+    connections = [connection for connection in session.open_connections() if queue.owner in (None, connection)]
     if not connections:
         return
     deadline = time.monotonic() + session.target.deadline
-    while not session.over and not queue.deleted:
+    while not session.over and queue is not None:
         session.ensure_channel(connections[0], SERVICE_CHANNEL)
-        declare = {"queue": queue.name, "passive": True}
+        declare = {"queue": name, "passive": True}
         session.request(Frame(connections[0], SERVICE_CHANNEL, "queue.declare", declare, sent=True))
+        queue = _queue(session, name)
         # a quorum queue counts those who hold its deliveries as consumers, so their number never becomes the model's
-        if not queue.unproven and (not queue.leaving or session.judge.acceptor.broker.holders(queue)):
+        if queue is None or (
+            not queue.unproven and (not queue.leaving or session.judge.acceptor.broker.holders(queue))
+        ):
             return
         if time.monotonic() > deadline:
             session.mark("overdue", session.target.deadline)

@@ -1,13 +1,188 @@
-"""A program that shows a failure without this suite: plain pika, to paste into a bug report."""
+"""A program that shows a failure without this suite: plain pika, to paste into a bug report.
+
+It sends the very methods that the suite sent, right and wrong ones, and prints all that the broker sends. Its client
+part is `conformance.standalone_client`; here the commands become calls of it, and the failure its head.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
 
 from conformance.command import Command
-from model.verdict import Failure
+from conformance.names import on_the_broker, plain_failure
+from model.registry import requirements
+from model.verdict import Failure, Shape
+
+_WIDTH = 118
+#: Stands for the prefix of names, which a program makes when it starts.
+_PREFIX = "\0prefix\0"
+#: Seconds of silence after which a program takes a frame to be missing.
+_PATIENCE = 5
+#: Where pika's name of an argument is not ours.
+_PIKA_NAMES = {"global_": "global_qos"}
+
+_DIVIDER = "# " + " A client that sends what it is told, and prints what comes: ".center(_WIDTH - 2, "-")
+_TAIL = """
+
+try:
+    sequence()
+    settle()
+    look()
+finally:
+    clean_up()
+"""
+_FLOATS = '''
+
+def encode_value(pieces: Any, value: Any, others: Any = pika.data.encode_value) -> int:
+    """pika cannot send floating-point numbers, and cuts those that it receives."""
+    if not isinstance(value, float):
+        return int(others(pieces, value))
+    pieces.append(b"d" + struct.pack(">d", value))
+    return 9
+
+
+def decode_value(octets: bytes, at: int, others: Any = pika.data.decode_value) -> Any:
+    double = octets[at : at + 1] == b"d"
+    return (struct.unpack_from(">d", octets, at + 1)[0], at + 9) if double else others(octets, at)
+
+
+pika.data.encode_value, pika.data.decode_value = encode_value, decode_value
+'''
 
 
 def reproducer(commands: Sequence[Command], failure: Failure) -> str:
-    """The text of a Python program that carries out the commands and prints what the broker sends."""
-    return "\n".join(map(str, commands))
+    """The text of a Python program that carries out the commands and prints what the broker sends.
+
+    It takes the broker's URL as its argument, gives all names a random prefix, and deletes what it made.
+    """
+    failure = plain_failure(failure)
+    shows = _where_it_shows(commands, failure)
+    calls = []
+    for place, command in enumerate(commands):
+        calls.append(_call(command, patient=place == shows and failure.shape is Shape.MISSING))
+        if place == shows:
+            report = f"observed: {failure.observed}; allowed: {' or '.join(failure.allowed) or 'nothing'}"
+            calls.append(f"print({_literal('  # reported here: ' + _one_line(report))})")
+    sequence = "def sequence() -> None:\n" + textwrap.indent("\n".join(calls), "    ")
+    floats = _FLOATS if any(_holds_float((each.arguments, _properties(each))) for each in commands) else ""
+    return f"{_head(failure)}\n\n{sequence}\n\n\n{_client()}{floats}{_TAIL}"
+
+
+def _where_it_shows(commands: Sequence[Command], failure: Failure) -> int:
+    """The last command with the failure's text; the last of all if there is none."""
+    places = [place for place, command in enumerate(commands) if str(command) == failure.command]
+    return places[-1] if places else len(commands) - 1
+
+
+@cache
+def _client() -> str:
+    """The client part, without its docstring and without remarks for our tools."""
+    text = (resources.files("conformance") / "standalone_client.py").read_text(encoding="utf-8")
+    text = text[text.index("\nimport ") :].strip()
+    return f"{_DIVIDER}\n\n{re.sub(r'  # (fmt: |type: ).*', '', text)}\n"
+
+
+# ---------------------------------------------------------------------------------------------------- the head
+
+
+def _head(failure: Failure) -> str:
+    rule = requirements().get(failure.requirement)
+    parts = [
+        ("", f"{failure.requirement}: {rule.title if rule else 'not in the registry'}"),
+        ("Rule", rule.statement if rule else ""),
+        ("Source", rule.source if rule else ""),
+        ("Shape", f"{failure.shape}: {failure.detail}" if failure.detail else str(failure.shape)),
+        ("Shows after", failure.command or "the connection is opened"),
+        ("Observed", failure.observed),
+        ("Allowed", failure.allowed[0] if failure.allowed else "nothing"),
+        *(("or", text) for text in failure.allowed[1:]),
+        ("Known as", failure.departure),
+        ("Needs", "pika 1.x"),
+        ("Run with", "python THIS_FILE amqp://user:password@host:port/vhost"),
+    ]
+    return "\n".join(line for name, text in parts if text for line in _comment(name, text)) + "\n"
+
+
+def _comment(name: str, text: str) -> Iterator[str]:
+    wrapped = textwrap.wrap(_one_line(text), _WIDTH - 16) or [""]
+    for number, line in enumerate(wrapped):
+        yield f"# {f'{name}:' if name and not number else '':13}{line}" if name else f"# {line}"
+
+
+def _one_line(text: str) -> str:
+    """What was observed may hold anything, a line or the source itself must not end in it."""
+    blanks = " ".join(text.split())
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in blanks)
+
+
+# ----------------------------------------------------------------------------------------------------- the calls
+
+
+def _call(command: Command, patient: bool) -> str:
+    if command.method == "socket.abort":
+        return f"abort({_literal(command.connection)})"
+    if command.method == "connection.open":
+        return _joined("connect", [_literal(command.connection), *_named(command.arguments)])
+    sent = on_the_broker(command, _PREFIX)
+    words = [_literal(str(command)), f"spec.{_pika_class(command.method)}"]
+    words += _named({_PIKA_NAMES.get(name, name): value for name, value in sent.arguments.items()})
+    if sent.content is not None:
+        words += _named({"properties": dict(sent.content.properties)})
+        words.append(f"body={_body(sent.content.body)}")
+    if patient:
+        words.append(f"quiet={_PATIENCE}")
+    return _joined("do", words)
+
+
+def _joined(function: str, words: list[str]) -> str:
+    line = f"{function}({', '.join(words)})"
+    if len(line) + 4 <= _WIDTH:
+        return line
+    return f"{function}(\n" + "".join(f"    {word},\n" for word in words) + ")"
+
+
+def _pika_class(method: str) -> str:
+    """`basic.get-empty` is pika's `Basic.GetEmpty`."""
+    return ".".join("".join(map(str.capitalize, part.split("-"))) for part in method.split("."))
+
+
+def _named(arguments: dict[str, Any]) -> list[str]:
+    return [f"{name}={_literal(value)}" for name, value in arguments.items()]
+
+
+def _literal(value: Any) -> str:
+    """Python's text of a value of the command language."""
+    if isinstance(value, str) and value.startswith(_PREFIX):
+        return f"P + {_literal(value.removeprefix(_PREFIX))}"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_literal(name)}: {_literal(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    if isinstance(value, str | bytes) and (text := repr(value)).count("'") == 2 and '"' not in text:
+        return text.replace("'", '"')
+    return repr(value)
+
+
+def _body(body: bytes) -> str:
+    start = body.rstrip(b".")
+    if len(body) - len(start) > 40:
+        return f'{_literal(start)}.ljust({len(body)}, b".")'
+    return _literal(body)
+
+
+def _properties(command: Command) -> dict[str, Any]:
+    return dict(command.content.properties) if command.content is not None else {}
+
+
+def _holds_float(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = list(value.values())
+    return any(map(_holds_float, value)) if isinstance(value, list | tuple) else isinstance(value, float)

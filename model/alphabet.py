@@ -33,6 +33,9 @@ class Content:
     properties: Mapping[str, Any] = field(default_factory=dict)
     body: bytes = b""
 
+    def __deepcopy__(self, memo: object) -> Content:
+        return self  # never changed, so shared by all copies of a state
+
 
 EMPTY_CONTENT = Content()
 
@@ -52,6 +55,9 @@ class Frame:
     sent: bool
     content: Content | None = None
     time: float = 0.0
+
+    def __deepcopy__(self, memo: object) -> Frame:
+        return self  # the model never changes a frame
 
     def __str__(self) -> str:
         from model.wording import describe

@@ -164,9 +164,11 @@ class Broker:
         else:
             self.deliverable.pop(queue, None)
 
-    def touch(self, channel: Channel, queue: Queue) -> None:
+    def touch(self, channel: Channel, queue: Queue, keeps_state: bool = True) -> None:
+        """The channel dealt with the queue. `keeps_state`: in a way of which RabbitMQ's channel process keeps state."""
         self.touched[(channel.key, queue)] = None
-        channel.known_types[queue.name] = queue.type
+        if keeps_state:
+            channel.known_types[queue.name] = queue.type
 
     def enqueue(self, queue: Queue, message: Message) -> None:
         """Append a new message; whether it has arrived is not proven yet."""

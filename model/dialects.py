@@ -80,6 +80,9 @@ class Dialect:
     #: what an exclusive consumer of a quorum queue or stream is promised to be
     exclusive_quorum_consumer: ExclusiveQuorumConsumer = ExclusiveQuorumConsumer.ENFORCED
 
+    def __deepcopy__(self, memo: object) -> Dialect:
+        return self
+
 
 AMQP_0_9_1 = Dialect(
     name="amqp-0-9-1",

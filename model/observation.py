@@ -167,7 +167,8 @@ def _observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer
         return unexpected("STREAM-004", "basic.deliver beyond the end of the stream")
     message = queue.log[consumer.next_offset]
     if frame.content is None or frame.content.body != message.content.body:
-        return unexpected("STREAM-003", "basic.deliver out of the stream's order")
+        requirement = consumer.reason if consumer.reason == "ACK-021" else "STREAM-003"
+        return unexpected(requirement, "basic.deliver out of the stream's order")
     wrong = check_delivery(broker, channel, queue, message, frame, False)
     if any(mismatch.fatal for mismatch in wrong):
         return wrong
@@ -196,7 +197,9 @@ def _observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
     if frame.method == "basic.get-empty":
         low, _ = broker.ready_range(queue)
         if low > 0 and not queue.deleted:
-            return unexpected(queue.messages[0].reason, "basic.get-empty although a message is ready")
+            limited = 0 < (channel.channel_prefetch or channel.prefetch) <= len(channel.unacknowledged)
+            requirement = "GET-003" if limited else queue.messages[0].reason
+            return unexpected(requirement, "basic.get-empty although a message is ready")
         wrong: Mismatches = NONE
         if pending.counted:
             broker.exercised["GET-001"] += 1
@@ -327,8 +330,10 @@ def _nothing_explains(
         for owed in channel.owed:
             if isinstance(owed, Expected) and owed.method in ("channel.close", "basic.return"):
                 return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
-        if requirement is None and channel.owed and isinstance(channel.owed[0], Expected):
-            owed = channel.owed[0]
+        first = channel.owed[0] if channel.owed else None
+        # what a barrier waits for is not to blame
+        if requirement is None and isinstance(first, Expected) and first.counted:
+            owed = first
             if frame.method == "basic.cancel" and owed.method == "queue.delete-ok":
                 return unexpected("CANCEL-011", "basic.cancel before queue.delete-ok")
             return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
@@ -358,10 +363,9 @@ def _observe_on_connection(broker: Broker, frame: Frame) -> Mismatches:
     if frame.method == "connection.close":
         # an error that the model wanted on a channel, or none at all
         for channel in broker.channels.values():
-            if channel.connection == connection.name and channel.owed and isinstance(channel.owed[0], Expected):
-                return unexpected(
-                    channel.owed[0].requirements[0], f"connection.close in place of {channel.owed[0].method}"
-                )
+            first = channel.owed[0] if channel.owed else None
+            if channel.connection == connection.name and isinstance(first, Expected) and first.counted:
+                return unexpected(first.requirements[0], f"connection.close in place of {first.method}")
         return unexpected(broker.reason or "CHAN-007", frame.method)
     return unexpected("CONN-019", frame.method)
 

@@ -64,14 +64,13 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     for consumer in list(channel.consumers.values()):
         broker.touch(channel, consumer.queue)
         broker.remove_consumer(consumer, requirement)
-    if any(entry.consumer is None for entry in channel.unacknowledged.values()):
-        broker.fired("GET-004")
     channel.unacknowledged = {}
     for queue, entries in returning.items():
         if queue.type is QueueType.QUORUM:
             queue.settling += len(entries)
         order = lost_order(broker, queue, entries)
-        give_back(broker, queue, order, requirement, failed=True, holder=channel.key, lost_holder=True)
+        reason = "GET-004" if all(entry.consumer is None for _, entry in entries) else requirement
+        give_back(broker, queue, order, reason, failed=True, holder=channel.key, lost_holder=True)
         broker.touch(channel, queue)
     channel.unconfirmed = {}
     broker.settle_debts(channel)

@@ -11,6 +11,7 @@ from model.errors import ProtocolError
 from model.patterns import Generated
 from model.rules.answer import answer
 from model.rules.lookup import find_queue, queue_text, shortcut
+from model.rules.queue_arguments import wire_type
 from model.state import Channel, Consumer, Queue, QueueType
 
 
@@ -99,34 +100,37 @@ def _in_exclusive_use(broker: Broker, channel: Channel, queue: Queue, requiremen
     return ProtocolError(requirement, 403, f"{queue_text(broker, channel, queue.name)} in exclusive use")
 
 
+#: Arguments of basic.consume that one queue type does not know and another does (rabbit_*_queue:capabilities).
+UNSUPPORTED: dict[QueueType, tuple[str, ...]] = {
+    QueueType.CLASSIC: ("x-stream-offset", "x-consumer-timeout"),
+    QueueType.QUORUM: ("x-stream-offset",),
+    QueueType.STREAM: ("x-priority", "x-consumer-timeout"),
+}
+
+
 def _check_arguments(broker: Broker, channel: Channel, queue: Queue, table: dict[str, Any]) -> None:
-    """CONSUME-011, CONSUME-012."""
+    """CONSUME-011, CONSUME-012; rabbit_amqqueue:check_consume_arguments: values first, then what is not supported."""
+    checked = {name: value for name, value in table.items() if name in ("x-priority", "x-consumer-timeout")}
+    if "x-consumer-timeout" in checked and not broker.dialect.consumer_timeout_checked:
+        del checked["x-consumer-timeout"]
+        broker.fired("CONSUME-012")
     where = queue_text(broker, channel, queue.name)
-    if "x-priority" in table and (isinstance(table["x-priority"], bool) or not isinstance(table["x-priority"], int)):
-        kind = "longstr" if isinstance(table["x-priority"], str) else "bool"
-        raise ProtocolError(
-            "CONSUME-011", 406, f"invalid arg 'x-priority' for {where}: \"expected integer, got {kind}\""
-        )
-    if not broker.dialect.consumer_timeout_checked or "x-consumer-timeout" not in table:
-        if "x-consumer-timeout" in table:
-            broker.fired("CONSUME-012")
-        return
-    timeout = table["x-consumer-timeout"]
-    if queue.type is not QueueType.QUORUM:
-        raise ProtocolError(
-            "CONSUME-012",
-            406,
-            f"invalid arg 'x-consumer-timeout' for {where} of queue type rabbit_{queue.type.value}_queue",
-        )
-    if isinstance(timeout, bool) or not isinstance(timeout, int):
-        kind = "longstr" if isinstance(timeout, str) else "bool"
-        raise ProtocolError(
-            "CONSUME-012", 406, f"invalid arg 'x-consumer-timeout' for {where}: \"expected integer, got {kind}\""
-        )
-    if timeout < 0:
-        raise ProtocolError(
-            "CONSUME-012", 406, f"invalid arg 'x-consumer-timeout' for {where}: {{value_negative,{timeout}}}"
-        )
+    unsupported = UNSUPPORTED[queue.type]
+    for name in sorted(checked, reverse=True):  # x-priority comes first
+        value = checked[name]
+        requirement = "CONSUME-012" if name == "x-consumer-timeout" else "CONSUME-011"
+        if name in unsupported:
+            continue
+        if type(value) is not int:
+            reason = f'"expected integer, got {wire_type(value)}"'
+            raise ProtocolError(requirement, 406, f"invalid arg '{name}' for {where}: {reason}")
+        if value < 0 and name == "x-consumer-timeout":
+            raise ProtocolError(requirement, 406, f"invalid arg '{name}' for {where}: {{value_negative,{value}}}")
+    for name in unsupported:
+        if name in checked or (name in table and name == "x-stream-offset"):
+            requirement = "CONSUME-012" if name == "x-consumer-timeout" else "CONSUME-011"
+            of_type = f"of queue type rabbit_{queue.type.value}_queue"
+            raise ProtocolError(requirement, 406, f"invalid arg '{name}' for {where} {of_type}")
 
 
 def _check_stream(broker: Broker, channel: Channel, queue: Queue, no_ack: bool) -> None:

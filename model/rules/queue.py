@@ -39,9 +39,10 @@ def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
         check_same_owner(broker, channel, queue, wanted)
         check_equivalence(broker, channel, queue, wanted)
         requirement = "QUEUE-009" if wanted.owner and arguments.get("durable") else "QUEUE-001"
-        if wanted.arguments != queue.arguments:
-            # only arguments that do not count may differ by now
-            requirement = "QUEUE-012" if "x-queue-type" in wanted.arguments | queue.arguments else "QUEUE-011"
+        if wanted.arguments.get("x-queue-type") != queue.arguments.get("x-queue-type"):
+            requirement = "QUEUE-012"
+        elif wanted.arguments != queue.arguments:
+            requirement = "QUEUE-011"  # only arguments that do not count may differ by now
     else:
         if name.startswith("amq."):
             raise ProtocolError("QUEUE-005", 403, f"queue name '{name}' contains reserved prefix 'amq.*'")
@@ -145,7 +146,7 @@ def purge(broker: Broker, channel: Channel, frame: Frame) -> None:
     queue.unproven = queue.returned = 0
     queue.reason = "QUEUE-024"
     broker.refresh(queue)
-    broker.touch(channel, queue)
+    broker.touch(channel, queue, keeps_state=False)
     answer(broker, channel, frame, "queue.purge-ok", {"message_count": between(low, high)}, "QUEUE-024")
 
 

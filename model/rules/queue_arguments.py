@@ -72,7 +72,7 @@ def _invalid(argument: str, value: Any) -> str | None:
     """Why the value is wrong, in the broker's words; None if it is right or nobody looks at it."""
     if argument in LEAST_VALUE:
         if isinstance(value, bool) or not isinstance(value, int):
-            return f'"expected integer, got {_wire_type(value)}"'
+            return f'"expected integer, got {wire_type(value)}"'
         if value < LEAST_VALUE[argument]:
             return "{value_zero,0}" if value == 0 else f"{{value_negative,{value}}}"
     if argument == "x-queue-type" and value not in {t.value for t in QueueType}:
@@ -80,10 +80,12 @@ def _invalid(argument: str, value: Any) -> str | None:
     return None
 
 
-def _wire_type(value: Any) -> str:
-    return {str: "longstr", bool: "bool", float: "double", bytes: "binary", dict: "table", list: "array"}.get(
-        type(value), "unsignedint"
-    )
+def wire_type(value: Any) -> str:
+    """What RabbitMQ calls the type of a field value; whole numbers are sent as `I` where they fit, else as `l`."""
+    if type(value) is int:
+        return "signedint" if -(2**31) <= value < 2**31 else "long"
+    names = {str: "longstr", bool: "bool", float: "double", bytes: "binary", dict: "table", list: "array"}
+    return names.get(type(value), "void")
 
 
 def check_equivalence(broker: Broker, channel: Channel, queue: Queue, wanted: Queue) -> None:
@@ -118,7 +120,7 @@ def _difference(broker: Broker, argument: str, wanted: Queue, queue: Queue) -> s
     received = wanted.arguments.get(argument, default)
     current = queue.arguments.get(argument, default)
     if received is None:
-        return f"received none but current is the value '{current}' of type '{_wire_type(current)}'"
+        return f"received none but current is the value '{current}' of type '{wire_type(current)}'"
     if current is None:
-        return f"received the value '{received}' of type '{_wire_type(received)}' but current is none"
+        return f"received the value '{received}' of type '{wire_type(received)}' but current is none"
     return f"received '{received}' but current is '{current}'"

@@ -98,7 +98,7 @@ def shown_by(broker: Broker, queue: Queue, message: Message, consumer: Consumer 
         yield "RECOVER-005"
     if consumer is None:
         return
-    if message.reason == "CHAN-016":
+    if message.reason in ("CHAN-016", "GET-004"):
         yield "ACK-020"
     elif sum(1 for _ in broker.recipients(queue)) > 1:
         yield "ACK-019"

@@ -17,7 +17,7 @@ from model.state import Channel, Queue, QueueType, Unacknowledged
 Settled = list[tuple[int, Unacknowledged]]
 
 #: Requirements by which a client gives deliveries back.
-RETURNS = frozenset({"ACK-013", "ACK-014", "RECOVER-001", "RECOVER-002"})
+RETURNS = frozenset({"ACK-009", "ACK-013", "ACK-014", "RECOVER-001", "RECOVER-002"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ def collect(broker: Broker, channel: Channel, frame: Frame, wording: Wording) ->
         if len(tags) > 1:
             broker.fired(requirement)
         if len(tags) < tag - (min(tags) - 1):
-            broker.fired("ACK-009")
+            requirement = "ACK-009"
+            broker.fired(requirement)
     else:
         tags = [tag]
         requirement = wording.single
@@ -65,6 +66,7 @@ def collect(broker: Broker, channel: Channel, frame: Frame, wording: Wording) ->
             broker.blame(channel, "ACK-011")
         if entry.queue.deleted:
             broker.fired("ACK-012")
+            broker.blame(channel, "ACK-012")
         settled.append((other, entry))
     return settled, requirement
 

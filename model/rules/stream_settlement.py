@@ -22,3 +22,5 @@ def check_stream(broker: Broker, channel: Channel, settled: Settled) -> None:
                 f"{queue_text(broker, channel, entry.queue.name)}",
             )
         broker.fired("ACK-021")
+        if entry.consumer is not None:
+            entry.consumer.reason = "ACK-021"
