@@ -32,10 +32,8 @@ def clean_up(address: Address, made: Iterable[tuple[str, str]]) -> None:
 
 
 def _delete(client: WireClient, names: list[tuple[str, str]]) -> None:
-    channel = 0
-    for kind, name in names:
-        # a channel for each, as an error closes it; the connection is closed in any case
-        channel += 1
+    # a channel for each, as an error closes it; the connection is closed in any case
+    for channel, (kind, name) in enumerate(names, 1):
         client.send(Frame(_CONNECTION, channel, "channel.open", {}, sent=True))
         client.send(Frame(_CONNECTION, channel, f"{kind}.delete", {kind: name}, sent=True))
     deadline = time.monotonic() + TIME_LIMIT

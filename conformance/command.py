@@ -11,7 +11,8 @@ that ends in `&` is not waited for: the next one is sent at once.
 
 Names are those of the AMQP text, with hyphens. The first values may stand without their names (`POSITIONAL`).
 Names that begin with `x-` go into the method's argument table; the names of basic properties set these. A flag is
-the name of a bit. Values are numbers, `true`, `false`, words, JSON strings, lists and objects. `#` begins a comment.
+the name of a bit. Values are numbers, `true`, `false`, `null`, words, JSON strings, lists and objects. `#` begins a
+comment.
 
 Besides the methods of AMQP there are `socket.abort` (end the TCP connection at once) and `connection.open`, which
 opens a connection with client capabilities of one's own: `a connection.open consumer-cancel-notify=false`.
@@ -25,7 +26,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from model.alphabet import CONTENT_METHODS, METHOD_IDS, Content, Table
-
 
 #: Arguments whose names may be left out, in order.
 POSITIONAL: dict[str, tuple[str, ...]] = {
@@ -141,21 +141,30 @@ class Command:
 
 
 _TOKEN = re.compile(r"""(?P<name>[A-Za-z][\w.-]*=)?(?P<value>"(?:[^"\\]|\\.)*"|[^\s"\[{]\S*|)""")
-_TARGET = re.compile(r"([a-z][a-z0-9]*)(?:\.(\d+))?(!)?$")
+_TARGET = re.compile(r"([a-z][a-z0-9]*)(?:\.(\d{1,9}))?(!)?$")
+_INTEGER = re.compile(r"-?\d{1,30}")
+_FRACTION = re.compile(r"-?\d{1,30}(\.\d{1,30}([eE][+-]?\d{1,3})?|[eE][+-]?\d{1,3})")
+_CONSTANTS = {"true": True, "false": False, "null": None}
+
+#: Octets of the largest body that a command may ask for; no RabbitMQ takes more.
+MAX_BODY = 512 * 1024 * 1024
 
 
 def parse_command(line: str) -> Command:
     """Parse one line, without its comment. Raises `CommandSyntaxError` with the column of what is wrong."""
     words = list(_words(line))
-    if not words:
-        raise CommandSyntaxError("a command is missing", 1)
-    in_flight = words[-1][1:] == ("", "&")
+    in_flight = bool(words) and words[-1][1:] == ("", "&")
     if in_flight:
         words.pop()
+    for column, *word in words:
+        if word == ["", "&"]:
+            raise CommandSyntaxError("& stands at the end of a line", column)
+    if not words:
+        raise CommandSyntaxError("a command is missing", 1)
     column, name, text = words[0]
     target = _TARGET.match(text)
     if name or not target:
-        raise CommandSyntaxError(f"{text or name!r} is not a connection or channel such as a or a.1", column)
+        raise CommandSyntaxError(f"{text or name!r:.80} is not a connection or channel such as a or a.1", column)
     if len(words) < 2:
         raise CommandSyntaxError("a method is missing, such as basic.get", len(line) + 1)
     column, name, method = words[1]
@@ -183,13 +192,10 @@ def _words(line: str) -> list[tuple[int, str, str]]:
         end = found.end()
         value = found["value"]
         if line[end : end + 1] in ("[", "{"):
-            try:
-                _, end = json.JSONDecoder().raw_decode(line, end)
-            except json.JSONDecodeError as error:
-                raise CommandSyntaxError(f"not JSON: {error.msg}", error.pos + 1) from None
-            value = line[found.end() : end]
-        if end == place:
-            raise CommandSyntaxError(f"cannot read {line[place : place + 20]!r}", place + 1)
+            value = line[end : _end_of_json(line, end)]
+            end += len(value)
+        if line[end : end + 1] == '"' and not value:
+            raise CommandSyntaxError("the text has no closing quotation mark", end + 1)
         if end < len(line) and not line[end].isspace():
             raise CommandSyntaxError(f"a blank is missing before {line[end:end + 20]!r}", end + 1)
         words.append((place + 1, (found["name"] or "").rstrip("="), value))
@@ -197,64 +203,90 @@ def _words(line: str) -> list[tuple[int, str, str]]:
     return words
 
 
+def _end_of_json(line: str, start: int) -> int:
+    try:
+        return json.JSONDecoder().raw_decode(line, start)[1]
+    except json.JSONDecodeError as error:
+        raise CommandSyntaxError(f"not JSON: {error.msg}", error.pos + 1) from None
+    except RecursionError:
+        raise CommandSyntaxError("lists and objects are nested too deep", start + 1) from None
+    except ValueError:
+        raise CommandSyntaxError("a number has too many digits", start + 1) from None
+
+
 def _arguments(method: str, words: list[tuple[int, str, str]]) -> tuple[Table, Content | None]:
     known = ARGUMENTS.get(method, {})
     aliases = ALIASES.get(method, {})
-    free = list(POSITIONAL.get(method, ()))
+    free = POSITIONAL.get(method, ())
     arguments: Table = {}
     table: Table = {}
     properties: Table = {}
-    body: bytes | None = None
-    size = 0
+    body: Table = {}
     for column, name, text in words:
         key = aliases.get(name, name.replace("-", "_"))
         bare = aliases.get(text, text.replace("-", "_"))
+        at = column + len(name) + 1 if name else column  # where the value begins
         if not name and known.get(bare) == _BIT:
-            arguments[bare] = True
+            _put(arguments, bare, True, column)
         elif not name:
-            if not free:
+            position = next((each for each in free if each not in arguments), None)
+            if position is None:
                 raise CommandSyntaxError(f"{text!r} is not an argument of {method}", column)
-            position = free.pop(0)
             arguments[position] = _value(text, known[position], column)
         elif name.startswith("x-") and method in TABLE_METHODS:
-            table[name] = _value(text, "any", column)
+            _put(table, name, _value(text, "any", at), column)
         elif method == "basic.publish" and name == "body":
-            body = str(_value(text, _TEXT, column)).encode()
+            _put(body, name, str(_value(text, _TEXT, at)).encode(), column)
         elif method == "basic.publish" and name == "body-size":
-            size = _value(text, _NUMBER, column)
+            _put(body, name, _body_size(text, at), column)
         elif method == "basic.publish" and key in PROPERTIES:
-            properties[key] = _value(text, PROPERTIES[key], column)
+            _put(properties, key, _value(text, PROPERTIES[key], at), column)
         elif method == "connection.open" and (name.replace("-", "_") in CAPABILITIES or name in CAPABILITIES):
-            table[name if name in CAPABILITIES else key] = _value(text, "any", column)
+            _put(table, name if name in CAPABILITIES else key, _value(text, "any", at), column)
         elif key in known:
-            arguments[key] = _value(text, known[key], column)
-            if key in free:
-                free.remove(key)
+            _put(arguments, key, _value(text, known[key], at), column)
         else:
             raise CommandSyntaxError(f"{name!r} is not an argument of {method}", column)
     if table:
         arguments["capabilities" if method == "connection.open" else "arguments"] = table
     if method not in CONTENT_METHODS:
         return arguments, None
-    octets = body or b""
-    return arguments, Content(properties, octets.ljust(size, b"."))
+    octets: bytes = body.get("body", b"")
+    return arguments, Content(properties, octets.ljust(body.get("body-size", 0), b"."))
+
+
+def _put(mapping: Table, key: str, value: Any, column: int) -> None:
+    if key in mapping:
+        raise CommandSyntaxError(f"{_hyphened(key)} is given twice", column)
+    mapping[key] = value
+
+
+def _body_size(text: str, column: int) -> int:
+    size: int = _value(text, _NUMBER, column)
+    if not 0 <= size <= MAX_BODY:
+        raise CommandSyntaxError(f"a body has 0 to {MAX_BODY} octets", column)
+    return size
 
 
 def _value(text: str, kind: str, column: int) -> Any:
+    value: Any = text
     if text[:1] in ('"', "[", "{"):
         try:
             value = json.loads(text)
+            json.dumps(value, ensure_ascii=False).encode()
         except json.JSONDecodeError as error:
             raise CommandSyntaxError(f"{text!r} is not JSON: {error.msg}", column + error.pos) from None
-    elif text in ("true", "false") and kind != _TEXT:
-        value = text == "true"
-    elif kind != _TEXT and re.fullmatch(r"-?\d+", text):
+        except UnicodeEncodeError:
+            raise CommandSyntaxError(f"{text!r} holds half a character", column) from None
+    elif kind == "any" and _FRACTION.fullmatch(text):
+        value = float(text)
+    elif kind != _TEXT and text in _CONSTANTS:
+        value = _CONSTANTS[text]
+    elif kind != _TEXT and _INTEGER.fullmatch(text):
         value = int(text)
-    else:
-        value = text
     expected = {_TEXT: str, _NUMBER: int, _BIT: bool, "table": dict}.get(kind)
     if expected is not None and (not isinstance(value, expected) or (kind == _NUMBER and isinstance(value, bool))):
-        raise CommandSyntaxError(f"{text!r} is not a {kind}", column)
+        raise CommandSyntaxError(f"{text!r:.80} is not a {kind}", column)
     return value
 
 
@@ -311,8 +343,8 @@ def _printed(value: Any, kind: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str):
         return json.dumps(value)
     plain = bool(re.fullmatch(r"[^\s\"\[{#=&][^\s\"]*", value)) and "=" not in value
-    looks_typed = kind != _TEXT and (value in ("true", "false") or re.fullmatch(r"-?\d+", value) is not None)
-    return value if plain and not looks_typed else json.dumps(value)
+    looks_typed = value in _CONSTANTS or _INTEGER.fullmatch(value) or _FRACTION.fullmatch(value)
+    return value if plain and not (kind != _TEXT and looks_typed) else json.dumps(value)
 
 
 __all__ = ["Command", "CommandSyntaxError", "parse_command", "print_command"]

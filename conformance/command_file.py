@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conformance.command import Command, CommandSyntaxError, parse_command
+from model.dialects import DIALECTS
 
 KEYS = ("requirement", "title", "queue-types", "dialects")
 QUEUE_TYPES = ("classic", "quorum", "stream")
+_CHOICES = {"queue-types": ("queue type", QUEUE_TYPES), "dialects": ("dialect", tuple(DIALECTS))}
 
 
 class CommandFileError(Exception):
@@ -59,16 +61,31 @@ def parse_command_file(text: str, where: str = "<text>", name: str = "text") -> 
     for queue_type in types or (None,):
         commands = []
         for number, line in enumerate(text.splitlines(), 1):
-            if not line.strip() or line.lstrip().startswith(("#", "@")):
+            if not line.strip() or line.startswith("@") or line.lstrip().startswith("#"):
                 continue
             try:
                 commands.append(parse_command(line.replace("$type", queue_type) if queue_type else line))
             except CommandSyntaxError as error:
-                raise CommandFileError(f"{where}:{number}:{error.column}: {error.message}") from None
+                column = _column(line, queue_type, error.column)
+                raise CommandFileError(f"{where}:{number}:{column}: {error.message}") from None
         files.append(replace(base, commands=tuple(commands), queue_type=queue_type))
     if not files[0].commands:
         raise CommandFileError(f"{where}:1:1: the file holds no command")
     return files
+
+
+def _column(line: str, queue_type: str | None, column: int) -> int:
+    """The column in the file of one in the line as it was read, in which the queue type stands for `$type`."""
+    if queue_type is None:
+        return column
+    before = 0
+    for piece in line.split("$type")[:-1]:
+        before += len(piece) + len(queue_type)
+        if column <= before:
+            break
+        column -= len(queue_type) - len("$type")
+        before -= len(queue_type) - len("$type")
+    return column
 
 
 def _head(text: str, where: str) -> tuple[dict[str, str], list[str]]:
@@ -79,11 +96,15 @@ def _head(text: str, where: str) -> tuple[dict[str, str], list[str]]:
         key, _, value = line[1:].partition(" ")
         if key not in KEYS:
             raise CommandFileError(f"{where}:{number}:2: @{key} is none of {', '.join('@' + k for k in KEYS)}")
+        if key in said:
+            raise CommandFileError(f"{where}:{number}:1: @{key} is given twice")
         said[key] = value.strip()
+        what, choices = _CHOICES.get(key, ("", ()))
+        for word in said[key].split() if choices else ():
+            if word not in choices:
+                column = line.index(word, len(key) + 1) + 1
+                raise CommandFileError(f"{where}:{number}:{column}: {word!r} is not a {what} ({', '.join(choices)})")
     types = said.get("queue-types", "").split()
-    for queue_type in types:
-        if queue_type not in QUEUE_TYPES:
-            raise CommandFileError(f"{where}:1:1: {queue_type!r} is not a queue type ({', '.join(QUEUE_TYPES)})")
     return said, types
 
 

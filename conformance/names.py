@@ -38,7 +38,10 @@ def on_the_broker(command: Command, prefix: str) -> Command:
         arguments["routing_key"] = _prefixed(arguments.get("routing_key", ""), prefix)
     table = arguments.get("arguments")
     if table and any(key in table for key in _TABLE_ARGUMENTS):
-        arguments["arguments"] = {k: _prefixed(v, prefix) if k in _TABLE_ARGUMENTS else v for k, v in table.items()}
+        arguments["arguments"] = {
+            key: _prefixed(value, prefix) if key in _TABLE_ARGUMENTS and isinstance(value, str) else value
+            for key, value in table.items()
+        }
     return replace(command, arguments=arguments)
 
 

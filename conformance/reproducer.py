@@ -69,7 +69,7 @@ def reproducer(commands: Sequence[Command], failure: Failure) -> str:
         if place == shows:
             report = f"observed: {failure.observed}; allowed: {' or '.join(failure.allowed) or 'nothing'}"
             calls.append(f"print({_literal('  # reported here: ' + _one_line(report))})")
-    sequence = "def sequence() -> None:\n" + textwrap.indent("\n".join(calls), "    ")
+    sequence = "def sequence() -> None:\n" + textwrap.indent("\n".join(calls or [_joined("connect", ['"a"'])]), "    ")
     floats = _FLOATS if any(_holds_float((each.arguments, _properties(each))) for each in commands) else ""
     return f"{_head(failure)}\n\n{sequence}\n\n\n{_client()}{floats}{_TAIL}"
 
@@ -132,6 +132,8 @@ def _call(command: Command, patient: bool) -> str:
     sent = on_the_broker(command, _PREFIX)
     words = [_literal(str(command)), f"spec.{_pika_class(command.method)}"]
     words += _named({_PIKA_NAMES.get(name, name): value for name, value in sent.arguments.items()})
+    if command.method == "connection.update-secret":  # pika cannot decode this one, nor make one of zeros
+        words += _named({"new_secret": "", "reason": ""})
     if sent.content is not None:
         words += _named({"properties": dict(sent.content.properties)})
         words.append(f"body={_body(sent.content.body)}")
@@ -141,9 +143,11 @@ def _call(command: Command, patient: bool) -> str:
 
 
 def _joined(function: str, words: list[str]) -> str:
-    line = f"{function}({', '.join(words)})"
-    if len(line) + 4 <= _WIDTH:
-        return line
+    """The call in one line, in two if that is enough, else a line for each word."""
+    first, *others = words
+    for text in (f"{function}({', '.join(words)})", f"{function}({first},\n   {', '.join(others)})"):
+        if max(map(len, text.splitlines())) + 4 <= _WIDTH:
+            return text
     return f"{function}(\n" + "".join(f"    {word},\n" for word in words) + ")"
 
 

@@ -174,7 +174,7 @@ class Runner:
 
         class Search(CommandSearch):
             dialect = dialect_named(runner.target.description.dialect)
-            known = set(runner.found)
+            known: ClassVar[set[str]] = set(runner.found)
             failing: ClassVar[tuple[Command, ...]] = ()
             failing_sequence = ""
             failure = None

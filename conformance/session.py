@@ -21,6 +21,7 @@ from conformance.trace import TraceWriter
 from model.alphabet import Frame, Table
 from model.state import ChannelState, ConnectionState
 from targets.address import Address
+from targets.field_values import EncodingError
 from targets.wire import WireClient
 
 Mark = Literal["barrier", "quiescent", "overdue"]
@@ -41,10 +42,14 @@ class TargetUnderTest:
     deadline: float = DEFAULT_DEADLINE
 
 
+class UnsendableCommand(Exception):
+    """No octets can express the command; the message names it and what is wrong."""
+
+
 class Session:
     """Use as a context manager: at its end everything that the sequence made is deleted.
 
-    Raises `targets.errors.TargetError` when the target cannot be reached.
+    Raises `targets.errors.TargetError` when the target cannot be reached, and `UnsendableCommand`.
     """
 
     def __init__(
@@ -108,7 +113,12 @@ class Session:
         self._trace.command(self.sequence, text, self._now())
         self.judge.command(text)
         tell(self._listeners, CommandIssued(self.sequence, text))
-        self._send(command)
+        made = self._made.copy()
+        try:
+            self._send(command)
+        except EncodingError as error:
+            self._made = made
+            raise UnsendableCommand(f"{text}: {error}") from None
         if not command.in_flight:
             self.collect()
             if not self.over:

@@ -27,6 +27,10 @@ MADE: dict[tuple[str, str], tuple["Connection", Any]] = {}  # kind and name: whe
 READY: dict[str, int] = {}  # messages by queue, as its last declare-ok says
 
 
+def in_words(fields: Any) -> str:
+    return "".join(f" {name}={value!r}" for name, value in vars(fields).items() if value not in ("", b"", None, {}))
+
+
 class Connection:
     """Sends methods as they are given, prints what comes, answers nothing but the broker's closes."""
 
@@ -52,7 +56,7 @@ class Connection:
 
     def send(self, channel: int, kind: Any, hide: bool = True, **arguments: Any) -> None:
         properties, body = arguments.pop("properties", None), arguments.pop("body", b"")
-        method = kind().decode(bytes(64))  # zeros: each argument that is not given is 0, "", False or {}
+        method = kind.__new__(kind).decode(bytes(64))  # zeros: each argument that is not given is 0, "", False or {}
         vars(method).update(arguments)
         octets = frame.Method(channel, method).marshal()
         if properties is not None:
@@ -107,13 +111,12 @@ class Connection:
             self.content[item.channel_number] = (method, header, body)
             if len(body) >= header.body_size:
                 shown = repr(body) if len(body) <= 80 else f"{body[:60]!r}... ({len(body)} octets)"
-                self.received(item.channel_number, method, f" body={shown} {header.properties}")
+                self.received(item.channel_number, method, f" body={shown}{in_words(header.properties)}")
 
     def received(self, channel: int, method: Any, content: str) -> None:
         kind, requests, opening = type(method), self.hidden[channel, method.NAME], self.state == "opening"
         if not (requests.popleft() if requests else opening and kind is not spec.Connection.Close):
-            arguments = [f" {name}={value!r}" for name, value in vars(method).items() if value not in ("", None, {})]
-            self.say(channel, method.NAME + "".join(arguments) + content)
+            self.say(channel, method.NAME + in_words(method) + content)
         if kind is spec.Connection.Start and opening:
             login = f"\0{SERVER.credentials.username}\0{SERVER.credentials.password}"
             ours, theirs = {"product": "reproducer", "capabilities": self.capabilities}, method.server_properties
@@ -190,7 +193,7 @@ def do(text: str, kind: Any, quiet: float = QUIET, **arguments: Any) -> None:
     if channel and not place.endswith("!") and kind is not spec.Channel.Open and channel not in connection.used:
         open_channel(connection, channel)
     what = {spec.Queue.Declare: "queue", spec.Exchange.Declare: "exchange"}.get(kind, "")
-    if arguments.get(what, "").startswith(P):
+    if arguments.get(what, "").startswith(P) and not arguments.get("passive"):
         MADE.setdefault((what, arguments[what]), (connection, arguments.get("arguments", {})))
     connection.send(channel, kind, hide=False, **arguments)
     if not text.endswith(" &"):
@@ -199,6 +202,7 @@ def do(text: str, kind: Any, quiet: float = QUIET, **arguments: Any) -> None:
 
 def abort(name: str) -> None:
     """End the TCP connection at once, without the closing handshake."""
+    print(">", name, "socket.abort")
     connect(name).socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     CONNECTIONS[name].end("by us")
 
@@ -216,7 +220,7 @@ def look() -> None:
             settle()
             if arguments.get("x-queue-type") != "stream" and "x-single-active-consumer" not in arguments:
                 for _ in range(min(READY.get(name, 0), 20)):
-                    connection.send(channel, spec.Basic.Get, queue=name)
+                    connection.send(channel, spec.Basic.Get, hide=False, queue=name)
                 settle()
 
 
@@ -227,6 +231,8 @@ def clean_up() -> None:
         if connection.state == "open":
             connection.send(0, spec.Connection.Close, reply_code=200)
     wait(lambda: not any(connection.state == "closing" for connection in CONNECTIONS.values()), DEADLINE)
+    if not MADE:
+        return
     try:
         with pika.BlockingConnection(SERVER) as cleaner:
             for what, name in MADE:

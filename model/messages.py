@@ -12,7 +12,6 @@ from model.rules.requeue import place_requirement
 from model.state import Arrival, Channel, Consumer, Message, Queue, QueueType
 from model.verdict import Shape
 
-
 #: Known departure: messages are kept in a stream as AMQP 1.0, whose application properties hold simple values only;
 #: tables and arrays among the headers are lost (rabbit_msg_record:from_amqp091; mc_amqpl:convert_to from 4.0 on).
 STREAM_DROPS_NESTED_HEADERS = "stream-drops-nested-headers"

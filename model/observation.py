@@ -11,6 +11,7 @@ from model.broker import Broker
 from model.messages import check_delivery, find
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
 from model.patterns import Pattern, matches
+from model.rules.closing import end_connection
 from model.rules.requeue import shown_by
 from model.state import (
     Channel,
@@ -357,7 +358,13 @@ def _observe_on_connection(broker: Broker, frame: Frame) -> Mismatches:
         return NONE
     for owed in connection.owed:
         if isinstance(owed, Expected) and owed.method == frame.method:
-            return _take_expected(broker, connection, owed, frame)
+            wrong = _take_expected(broker, connection, owed, frame)
+            if frame.method == "connection.close" and connection.state is ConnectionState.OPEN:
+                # it was owed while the channels went on (model.departures)
+                end_connection(broker, connection)
+                connection.state = ConnectionState.CLOSING
+                connection.may_end = True
+            return wrong
     if connection.owed and isinstance(connection.owed[0], Expected):
         return unexpected(connection.owed[0].requirements[0], f"{frame.method} in place of {connection.owed[0].method}")
     if frame.method == "connection.close":

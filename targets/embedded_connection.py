@@ -149,7 +149,9 @@ class ClientConnection:
                 if not written:
                     break
                 del outgoing[:written]
-                self._last_life = self._last_write = time.monotonic()
+                self._last_write = time.monotonic()
+                if self.congested:
+                    self._last_life = self._last_write  # he reads; what he sends is not read now
         except OSError:
             self._lose()
         self.congested = len(outgoing) > (LOW_WATER if self.congested else HIGH_WATER)
@@ -200,5 +202,5 @@ class ClientConnection:
         return self._last_write + self._heartbeat / 2
 
     def _silent_until(self) -> float:
-        # CONN-022: two to three intervals without a sign of life; taking octets is one
+        # CONN-022: two to three intervals without a sign of life
         return self._last_life + 2.5 * self._heartbeat

@@ -25,9 +25,16 @@ def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
     yield altered(frame, method_id=0)
 
 
-@on_input("message-lost-on-channel-close", "CHAN-016", "channel.close loses what is outstanding.", "channel.close")
+@on_input(
+    "message-lost-on-channel-close",
+    "CHAN-016",
+    "channel.close loses what the channel's consumers hold.",
+    "channel.close",
+)
 def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    broker.channel(frame.connection, frame.channel).unacknowledged.clear()
+    channel = broker.channel(frame.connection, frame.channel)
+    for tag in [tag for tag, entry in channel.unacknowledged.items() if entry.consumer is not None]:
+        broker.release(channel, tag, "CHAN-016")
     proceed(frame)
 
 

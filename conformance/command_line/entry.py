@@ -13,6 +13,7 @@ from conformance.command_line.exit_codes import INTERRUPTED, TARGET_LOST, TRACE_
 from conformance.command_line.options import build_parser
 from conformance.command_line.usage import UsageError
 from conformance.deviations import DeviationFileError
+from conformance.session import UnsendableCommand
 from conformance.trace import TraceError
 from model.dialects import UnknownDialect
 from model.registry import RegistryError, UnknownRequirement
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         return _fail(f"{error.filename or 'input or output'}: {error.strerror or error}", USAGE)
-    except UsageError as error:
+    except (UsageError, UnsendableCommand) as error:
         return _fail(str(error), USAGE)
 
 

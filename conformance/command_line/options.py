@@ -56,7 +56,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
         "--only", action="append", default=[], metavar="ID-PREFIX", help="such as ACK or QOS-003; repeatable"
     )
     parser.add_argument(
-        "--seed", type=_seed, default=None, help="equal seeds make equal commands (default: a random one, which is shown)"
+        "--seed", type=_seed, help="equal seeds make equal commands (default: a random one, which is shown)"
     )
     parser.add_argument("--sequences", type=_count, default=100, help="sequences of the search (default 100)")
     parser.add_argument("--steps", type=_positive_count, default=30, help="most steps of a sequence (default 30)")

@@ -24,6 +24,9 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     select(options.only)  # an unknown prefix is an error before anything is started
     known = read_deviations(options.deviations) if options.deviations else {}
     _make_directory(options.out)
+    for path in (options.html, options.json, options.junit):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise UsageError(f"{path}: there is no directory {path.absolute().parent}")
     seed = random_seed() if options.seed is None else options.seed
     wanted = RunOptions(tuple(options.only), seed, options.sequences, options.steps, options.time_budget)
     with ExitStack() as stack:

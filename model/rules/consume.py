@@ -37,11 +37,12 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
         broker.serial += 1
         tag = f"amq.ctag-?{broker.serial}"
     nowait = bool(arguments.get("nowait"))
+    requirement = "CONSUME-002" if generated else _announcement(broker, channel, tag)
     consumer = Consumer(
         tag, channel.key, queue, no_ack, 0 if no_ack else channel.prefetch, exclusive, table,
-        created=broker.stamp, announced=nowait, stamp=broker.stamp, next_offset=_first_offset(queue, table),
+        created=broker.stamp, announced=nowait, reason=requirement, stamp=broker.stamp,
+        next_offset=_first_offset(queue, table),
     )  # fmt: skip
-    requirement = "CONSUME-002" if generated else _announcement(broker, channel, tag)
     channel.consumers[tag] = consumer
     channel.ended_consumers.pop(tag, None)
     queue.consumers.append(consumer)
@@ -74,6 +75,8 @@ def _announcement(broker: Broker, channel: Channel, tag: str) -> str:
 
     CANCEL-013: it can also be used again when it was the broker that ended its consumer.
     """
+    if any(entry.consumer is not None and entry.consumer.tag == tag for entry in channel.unacknowledged.values()):
+        return "CONSUME-016"
     if tag in channel.ended_consumers:
         return "CANCEL-013" if channel.ended_consumers[tag] == "CANCEL-007" else "CONSUME-003"
     others = (c for key, c in broker.channels.items() if key[0] == channel.connection and c is not channel)

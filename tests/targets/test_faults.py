@@ -103,7 +103,9 @@ SEQUENCES: dict[str, list[Step]] = {
     "message-lost-on-reject": [declare(), consume(), *publish(1), reject(1, requeue=True)],
     "reject-requeues-always": [declare(), *publish(1), *get(), reject(1, requeue=False), *get()],
     "requeue-at-tail-on-classic": [declare(), *publish(2), *get(), reject(1, requeue=True), COUNT, consume()],
-    "requeue-order-reversed-on-quorum": [declare(**QUORUM), *publish(2), *get(2), nack(2, multiple=True), COUNT, consume()],
+    "requeue-order-reversed-on-quorum": [
+        declare(**QUORUM), *publish(2), *get(2), nack(2, multiple=True), COUNT, consume()
+    ],
     "recover-ok-missing": [RECOVER],
     "recover-forgets-consumer-deliveries": [declare(), consume(), *publish(1), RECOVER],
     "redelivered-never-set": [declare(), *publish(1), *get(), nack(1), *get()],
@@ -126,11 +128,13 @@ SEQUENCES: dict[str, list[Step]] = {
     "prefetch-off-by-one": [declare(), qos(1), consume(), *publish(2)],
     "wrong-reply-text": [ack(1)],
     "wrong-method-id-in-close": [ack(1)],
-    "message-lost-on-channel-close": [declare(), *publish(1), *get(), consume("u", "a.2"), CLOSE],
+    "message-lost-on-channel-close": [declare(), consume(), *publish(1), consume("u", "a.2"), CLOSE],
     "declare-count-wrong": [declare()],
     "queue-inequivalence-accepted": [declare(), declare(durable=True)],
     "purge-removes-unacked": [declare(), *publish(1), *get(), do("queue.purge", queue="q")],
-    "routing-ignores-key": [*bind("q", "amq.direct", "k"), *bind("r", "amq.direct", "l"), consume(), *publish(1, "amq.direct", "l")],
+    "routing-ignores-key": [
+        *bind("q", "amq.direct", "k"), *bind("r", "amq.direct", "l"), consume(), *publish(1, "amq.direct", "l")
+    ],
     "fanout-misses-one": [*bind("q", "amq.fanout"), consume(), *publish(1, "amq.fanout")],
     "confirm-missing": [SELECT, declare(), *publish(1)],
     "confirm-twice": [SELECT, declare(), *publish(1)],

@@ -1,0 +1,67 @@
+"""`python -m benchmarks [live|offline|generation]`: measure, print, and keep the results in benchmarks/results.md."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from benchmarks import generation, live, machine, offline
+from benchmarks.tables import ResultTable
+from targets.errors import TargetError
+
+RESULTS = Path(__file__).with_name("results.md")
+PARTS = ("live", "offline", "generation")
+
+
+def main() -> int:
+    """Exit code: 0, or 2 where a target cannot be had or does not conform."""
+    options = _options()
+    where = machine.description()
+    print(where, flush=True)
+    for part in PARTS if options.part == "all" else (options.part,):
+        try:
+            table = _measure(part, options)
+        except (TargetError, live.Invalid) as error:
+            print(f"benchmarks: {part}: {error}", file=sys.stderr)
+            return 2
+        text = f"{table.markdown()}\nMeasured {where}.\n"
+        print("\n" + text, flush=True)
+        if not options.no_write:
+            _keep(table.title, text)
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("part", nargs="?", choices=("all", *PARTS), default="all")
+    parser.add_argument(
+        "--targets", nargs="+", default=["embedded", "docker:amqpspec/rabbitmq:4.3"], metavar="TARGET",
+        help="of live and generation (default: embedded and docker:amqpspec/rabbitmq:4.3)",
+    )  # fmt: skip
+    parser.add_argument("--seconds", type=float, default=10.0, help="live: of each measurement (default 10)")
+    parser.add_argument("--repetitions", type=int, default=3, help="live and offline (default 3)")
+    parser.add_argument("--sequences", type=int, default=500, help="generation (default 500)")
+    parser.add_argument("--fresh", action="store_true", help="offline: record the traces anew")
+    parser.add_argument("--no-write", action="store_true", help="leave benchmarks/results.md alone")
+    return parser.parse_args()
+
+
+def _measure(part: str, options: argparse.Namespace) -> ResultTable:
+    if part == "live":
+        return live.run(options.targets, options.seconds, options.repetitions)
+    if part == "offline":
+        return offline.run(options.repetitions, options.fresh)
+    return generation.run(options.targets, options.sequences)
+
+
+def _keep(title: str, text: str) -> None:
+    """Put the section in place of the one with the same title, or at the end."""
+    head, *sections = (RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else "# Results\n\n").split("\n## ")
+    kept = {section.partition("\n")[0]: section.rstrip("\n") for section in sections}
+    kept[title] = text.removeprefix("## ").rstrip("\n")
+    RESULTS.write_text(head.rstrip("\n") + "\n" + "".join(f"\n## {text}\n" for text in kept.values()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""What a search spends its time on: making commands, waiting for the broker, judging."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import conformance.cleanup
+from benchmarks.stopwatch import Stopwatch
+from benchmarks.tables import ResultTable
+from conformance.command import Command
+from conformance.judge import SequenceJudge
+from conformance.judgement import FoundFailure, TargetDescription
+from conformance.plan import Plan
+from conformance.run import Runner, RunOptions
+from conformance.session import Session, TargetUnderTest
+from conformance.trace import TraceWriter
+from model.dialects import dialect_of
+from model.verdict import Failure
+from targets.resolve import running, server_properties
+from targets.wire import WireClient
+
+PARTS = ("waiting", "opening", "cleaning up", "judging", "trace", "session", "plan")
+HEADER = ("target", "sequences", "frames", "sequences/s", "frames/s", *PARTS, "Hypothesis")
+
+
+class Unshrunk(Runner):
+    """A run that notes failures and goes on: shrinking is no part of what is measured."""
+
+    def _shrink_and_tell(self, failure: Failure, sequence: str, commands: Sequence[Command]) -> None:
+        self.found[failure.identity] = FoundFailure(failure, sequence)
+
+
+def run(targets: Iterable[str], sequences: int) -> ResultTable:
+    """One search of so many sequences on each target."""
+    rows = []
+    for name in targets:
+        with running(name) as address:
+            properties = server_properties(address)
+            product = f"{properties.get('product')} {properties.get('version')}"
+            description = TargetDescription(name, product, "", dialect_of(properties).name)
+            label = "embedded" if name == "embedded" else product
+            rows.append(_search(label, TargetUnderTest(address, description), sequences))
+    return ResultTable(
+        "Generation: where the time of a search goes",
+        HEADER,
+        tuple(rows),
+        (
+            "*Waiting* is for frames of the broker; the embedded one shares the process, so its work is in it. "
+            "*Opening* is TCP and handshake. *Session* turns commands into frames and runs the barriers, *plan* is the "
+            "model that the generator looks at, *Hypothesis* is all the rest. Failures are not shrunk.",
+        ),
+    )
+
+
+def _search(label: str, target: TargetUnderTest, sequences: int) -> tuple[str, ...]:
+    watch = Stopwatch()
+    watch.watch(WireClient, "_await_input", "waiting")
+    watch.watch(WireClient, "open", "opening")
+    watch.watch(conformance.cleanup, "clean_up", "cleaning up")
+    for method in ("__init__", "command", "frame", "mark", "judgement"):
+        watch.watch(SequenceJudge, method, "judging")
+    watch.watch(TraceWriter, "_write", "trace")
+    for method in ("__init__", "run", "__exit__"):
+        watch.watch(Session, method, "session")
+    watch.watch(Plan, "carry_out", "plan")
+    with tempfile.TemporaryDirectory(prefix="amqpspec-") as directory:
+        with TraceWriter(Path(directory) / "trace.jsonl") as trace:
+            # no scenario is for a requirement of this name
+            runner = Unshrunk(target, trace, RunOptions(only=("none",), seed=1, sequences=sequences))
+            began = time.perf_counter()
+            with watch:
+                result = runner.run()
+            took = time.perf_counter() - began
+    shares = [f"{watch.seconds[part] / took:.0%}" for part in (*PARTS, Stopwatch.REST)]
+    return (
+        label,
+        f"{result.sequences:,}",
+        f"{result.frames:,}",
+        f"{result.sequences / took:.1f}",
+        f"{result.frames / took:,.0f}",
+        *shares,
+    )

@@ -1,0 +1,82 @@
+"""How fast recorded traces are judged: rate and memory by length, from JSON Lines, Parquet and with Spark."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.recordings import KINDS, LENGTHS, recording
+from benchmarks.tables import ResultTable, spread
+from conformance.command_line import main as amqpspec
+
+HEADER = ("trace", "form", "sequences", "frames", "frames/s", "frames/s of processor time", "memory added, MiB")
+SPARK = "local[2]"
+
+
+def run(repetitions: int, fresh: bool = False) -> ResultTable:
+    """Judge every recording; each measurement in a process of its own."""
+    rows = []
+    for kind in KINDS:
+        for form in ("jsonl", "parquet"):
+            for length in LENGTHS:
+                path = recording(kind, length, form, fresh and form == "jsonl" and length == max(LENGTHS))
+                rows.append(_row(kind, form, [_judge(path) for _ in range(repetitions)]))
+    path = recording("many", max(LENGTHS), "parquet")
+    rows.append(_spark_row(path, repetitions))
+    return ResultTable(
+        "Offline: judging recorded lockstep traces on one core",
+        HEADER,
+        tuple(rows),
+        (
+            "Reading included (aim: 100,000 frames/s). *long* is one sequence of the workload, *many* are sequences of "
+            "the search. Linear: the rate is the same at every length. *Memory added* is the peak above that of the "
+            "process before it began; it is flat if it does not grow with the length.",
+            f"The last line is `amqpspec check --spark '{SPARK}'` with the start of Spark, on all its cores.",
+        ),
+    )
+
+
+def _judge(path: Path) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.judge_once", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    measured: dict[str, Any] = json.loads(done.stdout)
+    if measured["exit"]:
+        raise RuntimeError(f"{path} does not conform: judging it ended in {measured['exit']}")
+    return measured
+
+
+def _row(kind: str, form: str, measured: list[dict[str, Any]]) -> tuple[str, ...]:
+    one = measured[0]
+    return (
+        kind,
+        form,
+        f"{one['sequences']:,}",
+        f"{one['frames']:,}",
+        spread([each["frames"] / each["wall"] for each in measured]),
+        spread([each["frames"] / each["processor"] for each in measured]),
+        f"{statistics.median(each['peak'] - each['before'] for each in measured):.0f}",
+    )
+
+
+def _spark_row(path: Path, repetitions: int) -> tuple[str, ...]:
+    rates = []
+    frames = sequences = 0
+    for _ in range(repetitions):
+        output = io.StringIO()
+        began = time.perf_counter()
+        with contextlib.redirect_stdout(output):
+            code = amqpspec(["check", str(path), "--spark", SPARK, "--quiet"])
+        took = time.perf_counter() - began
+        words = output.getvalue().replace(",", "").split()
+        if code or not words:
+            raise RuntimeError(f"amqpspec check --spark {SPARK} ended in {code}")
+        sequences, frames = int(words[-5]), int(words[-3])
+        rates.append(frames / took)
+    return ("many", f"parquet, {SPARK}", f"{sequences:,}", f"{frames:,}", spread(rates), "", "")

@@ -1,0 +1,108 @@
+"""Recorded lockstep traces of fixed lengths, kept outside the project between runs.
+
+`long`: one sequence of the workload. `many`: sequences of the search, as `amqpspec run` makes them, with their
+deliberate mistakes. Shorter ones are the beginnings of the longest.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+from benchmarks.workload import VERSION, Workload
+from conformance.judgement import TargetDescription
+from conformance.run import Runner, RunOptions
+from conformance.session import Session, TargetUnderTest
+from conformance.trace import TraceRow, TraceWriter, jsonl_to_parquet, read_trace, sequences
+from conformance.trace_row import row_line
+from model.dialects import DEFAULT_DIALECT
+from targets.embedded import EmbeddedBroker
+
+KINDS = ("long", "many")
+LENGTHS = (100_000, 300_000, 1_000_000)
+#: Sequences that one search of a recording makes.
+SEARCHED = 500
+
+
+def cache_directory() -> Path:
+    """Where recordings are kept: below XDG_CACHE_HOME, or ~/.cache."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "amqpspec-benchmarks"
+
+
+def recording(kind: str, length: int, form: str, fresh: bool = False) -> Path:
+    """The recording of this kind with at least `length` frames, as "jsonl" or "parquet"; made if there is none."""
+    path = cache_directory() / f"v{VERSION}-{kind}-{length}.jsonl"
+    if fresh or not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # under another name until it is complete
+        unfinished = path.with_suffix(".part")
+        if length == max(LENGTHS):
+            (_record_long if kind == "long" else _record_many)(unfinished, length)
+        else:
+            rows = read_trace(recording(kind, max(LENGTHS), "jsonl"))
+            (_cut_long if kind == "long" else _cut_many)(rows, length, unfinished)
+        unfinished.replace(path)
+    if form == "jsonl":
+        return path
+    columns = path.with_suffix(".parquet")
+    if fresh or not columns.exists() or columns.stat().st_mtime < path.stat().st_mtime:
+        jsonl_to_parquet(path, columns)
+    return columns
+
+
+def _target(broker: EmbeddedBroker) -> TargetUnderTest:
+    described = TargetDescription("embedded", "amqpspec", "", DEFAULT_DIALECT.name)
+    return TargetUnderTest(broker.address, described, deadline=30.0)
+
+
+def _record_long(path: Path, length: int) -> None:
+    with EmbeddedBroker() as broker, TraceWriter(path) as trace, Session(_target(broker), trace, "long") as session:
+        for number, command in enumerate(Workload(DEFAULT_DIALECT).commands()):
+            session.run(command)
+            if number % 1000 == 0 and session.judge.judgement().frames >= length:
+                return
+
+
+def _record_many(path: Path, length: int) -> None:
+    # a run gives each of its sequences a name of its own, so the parts are put together under new ones
+    with EmbeddedBroker() as broker, path.open("wb") as file:
+        recorded = 0
+        for seed in count(1):
+            part = path.with_suffix(".one")
+            with TraceWriter(part) as trace:
+                options = RunOptions(only=("none",), seed=seed, sequences=SEARCHED)
+                Runner(_target(broker), trace, options).run()
+            for row in read_trace(part):
+                row["sequence"] = f"{row['sequence']} of seed {seed}"
+                file.write(row_line(row))
+                recorded += row["kind"] == "frame"
+            part.unlink()
+            if recorded >= length:
+                return
+
+
+def _cut_long(rows: Iterator[TraceRow], length: int, path: Path) -> None:
+    """Up to the first end of a barrier behind so many frames."""
+    frames = 0
+    with path.open("wb") as file:
+        for row in rows:
+            file.write(row_line(row))
+            frames += row["kind"] == "frame"
+            if frames >= length and row["kind"] == "mark" and row["mark"] == "quiescent":
+                break
+        end = TraceRow(kind="end", sequence="long", verdict="pass", failures=[], exercised={}, reason=None)
+        file.write(row_line(end))
+
+
+def _cut_many(rows: Iterator[TraceRow], length: int, path: Path) -> None:
+    frames = 0
+    with path.open("wb") as file:
+        for sequence in sequences(rows):
+            for row in sequence:
+                file.write(row_line(row))
+                frames += row["kind"] == "frame"
+            if frames >= length:
+                return

@@ -1,0 +1,86 @@
+"""The traffic of a recorded sequence again, without anybody who judges it.
+
+The same frames are sent, and before each the same number of frames is awaited as had come before it in the
+recording. So what a judged run takes longer is what judging costs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from conformance.cleanup import clean_up
+from conformance.trace import TraceRow, TraceWriter, row_frame
+from model.alphabet import Frame
+from targets.address import Address
+from targets.wire import WireClient
+
+#: Seconds that a frame may take before the replay is given up.
+DEADLINE = 30.0
+
+#: A connection to open; a frame to send; a frame to await; a row to copy into the trace.
+Step = tuple[str, str | Frame | TraceRow | None]
+
+
+class ReplayError(Exception):
+    """The target did not send as many frames as it had in the recording."""
+
+
+def steps_of(rows: Sequence[TraceRow]) -> list[Step]:
+    """What has to be done, made ready so that reading the trace is no part of what is measured."""
+    steps: list[Step] = []
+    in_handshake: set[str] = set()
+    for row in rows:
+        if row["kind"] in ("command", "mark"):
+            steps.append(("copy", row))
+        elif row["kind"] == "frame":
+            frame = row_frame(row)
+            if frame.method == "connection.start":
+                in_handshake.add(frame.connection)
+            elif frame.method == "connection.open-ok":
+                in_handshake.discard(frame.connection)
+                steps.append(("open", frame.connection))
+            elif frame.connection not in in_handshake:
+                steps.append(("send", frame) if frame.sent else ("await", None))
+    return steps
+
+
+def replay(address: Address, steps: Sequence[Step], sequence: str, trace: TraceWriter | None) -> float:
+    """Send it all; how many seconds that took. With a trace everything is recorded as in a judged run.
+
+    Raises `ReplayError` and `targets.errors.TargetError`.
+    """
+    observer = None if trace is None else (lambda frame: _record(trace, sequence, frame))
+    made = {
+        ("queue", step.arguments["queue"]): None
+        for kind, step in steps
+        if kind == "send" and isinstance(step, Frame) and step.method == "queue.declare"
+    }
+    try:
+        with WireClient(address, observer) as client:
+            began = time.perf_counter()
+            _carry_out(client, steps, sequence, trace)
+            return time.perf_counter() - began
+    finally:
+        clean_up(address, made)
+
+
+def _record(trace: TraceWriter, sequence: str, frame: Frame) -> None:
+    trace.frame(sequence, frame)
+
+
+def _carry_out(client: WireClient, steps: Sequence[Step], sequence: str, trace: TraceWriter | None) -> None:
+    for kind, what in steps:
+        if kind == "await":
+            frame = client.receive(DEADLINE)
+            if frame is None or frame.method in ("channel.close", "connection.close", "socket.closed"):
+                raise ReplayError(f"in place of a frame of the recording came {frame or 'nothing'}")
+        elif isinstance(what, Frame):
+            client.send(what)
+        elif isinstance(what, str):
+            client.open(what)
+        elif trace is not None and what is not None:
+            if what["kind"] == "command":
+                trace.command(sequence, what["text"], what["time"])
+            else:
+                trace.mark(sequence, what["mark"], what["time"], what.get("waited"))

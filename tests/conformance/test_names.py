@@ -1,0 +1,76 @@
+"""Names on the broker: what carries the prefix of a sequence, and what does not; reports are without it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from conformance.command import parse_command
+from conformance.names import new_prefix, on_the_broker, plain, plain_failure
+from model.verdict import Failure, Shape
+
+P = "amqpspec-0123456789-"
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ("a.1 queue.declare q", f"a.1 queue.declare {P}q"),
+        ("a.1 basic.get q", f"a.1 basic.get {P}q"),
+        ("a.1 basic.consume q tag=q", f"a.1 basic.consume {P}q tag=q"),
+        ("a.1 queue.bind q x routing-key=q", f"a.1 queue.bind {P}q {P}x routing-key=q"),
+        ("a.1 exchange.declare x direct", f"a.1 exchange.declare {P}x direct"),
+        # no name: the broker's choice, or the queue that was last declared
+        ('a.1 queue.declare ""', 'a.1 queue.declare ""'),
+        ("a.1 queue.declare", "a.1 queue.declare"),
+        # the broker's own names
+        ("a.1 queue.declare amq.gen-JzTY20BRgKO-HjmUJj0wLg", "a.1 queue.declare amq.gen-JzTY20BRgKO-HjmUJj0wLg"),
+        ("a.1 queue.bind q amq.direct", f"a.1 queue.bind {P}q amq.direct"),
+        ("a.1 queue.declare amqp", f"a.1 queue.declare {P}amqp"),
+        # with the default exchange the routing key is a queue's name
+        ("a.1 basic.publish q body=q", f"a.1 basic.publish {P}q body=q"),
+        ('a.1 basic.publish q exchange=""', f'a.1 basic.publish {P}q exchange=""'),
+        ("a.1 basic.publish q exchange=x", f"a.1 basic.publish q exchange={P}x"),
+        ("a.1 basic.publish q exchange=amq.topic", "a.1 basic.publish q exchange=amq.topic"),
+        ("a.1 basic.publish amq.gen-1", "a.1 basic.publish amq.gen-1"),
+        ("a.1 basic.publish", 'a.1 basic.publish ""'),
+        (
+            "a.1 queue.declare q x-dead-letter-exchange=x x-dead-letter-routing-key=r x-queue-type=quorum",
+            f"a.1 queue.declare {P}q x-dead-letter-exchange={P}x x-dead-letter-routing-key={P}r x-queue-type=quorum",
+        ),
+        ("a.1 queue.declare q x-dead-letter-exchange=5", f"a.1 queue.declare {P}q x-dead-letter-exchange=5"),
+        ("a.1 basic.ack 3 multiple &", "a.1 basic.ack 3 multiple &"),
+    ],
+)
+def test_which_names_carry_the_prefix(written: str, sent: str) -> None:
+    command = parse_command(written)
+    before = str(command)
+    assert on_the_broker(command, P) == parse_command(sent)
+    assert str(command) == before, "the command itself stays as it was"
+
+
+def test_prefixes_are_random_and_can_be_taken_off_again() -> None:
+    prefixes = {new_prefix() for _ in range(200)}
+    assert len(prefixes) == 200
+    for prefix in prefixes:
+        assert re.fullmatch(r"[a-z0-9-]{1,30}", prefix), "fit for any broker's names"
+        assert plain(f"no queue '{prefix}q1' in vhost '/', nor {prefix}x") == "no queue 'q1' in vhost '/', nor x"
+    assert plain("amqpspec-q and amqpspec-012345678-q stay") == "amqpspec-q and amqpspec-012345678-q stay"
+
+
+def test_failures_are_shown_without_the_prefix() -> None:
+    failure = Failure(
+        "ACK-001",
+        Shape.MISSING,
+        f"1 of 1 ready messages of {P}q",
+        "a.1 basic.get q",
+        f"a.1 < x {P}q",
+        (f"{P}q", "b"),
+        (f"queue {P}q",),
+        "known",
+    )
+    shown = plain_failure(failure)
+    assert P not in repr(shown)
+    assert shown.identity == "ACK-001|known"
+    assert (shown.detail, shown.allowed, shown.state) == ("1 of 1 ready messages of q", ("q", "b"), ("queue q",))

@@ -1,0 +1,320 @@
+"""Reproducers: they send what the suite sends, octet by octet, and show on a broker what the suite saw."""
+
+from __future__ import annotations
+
+import ast
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.command import Command, parse_command
+from conformance.names import on_the_broker
+from conformance.reproducer import reproducer
+from conformance.scenario_files import all_scenarios, sequence_name
+from model.alphabet import METHOD_IDS, Frame
+from model.registry import requirements
+from model.verdict import Failure, Shape
+from targets.codec import PROTOCOL_HEADER, encode
+from targets.embedded import EmbeddedBroker
+
+Run = Callable[..., str]
+
+
+def parsed(text: str) -> list[Command]:
+    return [parse_command(line.strip()) for line in text.strip().splitlines()]
+
+
+def failure(requirement: str = "ACK-006", command: str = "", shape: Shape = Shape.UNEXPECTED, **more: Any) -> Failure:
+    given: dict[str, Any] = {"detail": "", "observed": "nothing", "allowed": ("a.1 < channel.close",), "state": ()}
+    return Failure(requirement=requirement, shape=shape, command=command, **(given | more))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Write a program to a file and run it as a person would; gives what it prints."""
+
+    def run_program(program: str, url: str) -> str:
+        file = tmp_path / "reproducer.py"
+        file.write_text(program, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, str(file), url], capture_output=True, text=True, timeout=100, cwd=tmp_path, check=False
+        )
+        assert done.stderr == ""
+        assert done.returncode == 0
+        return done.stdout
+
+    return run_program
+
+
+def url_of(broker: EmbeddedBroker) -> str:
+    return f"amqp://guest:guest@{broker.address.host}:{broker.address.port}/%2F"
+
+
+# ------------------------------------------------------------------------------------- what a program sends
+
+
+class Sink:
+    """Takes a program's connections and keeps what comes over them; says nothing."""
+
+    def __init__(self, program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        port = self.listener.getsockname()[1]
+        monkeypatch.setattr(sys, "argv", ["reproducer", f"amqp://guest:guest@127.0.0.1:{port}/%2F"])
+        head, tail, _ = program.partition("\n\ntry:\n")
+        assert tail
+        self.program: dict[str, Any] = {"__name__": "reproducer"}
+        exec(compile(head, "reproducer", "exec"), self.program)
+        self.program.update(wait=lambda done, seconds: None, settle=lambda quiet=0: None, abort=lambda name: None)
+
+    def octets(self) -> dict[str, bytes]:
+        """Run the sequence; what each connection has sent behind the protocol header."""
+        received = {}
+        with self.listener:
+            self.program["sequence"]()
+            for name, connection in self.program["CONNECTIONS"].items():
+                stream, _ = self.listener.accept()
+                with stream:
+                    connection.socket.shutdown(socket.SHUT_WR)
+                    everything = b"".join(iter(lambda stream=stream: stream.recv(1 << 20), b""))  # type: ignore[misc]
+                connection.socket.close()
+                assert everything.startswith(PROTOCOL_HEADER)
+                received[name] = everything.removeprefix(PROTOCOL_HEADER)
+        return received
+
+
+def expected_octets(commands: Sequence[Command], prefix: str) -> dict[str, bytes]:
+    """What the suite itself sends for them, if nothing is ever closed."""
+    sent: dict[str, bytes] = {}
+    opened = set()
+    for command in commands:
+        octets = sent.setdefault(command.connection, b"")
+        place = (command.connection, command.channel)
+        if command.method in ("connection.open", "socket.abort"):
+            continue
+        if command.method == "channel.open":
+            opened.add(place)
+        elif command.channel and not command.as_it_stands and place not in opened:
+            opened.add(place)
+            octets += encode(Frame(*place, "channel.open", {}, sent=True))
+        on_wire = on_the_broker(command, prefix)
+        frame = Frame(*place, on_wire.method, on_wire.arguments, sent=True, content=on_wire.content)
+        sent[command.connection] = octets + encode(frame)
+    return sent
+
+
+def assert_sends_the_same(commands: Sequence[Command], monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = Sink(reproducer(commands, failure()), monkeypatch)
+    received = sink.octets()
+    assert {k: v for k, v in expected_octets(commands, sink.program["P"]).items() if v} == {
+        k: v for k, v in received.items() if v
+    }
+
+
+@pytest.mark.parametrize("scenario", all_scenarios(), ids=sequence_name)
+def test_a_program_sends_the_octets_that_the_suite_sends(scenario: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_sends_the_same(scenario.commands, monkeypatch)
+
+
+def test_tables_properties_and_bodies_are_sent_as_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = parsed(
+        r"""
+        a.1 queue.declare q durable exclusive x-max-length=3 x-dead-letter-exchange=x x-dead-letter-routing-key=k
+        a.1 queue.declare "" x-a={"b":[1,-1,4294967296,"é",null,true,{"c":1.5}],"d":"\"'\\"} x-e=""
+        a.1 basic.publish q body="two\nlines 'and' \"quotes\"" headers={"f":0.1,"g":1e300} priority=9 delivery-mode=2
+        a.1 basic.publish k exchange=x mandatory immediate body=m1 body-size=300000 type=t timestamp=1 message-id=""
+        a.1 basic.publish amq.k exchange=amq.direct content-type=a content-encoding=b correlation-id=c reply-to=d
+        a.1 basic.publish q expiration=10 user-id=guest app-id=f cluster-id=g body=é &
+        a.2! basic.qos 1 prefetch-size=2 global
+        a.1 basic.consume q tag=t no-local no-ack exclusive nowait x-priority=-5
+        a.1 basic.nack 18446744073709551615 multiple requeue
+        a.1 channel.close reply-code=200 reply-text=bye class-id=1 method-id=2
+        a.1 channel.open
+        a basic.get q no-ack
+        """
+    )
+    assert_sends_the_same(commands, monkeypatch)
+
+
+def test_every_method_can_be_sent_at_the_wrong_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = [parse_command(f"a.1! {method}") for method in METHOD_IDS if method != "connection.open"]
+    assert_sends_the_same(commands, monkeypatch)
+
+
+def test_connections_have_the_capabilities_and_virtual_hosts_that_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = parsed(
+        """
+        a connection.open consumer-cancel-notify=false virtual-host=other
+        b.1 channel.open
+        """
+    )
+    program = Sink(reproducer(commands, failure()), monkeypatch)
+    program.octets()
+    a, b = program.program["CONNECTIONS"].values()
+    assert (a.capabilities, a.virtual_host) == ({"consumer_cancel_notify": False}, "other")
+    assert b.capabilities["consumer_cancel_notify"] is True
+    assert b.virtual_host == "/"
+
+
+# ----------------------------------------------------------------------------------------- how a program reads
+
+
+def test_the_head_tells_the_rule_and_what_was_seen() -> None:
+    commands = parsed("a.1 queue.declare q durable\na.1 basic.ack 9")
+    text = reproducer(
+        commands,
+        failure(
+            command="a.1 basic.ack 9",
+            shape=Shape.MISSING,
+            detail="channel.close",
+            observed="queue amqpspec-0123456789-q:\nnothing\0\u2028",
+            allowed=("a.1 < channel.close reply-code=406", "silence"),
+        ),
+    )
+    head = text[: text.index("def sequence")]
+    assert all(line.startswith("# ") for line in head.splitlines() if line)
+    words = " ".join(line.removeprefix("#").strip() for line in head.splitlines())
+    rule = requirements()["ACK-006"]
+    for part in (
+        rule.statement,
+        rule.source,
+        "missing frame: channel.close",
+        "Shows after: a.1 basic.ack 9",
+        r"queue q: nothing\x00",
+        "Allowed: a.1 < channel.close reply-code=406 or: silence",
+    ):
+        assert re.sub(r"\s+", " ", part) in re.sub(r"\s+", " ", words)
+    assert "amqpspec-" not in text
+    assert max(map(len, text.splitlines())) <= 120
+    ast.parse(text)
+
+
+def test_the_difference_is_marked_behind_its_last_command_and_a_missing_frame_gets_more_time() -> None:
+    commands = parsed("a.1 basic.ack 1\na.1 basic.ack 1\na.1 basic.qos 1")
+    lines = reproducer(commands, failure(command="a.1 basic.ack 1", shape=Shape.MISSING)).splitlines()
+    calls = [line.strip() for line in lines if line.startswith(("    do(", "    print("))][:4]
+    assert calls[0] == 'do("a.1 basic.ack 1", spec.Basic.Ack, delivery_tag=1)'
+    assert calls[1] == 'do("a.1 basic.ack 1", spec.Basic.Ack, delivery_tag=1, quiet=5)'
+    assert calls[2].startswith('print("  # reported here: observed: nothing; allowed: a.1 < channel.close')
+    assert calls[3] == 'do("a.1 basic.qos 1", spec.Basic.Qos, prefetch_count=1)'
+
+
+def test_a_failure_outside_the_registry_and_before_any_command_still_gives_a_program() -> None:
+    text = reproducer(parsed("a.1 channel.open"), failure("NOSUCH-001"))
+    assert text.startswith("# NOSUCH-001:")
+    ast.parse(text)
+    ast.parse(reproducer([], failure()))
+
+
+# --------------------------------------------------------------------------------------------- on brokers
+
+UNKNOWN_TAG = """
+a.1 queue.declare q durable
+b.1 basic.publish q body=m1
+a.1 basic.consume q tag=t
+a.1 basic.ack 9
+"""
+REFUSAL = "a.1 < Channel.Close reply_code=406"
+
+
+def test_a_program_shows_the_difference_between_a_faulty_and_a_sound_broker(run: Run) -> None:
+    commands = parsed(UNKNOWN_TAG)
+    program = reproducer(commands, failure(command=str(commands[-1]), shape=Shape.MISSING))
+    assert "quiet=5" in program
+    program = program.replace("quiet=5", "quiet=1")
+    with EmbeddedBroker() as sound:
+        lawful = run(program, url_of(sound))
+    with EmbeddedBroker(fault="unknown-tag-accepted") as faulty:
+        wrong = run(program, url_of(faulty))
+    delivery = "a.1 < Basic.Deliver consumer_tag='t' delivery_tag=1 redelivered=False routing_key='q' body=b'm1'"
+    assert delivery in lawful and delivery in wrong
+    assert REFUSAL in lawful
+    assert "Channel.Close" not in wrong
+    left, wrongly_left = (output.partition("what is left in q\n")[2].splitlines() for output in (lawful, wrong))
+    assert [line.partition(" queue='q' ")[2] for line in left[:1]] == ["message_count=1 consumer_count=0"]
+    assert "Basic.GetOk delivery_tag=1 redelivered=True" in left[1] and left[1].endswith("body=b'm1'")
+    assert [line.partition(" queue='q' ")[2] for line in wrongly_left] == ["message_count=0 consumer_count=1"]
+
+
+def test_a_program_does_what_clients_refuse_to_do(run: Run) -> None:
+    program = reproducer(
+        parsed(
+            """
+            a.1 confirm.select
+            a.1 queue.declare
+            a.1 basic.publish nosuch mandatory body=m1 headers={"n":1.5}
+            a.1 basic.consume tag=t
+            a.2 channel.close
+            a.2 channel.open
+            a.1 basic.consume tag=t
+            b.1! basic.qos 1
+            c connection.open
+            c socket.abort
+            c.1 basic.qos 1
+            d.1 channel.open
+            d connection.close reply-code=200
+            """
+        ),
+        failure(),
+    )
+    with EmbeddedBroker() as broker:
+        output = run(program, url_of(broker))
+    lines = output.splitlines()
+    returned = next(line for line in lines if "Basic.Return" in line)
+    assert returned.endswith("routing_key='nosuch' body=b'm1' headers={'n': 1.5}")
+    assert lines[lines.index(returned) + 1] == "a.1 < Basic.Ack delivery_tag=1 multiple=False"
+    assert "a.2 < Channel.CloseOk" in lines
+    assert any(line.startswith("a.0 < Connection.Close reply_code=530") for line in lines)
+    assert any(line.startswith("b.0 < Connection.Close reply_code=504") for line in lines)
+    assert lines[lines.index("> c.1 basic.qos 1") + 1] == "  (not sent)"
+    assert "d.0 < Connection.CloseOk" in lines
+
+
+def test_a_program_deletes_what_it_made_and_uses_new_names_each_time(run: Run) -> None:
+    commands = parsed("a.1 queue.declare q durable\na.1 exchange.declare x direct durable\na.1 queue.bind q x")
+    look_again = parsed("a.1 queue.declare q passive\na.2 exchange.declare x passive")
+    first, second = reproducer(commands, failure()), reproducer(look_again, failure())
+    fixed = 'P = "reproducer-of-a-test-"'
+    fixed_first, fixed_second = (re.sub(r"^P = .*", fixed, text, flags=re.MULTILINE) for text in (first, second))
+    assert fixed in fixed_first
+    with EmbeddedBroker() as broker:
+        run(fixed_first, url_of(broker))
+        gone = run(fixed_second, url_of(broker))
+    assert gone.count("reply_code=404") >= 2
+
+
+def test_a_broker_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "reproducer.py"
+    file.write_text(reproducer(parsed(UNKNOWN_TAG), failure()), encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    url = f"amqp://guest:guest@127.0.0.1:{port}/%2F"
+    done = subprocess.run([sys.executable, str(file), url], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"no connection to 127.0.0.1 port {port}")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [b"\x07garbage\xff\xff\xff\xff", b"AMQP\0\0\x09\x01", b"\x01\0\0\0\0\0\x04\xff\xff\0\0\xce", b"\x02\0\0", b""],
+    ids=["no frame", "protocol header", "unknown method", "half a frame", "silence"],
+)
+def test_a_peer_that_is_no_broker_ends_a_program_in_good_order(tmp_path: Path, octets: bytes) -> None:
+    file = tmp_path / "reproducer.py"
+    program = reproducer(parsed("a.1 basic.qos 1"), failure()).replace("DEADLINE = 0.2, 5.0", "DEADLINE = 0.1, 0.5")
+    file.write_text(program, encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"amqp://guest:guest@127.0.0.1:{listener.getsockname()[1]}/%2F"
+        with subprocess.Popen([sys.executable, str(file), url], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
+            stream, _ = listener.accept()
+            with stream:
+                stream.sendall(octets)
+                output, errors = done.communicate(timeout=60)
+    assert errors == b""
+    assert b"> a.1 basic.qos 1" in output
