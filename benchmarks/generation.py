@@ -66,14 +66,17 @@ def _search(label: str, target: TargetUnderTest, sequences: int) -> tuple[str, .
     for method in ("__init__", "run", "__exit__"):
         watch.watch(Session, method, "session")
     watch.watch(Plan, "carry_out", "plan")
-    with tempfile.TemporaryDirectory(prefix="amqpspec-") as directory:
-        with TraceWriter(Path(directory) / "trace.jsonl") as trace:
-            # no scenario is for a requirement of this name
-            runner = Unshrunk(target, trace, RunOptions(only=("none",), seed=1, sequences=sequences))
-            began = time.perf_counter()
-            with watch:
-                result = runner.run()
-            took = time.perf_counter() - began
+    # no scenario is for a requirement of this name
+    options = RunOptions(only=("none",), seed=1, sequences=sequences)
+    with (
+        tempfile.TemporaryDirectory(prefix="amqpspec-") as directory,
+        TraceWriter(Path(directory) / "trace.jsonl") as trace,
+    ):
+        runner = Unshrunk(target, trace, options)
+        began = time.perf_counter()
+        with watch:
+            result = runner.run()
+        took = time.perf_counter() - began
     shares = [f"{watch.seconds[part] / took:.0%}" for part in (*PARTS, Stopwatch.REST)]
     return (
         label,

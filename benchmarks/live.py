@@ -18,6 +18,7 @@ from conformance.judgement import TargetDescription
 from conformance.session import Session, TargetUnderTest
 from conformance.trace import TraceWriter, read_trace, row_frame
 from model.acceptor import Acceptor
+from model.alphabet import Frame
 from model.dialects import dialect_named, dialect_of
 from model.verdict import Verdict
 from targets.resolve import running, server_properties
@@ -129,7 +130,7 @@ def _judged(target: TargetUnderTest, commands: Sequence[Command], path: Path) ->
 
 def _model_alone(target: TargetUnderTest, path: Path) -> float:
     """Seconds that the acceptor needs for the recorded frames, which are in memory already; median of three."""
-    steps = []
+    steps: list[tuple[str, Frame | None]] = []
     for row in read_trace(path):
         if row["kind"] == "frame":
             frame = row_frame(row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
@@ -19,7 +19,7 @@ class Stopwatch:
 
     def __init__(self) -> None:
         #: what the time went to -> seconds
-        self.seconds: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
         self._stack = [self.REST]
         self._since = 0.0
         self._thread = 0

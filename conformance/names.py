@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import secrets
 from dataclasses import replace
+from typing import Any
 
 from conformance.command import Command
 from model.verdict import Failure
@@ -21,8 +22,8 @@ def new_prefix() -> str:
     return f"amqpspec-{secrets.token_hex(5)}-"
 
 
-def _prefixed(name: str, prefix: str) -> str:
-    return prefix + name if name and not name.startswith("amq.") else name
+def _prefixed(name: Any, prefix: str) -> Any:
+    return prefix + name if isinstance(name, str) and name and not name.startswith("amq.") else name
 
 
 def on_the_broker(command: Command, prefix: str) -> Command:

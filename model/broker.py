@@ -142,11 +142,8 @@ class Broker:
 
     def recipients(self, queue: Queue) -> Iterator[Consumer]:
         """The consumers that may be handed the queue's next message."""
-        if queue.single_active_consumer:
-            candidates = queue.consumers[:1]  # SAC-001
-        else:
-            candidates = queue.consumers
-        for consumer in candidates:
+        # SAC-001: with a single active consumer that is the first one's seat
+        for consumer in queue.consumers[:1] if queue.single_active_consumer else queue.consumers:
             if self.has_room(consumer):
                 yield consumer
 

@@ -50,7 +50,9 @@ def _close(broker: Broker, method: str, frame: Frame, error: ProtocolError) -> E
     requirements: tuple[str, ...] = (error.requirement, "CHAN-007", "CHAN-008")
     if frame.arguments.get("nowait"):
         requirements += ("CHAN-018",)
-    return Expected(method, arguments, requirements, CLOSE_BLAME, counted=broker.counting)
+    # ACK-022 is about the number in the text
+    blame = {**CLOSE_BLAME, "reply_text": "ACK-022"} if error.requirement == "ACK-022" else CLOSE_BLAME
+    return Expected(method, arguments, requirements, blame, counted=broker.counting)
 
 
 def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016") -> None:
