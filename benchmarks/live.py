@@ -141,12 +141,12 @@ def _model_alone(target: TargetUnderTest, path: Path) -> float:
     for _ in range(3):
         acceptor = Acceptor(dialect_named(target.description.dialect))
         began = time.perf_counter()
-        for kind, frame in steps:
-            if frame is not None:
+        for kind, step in steps:
+            if step is not None:
                 if kind == "sent":
-                    acceptor.sent(frame)
+                    acceptor.sent(step)
                 else:
-                    acceptor.received(frame)
+                    acceptor.received(step)
             elif kind == "barrier":
                 acceptor.barrier(True)
             elif kind == "quiescent":

@@ -33,6 +33,10 @@ from model.wording import describe
 DEFAULT_BOUND = 128
 
 
+class _TooMany(Exception):
+    """The explanations are more than the bound."""
+
+
 @dataclass(slots=True)
 class Explanation:
     """One way in which the broker may have come to what was seen."""
@@ -93,7 +97,10 @@ class Acceptor:
             if mismatches:
                 self._record(only.broker, frame, mismatches)
         else:
-            self._received_by_all(frame)
+            try:
+                self._received_by_all(frame)
+            except _TooMany:
+                self._give_up()
         self._process_what_is_certain()
 
     def barrier(self, begins: bool) -> None:
@@ -132,6 +139,13 @@ class Acceptor:
         """Is some frame owed, however the inputs that are under way are processed?"""
         if self.finished:
             return False
+        try:
+            return self._owes()
+        except _TooMany:
+            self._give_up()
+            return False
+
+    def _owes(self) -> bool:
         for explanation in self.explanations:
             if not explanation.pending:
                 if explanation.broker.quiet:
@@ -178,8 +192,7 @@ class Acceptor:
                 elif best is None or (not candidate.pending and explanation.departure is None):
                     best = (candidate, mismatches)
                 if len(survivors) + len(flawed) > self.bound:
-                    self._give_up()
-                    return
+                    raise _TooMany
         if any(explanation.departure is None for explanation in survivors):
             self.explanations = _merged(survivors)
         elif survivors:
@@ -200,7 +213,10 @@ class Acceptor:
             self._record(best[0].broker, frame, best[1])
 
     def _points(self, explanation: Explanation) -> Iterator[Explanation]:
-        """The points at which the broker may be: some first part of each channel's pending inputs is processed."""
+        """The points at which the broker may be: some first part of each channel's pending inputs is processed.
+
+        Raises `_TooMany`: what is left out might be the right one.
+        """
         yield explanation.fork()
         frontier = [explanation]
         count = 0
@@ -214,20 +230,18 @@ class Acceptor:
                     yield further.fork()
                     count += 1
                     if count > self.bound:
-                        return
+                        raise _TooMany
             frontier = _merged(reached)
 
     def _close(self, prove: bool) -> None:
         if self.finished:
             return
         if len(self.explanations) > 1 or self.explanations[0].pending:
-            ended: list[Explanation] = []
-            for explanation in self.explanations:
-                ended += [point for point in self._points(explanation) if not point.pending]
-                if len(ended) > self.bound:
-                    self._give_up()
-                    return
-            self.explanations = _merged(ended)
+            try:
+                self.explanations = self._ended()
+            except _TooMany:
+                self._give_up()
+                return
         good = [e for e in self.explanations if e.broker.quiet and not (prove and any(unproven(e.broker)))]
         lawful = [explanation for explanation in good if explanation.departure is None]
         if lawful:
@@ -243,6 +257,15 @@ class Acceptor:
             good[0].departure = good[0].departing = None
         else:
             self.finished = True
+
+    def _ended(self) -> list[Explanation]:
+        """The explanations with everything processed."""
+        ended: list[Explanation] = []
+        for explanation in self.explanations:
+            ended += [point for point in self._points(explanation) if not point.pending]
+            if len(ended) > self.bound:
+                raise _TooMany
+        return _merged(ended)
 
     def _give_up(self) -> None:
         self.reason = f"more than {self.bound} explanations are possible"

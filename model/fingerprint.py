@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from model.broker import Broker
-from model.state import Channel, Expected, Message, PendingGet, Queue
+from model.state import Channel, Consumer, Expected, Message, PendingGet, Queue
 
 
 def fingerprint(broker: Broker) -> Hashable:
     """Everything that can make a difference to what is permitted later; nothing that only words failures."""
     return (
-        tuple(sorted((c.name, c.state.value, len(c.owed), c.may_end) for c in broker.connections.values())),
+        tuple(sorted((c.name, c.state.value, repr(_owed(c.owed)), c.may_end) for c in broker.connections.values())),
         tuple(sorted((_channel(c) for c in broker.channels.values()), key=repr)),
         tuple(sorted((_queue(q) for q in broker.queues.values()), key=repr)),
         tuple(
@@ -21,16 +21,30 @@ def fingerprint(broker: Broker) -> Hashable:
     )
 
 
-def _message(message: Message) -> Hashable:
+def _content(message: Message) -> Hashable:
+    properties = message.content.properties
+    return (message.content.body, repr(properties) if properties else "", message.exchange, message.routing_key)
+
+
+def _held(message: Message) -> Hashable:
+    """A message that is with a client: what is known about its way there makes no difference any more."""
     return (
-        message.content.body,
-        message.position,
-        message.redelivered,
-        message.delivery_count,
-        message.acquired_count,
-        message.arrival.value,
-        (message.crowd, message.via),
-        tuple(sorted(message.passed_over_by)),
+        _content(message), message.position, message.redelivered, message.delivery_count, message.acquired_count,
+        message.via,
+    )  # fmt: skip
+
+
+def _ready(messages: Iterable[Message]) -> Hashable:
+    """Crowds by the order in which they appear: their numbers only tell them apart."""
+    crowds: dict[int, int] = {}
+    return tuple(
+        (
+            _held(message),
+            message.arrival.value,
+            crowds.setdefault(message.crowd, len(crowds)),
+            tuple(sorted(message.passed_over_by)),
+        )
+        for message in messages
     )
 
 
@@ -49,24 +63,35 @@ def _channel(channel: Channel) -> Hashable:
         channel.state.value,
         channel.next_tag,
         tuple(
-            (tag, e.queue.name, _message(e.message), e.consumer.tag if e.consumer else None)
+            (tag, e.queue.name, _held(e.message), e.consumer.tag if e.consumer else None)
             for tag, e in channel.unacknowledged.items()
         ),
-        tuple(
-            sorted((c.tag, c.queue.name, c.prefetch, c.outstanding, c.announced) for c in channel.consumers.values())
-        ),
+        tuple(sorted(map(_consumer, channel.consumers.values()))),
         (channel.prefetch, channel.channel_prefetch, channel.confirming, channel.published, channel.last_queue),
         tuple(channel.unconfirmed),
         _owed(channel.owed),
     )
 
 
-def _queue(queue: Queue) -> Hashable:
+def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool, int]:
     return (
-        queue.name,
-        queue.type.value,
-        queue.owner,
-        tuple(_message(message) for message in queue.messages),
-        (queue.returned, queue.unproven, queue.leaving, queue.next_position, len(queue.log)),
-        tuple((c.channel, c.tag) for c in queue.consumers),
+        consumer.tag, consumer.queue.name, consumer.prefetch, consumer.outstanding, consumer.announced,
+        consumer.no_ack, consumer.exclusive, consumer.next_offset,
+    )  # fmt: skip
+
+
+def _queue(queue: Queue) -> Hashable:
+    consumers = [(consumer.channel, consumer.tag) for consumer in queue.consumers]
+    if not queue.single_active_consumer:
+        consumers.sort()  # whose turn it is, is nobody's business but the broker's
+    # the present crowd goes on growing as long as one of it is on its way
+    growing = queue.unproven > 0 and [abs(message.crowd) == queue.crowd for message in queue.messages]
+    return (
+        (queue.name, queue.type.value, queue.owner, queue.durable, queue.auto_delete),
+        repr(sorted(queue.arguments.items())) if queue.arguments else "",
+        _ready(queue.messages),
+        tuple(growing or ()),
+        (queue.returned, queue.unproven, queue.leaving, queue.settling, queue.next_position),
+        tuple(map(_content, queue.log)),
+        tuple(consumers),
     )

@@ -169,6 +169,8 @@ def _observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer
     message = queue.log[consumer.next_offset]
     if frame.content is None or frame.content.body != message.content.body:
         requirement = consumer.reason if consumer.reason == "ACK-021" else "STREAM-003"
+        if frame.content is not None and all(m.content.body != frame.content.body for m in queue.log):
+            requirement = "PUBLISH-016"
         return unexpected(requirement, "basic.deliver out of the stream's order")
     wrong = check_delivery(broker, channel, queue, message, frame, False)
     if any(mismatch.fatal for mismatch in wrong):
@@ -180,7 +182,7 @@ def _observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer
     broker.fired("STREAM-003")
     if channel.next_tag > 2:
         broker.fired("CONSUME-014")
-    if consumer.next_offset < len(queue.log):
+    if consumer.outstanding > 1 or consumer.next_offset < len(queue.log):
         broker.fired("PUBLISH-015")
     if _tells_apart(message):
         broker.fired("PUBLISH-016")
