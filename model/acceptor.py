@@ -189,7 +189,7 @@ class Acceptor:
                     survivors.append(candidate)
                 elif not any(mismatch.fatal for mismatch in mismatches):
                     flawed.append((candidate, mismatches))
-                elif best is None or (not candidate.pending and explanation.departure is None):
+                elif best is None or (not candidate.pending and candidate.departure is None):
                     best = (candidate, mismatches)
                 if len(survivors) + len(flawed) > self.bound:
                     raise _TooMany
@@ -224,14 +224,26 @@ class Acceptor:
             reached: list[Explanation] = []
             for point in frontier:
                 for index in _next_inputs(point.pending):
-                    further = point.fork()
-                    further.process_pending(index)
-                    reached.append(further)
-                    yield further.fork()
-                    count += 1
-                    if count > self.bound:
-                        raise _TooMany
+                    for further in self._process_one(point, index):
+                        reached.append(further)
+                        yield further.fork()
+                        count += 1
+                        if count > self.bound:
+                            raise _TooMany
             frontier = _merged(reached)
+
+    def _process_one(self, point: Explanation, index: int) -> Iterator[Explanation]:
+        """Copies of the point with that input processed: lawfully, and as each known departure that applies has it."""
+        further = point.fork()
+        further.process_pending(index)
+        yield further
+        frame = point.pending[index]
+        for departure in self._departures if point.departure is None else ():
+            if departure.applies(point.broker, frame):
+                departed = point.fork()
+                departed.departure, departed.departing = departure, frame
+                departed.process_pending(index)
+                yield departed
 
     def _close(self, prove: bool) -> None:
         if self.finished:

@@ -36,5 +36,12 @@ class ProtocolError(Exception):
         self.requirement = requirement
         self.code = code
         name, self.closes_connection = REPLY_CODES[code]
-        # a reply text is a short string: at most 255 octets (CHAN-008)
-        self.text = f"{name} - {explanation}"[:255]
+        whole = f"{name} - {explanation}"
+        self.text = shortened(whole)
+        self.is_cut = self.text != whole
+
+
+def shortened(text: str) -> str:
+    """A reply text is a short string: at most 255 octets, the last three of them dots where it was cut (CHAN-008)."""
+    octets = text.encode("utf-8", "surrogateescape")
+    return text if len(octets) <= 255 else octets[:252].decode("utf-8", "ignore") + "..."

@@ -85,7 +85,9 @@ def _queue(queue: Queue) -> Hashable:
     if not queue.single_active_consumer:
         consumers.sort()  # whose turn it is, is nobody's business but the broker's
     # the present crowd goes on growing as long as one of it is on its way
-    growing = queue.unproven > 0 and [abs(message.crowd) == queue.crowd for message in queue.messages]
+    growing = queue.unproven > 0 and [
+        (message.crowd == queue.crowd) - (message.crowd == -queue.crowd) for message in queue.messages
+    ]
     return (
         (queue.name, queue.type.value, queue.owner, queue.durable, queue.auto_delete),
         repr(sorted(queue.arguments.items())) if queue.arguments else "",

@@ -48,6 +48,8 @@ def _close(broker: Broker, method: str, frame: Frame, error: ProtocolError) -> E
         "method_id": method_id,
     }
     requirements: tuple[str, ...] = (error.requirement, "CHAN-007", "CHAN-008")
+    if error.is_cut:
+        requirements = ("CHAN-008", error.requirement, "CHAN-007")  # what makes this close special
     if frame.arguments.get("nowait"):
         requirements += ("CHAN-018",)
     # ACK-022 is about the number in the text
