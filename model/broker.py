@@ -262,7 +262,7 @@ class Broker:
         """The consumer is gone from its channel and its queue; its unacknowledged deliveries stay with the channel."""
         channel = self.channels[consumer.channel]
         channel.consumers.pop(consumer.tag, None)
-        channel.ended_consumers[consumer.tag] = requirement
+        _remember_end(channel, consumer.tag, requirement)
         queue = consumer.queue
         if consumer in queue.consumers:
             was_active = queue.consumers[0] is consumer
@@ -293,7 +293,7 @@ class Broker:
         for consumer in sorted(queue.consumers, key=lambda c: (c.channel, c.tag)):
             channel = self.channels[consumer.channel]
             channel.consumers.pop(consumer.tag, None)
-            channel.ended_consumers[consumer.tag] = "CANCEL-007"
+            _remember_end(channel, consumer.tag, "CANCEL-007")
             if consumer.channel != told_later:
                 self._owe_cancel(channel, consumer.tag, "CANCEL-007", "CANCEL-008")
         queue.consumers.clear()
@@ -363,3 +363,10 @@ class Broker:
             self.prove_all(queue)
         if arguments["consumer_count"] <= len(queue.consumers) + self.holders(queue):
             queue.leaving = queue.settling = 0
+
+
+def _remember_end(channel: Channel, tag: str, requirement: str) -> None:
+    """Keep why a consumer ended, of the latest ones only: it words failures."""
+    channel.ended_consumers[tag] = requirement
+    if len(channel.ended_consumers) > 64:
+        del channel.ended_consumers[next(iter(channel.ended_consumers))]

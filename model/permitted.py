@@ -20,14 +20,13 @@ def permitted(broker: Broker) -> Iterator[Frame]:
     Replies in the order of their lanes, a confirm of each open publish, and for each queue its next message to each
     consumer that may have it. The state must not change while this is iterated.
     """
-    for name, connection in broker.connections.items():
-        if connection.owed:
-            yield _concrete(name, 0, connection.owed[0])
     for key in broker.debtors:
         channel = broker.channels.get(key)
         if channel is not None:
             yield from _replies(broker, channel)
             yield from _confirms(channel)
+        elif (connection := broker.connections.get(key[0])) is not None and connection.owed:
+            yield _concrete(connection.name, 0, connection.owed[0])
     for queue in broker.deliverable:
         yield from _deliveries(broker, queue)
 
