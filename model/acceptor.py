@@ -25,6 +25,7 @@ from model.dialects import Dialect
 from model.inputs import process
 from model.mismatch import Mismatch, Mismatches
 from model.observation import observe
+from model.rules.pipelining import note_pipelined
 from model.state_wording import allowed_frames, state_lines
 from model.verdict import Failure, Shape, Verdict
 from model.wording import describe
@@ -85,6 +86,7 @@ class Acceptor:
             self._process(only, frame)
         else:
             for explanation in self.explanations:
+                note_pipelined(explanation.broker, explanation.pending, frame)
                 explanation.pending.append(frame)
 
     def received(self, frame: Frame) -> None:

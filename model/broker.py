@@ -165,6 +165,8 @@ class Broker:
         """The channel dealt with the queue. `keeps_state`: in a way of which RabbitMQ's channel process keeps state."""
         self.touched[(channel.key, queue)] = None
         if keeps_state:
+            if channel.known_types.get(queue.name, queue.type) is not queue.type:
+                self.fired("QUEUE-029")
             channel.known_types[queue.name] = queue.type
 
     def enqueue(self, queue: Queue, message: Message) -> None:

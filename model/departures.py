@@ -83,6 +83,7 @@ def _uses_name_of_other_type(broker: Broker, frame: Frame) -> bool:
 
 def _close_with_internal_error(broker: Broker, frame: Frame) -> None:
     broker.stamp += 1
+    broker.fired("QUEUE-029")
     connection = broker.connections[frame.connection]
     end_connection(broker, connection)
     connection.state = ConnectionState.CLOSING

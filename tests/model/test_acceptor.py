@@ -616,3 +616,26 @@ def test_frames_of_connections_that_nobody_opened_do_not_break_the_judge(channel
     acceptor.quiescent()
     assert acceptor.verdict in (Verdict.FAIL, Verdict.PASS)
     assert (acceptor.verdict is Verdict.FAIL) == bool(channel)
+
+
+# --------------------------------------------------------------------------- what the acceptor cannot do yet
+
+
+@pytest.mark.xfail(strict=True, reason="inputs to a quiet broker are processed in the order of sending, over channels")
+@pytest.mark.parametrize("case", ["publish before the delete", "purge before the nack", "purge before the publish"])
+def test_inputs_of_two_channels_are_processed_in_either_order(case: str) -> None:
+    talk = declared()
+    match case:
+        case "publish before the delete":
+            # routed to the queue, which is deleted then, so nothing is returned
+            talk.send("a.1 queue.delete q nowait &", "b.1 basic.publish q mandatory body=m1")
+        case "purge before the nack":
+            talk.send("a.1 basic.publish q body=m1").rest()
+            talk.send("a.1 basic.get q").got("a.1", 1, "m1", left=0).rest()
+            talk.send("a.1 basic.nack 1 requeue &", "b.1 queue.purge q")
+            talk.see("b.1", "queue.purge-ok", message_count=0).send("b.1 basic.get q")
+            talk.got("b.1", 1, "m1", left=0, redelivered=True)
+        case "purge before the publish":
+            talk.send("a.1 basic.publish q body=m1 &", "b.1 queue.purge q")
+            talk.see("b.1", "queue.purge-ok", message_count=0).send("b.1 basic.get q").got("b.1", 1, "m1", left=0)
+    assert talk.rest().acceptor.failures == []

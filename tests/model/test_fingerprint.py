@@ -1,0 +1,181 @@
+"""Fingerprints: equal for states that nothing can tell apart later, different for all others."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conformance.command import parse_command
+from conformance.plan import Plan
+from model.alphabet import Frame
+from model.broker import Broker
+from model.dialects import DIALECTS, dialect_named
+from model.fingerprint import fingerprint
+from model.inputs import process
+from model.observation import observe
+from model.permitted import permitted
+
+
+def after(*lines: str, dialect: str = "rabbitmq-4.3") -> Broker:
+    """The state after these commands, each of them answered."""
+    plan = Plan(dialect_named(dialect))
+    for line in lines:
+        plan.carry_out(parse_command(line))
+    return plan.broker
+
+
+def unanswered(broker: Broker, *lines: str) -> Broker:
+    """The same state with further inputs, not answered."""
+    broker = copy.deepcopy(broker)
+    for line in lines:
+        command = parse_command(line)
+        process(
+            broker,
+            Frame(command.connection, command.channel, command.method, command.arguments, True, command.content),
+        )
+    return broker
+
+
+BASE = (
+    "a.1 queue.declare q durable",
+    "a.1 queue.declare s durable x-queue-type=stream",
+    "a.1 basic.qos 1",
+    "a.1 basic.consume q tag=t",
+    "a.2 channel.open",
+    "b.1 basic.publish q body=m1",
+    "b.1 basic.publish q body=m2",
+    "b.1 basic.publish s body=m1",
+)
+
+#: Each of these leads to a state that something can be seen of later.
+STEPS = (
+    "b.1 basic.publish q body=m3",
+    "b.1 basic.publish q body=m4",
+    "b.1 basic.publish q body=m3 priority=1",
+    "b.1 basic.publish s body=m3",
+    "a.2 basic.publish s body=m4",
+    "a.1 basic.ack 1",
+    "a.1 basic.nack 1 requeue",
+    "a.1 basic.get q",
+    "a.1 basic.get q no-ack",
+    "a.2 basic.get q",
+    "a.1 basic.qos 2",
+    "a.2 basic.qos 1",
+    "a.1 basic.cancel t",
+    "a.2 basic.consume q tag=t",
+    "a.2 basic.consume q tag=t no-ack",
+    "a.1 confirm.select",
+    "a.1 channel.close",
+    "a.2 channel.close",
+    "a.3 channel.open",
+    "b connection.close",
+    "a.1 queue.purge q",
+    "a.1 queue.delete q",
+    "a.1 queue.declare r",
+    "a.1 queue.declare r exclusive",
+    "a.1 queue.declare r durable",
+    "a.1 queue.declare r auto-delete",
+    "a.1 queue.declare r x-max-length=1",
+    "a.1 queue.declare r x-max-length=2",
+    "a.1 exchange.declare x direct",
+    "a.1 exchange.declare x fanout",
+    "a.1 queue.bind q amq.direct routing-key=k",
+    "a.1 queue.bind q amq.direct routing-key=l",
+)
+
+
+def test_states_that_differ_have_different_fingerprints() -> None:
+    seen = {fingerprint(after(*BASE)): "nothing"}
+    for step in STEPS:
+        mark = fingerprint(after(*BASE, step))
+        assert mark not in seen, f"{step} looks like {seen.get(mark)}"
+        seen[mark] = step
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        # what is owed
+        (("a.1 basic.get q",), ("a.1 basic.get q no-ack",)),
+        (("a.1 basic.get q",), ("a.2 basic.get q",)),
+        (("a.1 basic.qos 1",), ("a.1 basic.get q",)),
+        (("a.1 basic.cancel t",), ("a.1 basic.cancel u",)),
+        (("a.1 basic.ack 1", "a.1 basic.ack 1"), ("a.1 basic.ack 1", "a.1 basic.nack 1")),
+        (("b connection.close",), ("b connection.update-secret",)),
+        # what is on its way
+        (("b.1 basic.publish q body=m", "a.2 basic.publish q body=n"),
+         ("a.2 basic.publish q body=m", "b.1 basic.publish q body=n")),
+        (("b.1 basic.publish s body=m", "a.2 basic.publish s body=n"),
+         ("a.2 basic.publish s body=n", "b.1 basic.publish s body=m")),
+        (("a.1 basic.consume s tag=u", "b.1 basic.publish s body=m"),
+         ("b.1 basic.publish s body=m", "a.1 basic.consume s tag=u")),
+        (("b.1 basic.publish q body=m", "a.2 queue.purge q"), ("a.2 queue.purge q", "b.1 basic.publish q body=m")),
+    ],
+)  # fmt: skip
+def test_the_order_of_processing_that_makes_a_difference(one: Sequence[str], other: Sequence[str]) -> None:
+    base = after(*BASE)
+    assert fingerprint(unanswered(base, *one)) != fingerprint(unanswered(base, *other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("a.1 basic.qos 5", "b.1 basic.publish q body=m"), ("b.1 basic.publish q body=m", "a.1 basic.qos 5")),
+        (("a.1 basic.ack 1", "b.1 basic.publish s body=m"), ("b.1 basic.publish s body=m", "a.1 basic.ack 1")),
+        (("a.2 basic.consume q tag=u", "b.1 basic.consume q tag=v"),
+         ("b.1 basic.consume q tag=v", "a.2 basic.consume q tag=u")),
+        (("a.1 queue.declare r", "b.1 basic.publish q body=m"), ("b.1 basic.publish q body=m", "a.1 queue.declare r")),
+    ],
+)  # fmt: skip
+def test_the_order_of_processing_that_makes_none(one: Sequence[str], other: Sequence[str]) -> None:
+    base = after(*BASE)
+    assert fingerprint(unanswered(base, *one)) == fingerprint(unanswered(base, *other))
+
+
+def test_it_makes_no_difference_how_a_message_came_to_be_held() -> None:
+    """Delivered while the next publish was under way, or before: once both are over, nobody can tell."""
+    base = after("a.1 queue.declare q", "a.1 basic.qos 1", "a.1 basic.consume q tag=t", "b.1 channel.open")
+
+    def delivered(broker: Broker) -> None:
+        frame = next(frame for frame in permitted(broker) if frame.method == "basic.deliver")
+        assert not observe(broker, frame)
+
+    early = unanswered(base, "b.1 basic.publish q body=m1")
+    delivered(early)
+    early = unanswered(early, "b.1 basic.publish q body=m2")
+    late = unanswered(base, "b.1 basic.publish q body=m1", "b.1 basic.publish q body=m2")
+    delivered(late)
+    assert fingerprint(early) == fingerprint(late)
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_what_only_words_failures_makes_no_difference(dialect: str) -> None:
+    base = after(*BASE, dialect=dialect)
+    longer = after(*BASE, "a.1 basic.get s", dialect=dialect)  # an error, and the connection is gone
+    assert fingerprint(base) != fingerprint(longer)
+    base.exercised["ACK-001"] += 1
+    base.reason, base.stamp = "ACK-001", 999
+    for queue in base.queues.values():
+        queue.reason = "ACK-001"
+    assert fingerprint(base) == fingerprint(after(*BASE, dialect=dialect))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.sampled_from(STEPS), max_size=12), st.lists(st.sampled_from(STEPS), max_size=2))
+def test_copies_have_equal_fingerprints_and_go_their_own_ways(steps: list[str], further: list[str]) -> None:
+    broker = unanswered(after(*BASE, *steps), *further)
+    mark = fingerprint(broker)
+    hash(mark)
+    twin = copy.deepcopy(broker)
+    assert fingerprint(twin) == mark
+    frames = [str(frame) for frame in permitted(broker)]
+    assert frames == [str(frame) for frame in permitted(twin)]
+    assert fingerprint(unanswered(twin, "c connection.close")) != mark, "another connection"
+    for frame in list(permitted(twin))[:1]:
+        assert not observe(twin, frame)
+        assert fingerprint(twin) != mark
+    assert fingerprint(broker) == mark, "the copy shares nothing that changes"

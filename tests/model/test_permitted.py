@@ -1,0 +1,340 @@
+"""What is permitted is accepted, and the invariants hold: random walks over the commands that the search makes.
+
+Each step of a walk is a command of the search generator, carried out on the model. Where the broker has a choice the
+walk draws one, so that what is seen is not only what a simple broker does.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import run_state_machine_as_test
+
+from conformance.command import Command, parse_command
+from conformance.plan import Plan
+from conformance.search import CommandSearch
+from model.alphabet import Frame
+from model.broker import Broker
+from model.debts import debts
+from model.dialects import DIALECTS, dialect_named
+from model.fingerprint import fingerprint
+from model.inputs import process
+from model.observation import observe
+from model.permitted import permitted
+from model.state import Channel, ChannelState, Expected, PendingGet, QueueType
+from targets.embedded_model import Responder
+
+
+class Walk:
+    """A broker of the model that answers as it likes, and what must always be true of it."""
+
+    def __init__(self, dialect: str) -> None:
+        self.plan = Plan(dialect_named(dialect))
+        self.broker = self.plan.broker
+        #: (queue, body) of everything that was accepted
+        self.accepted: Counter[tuple[str, bytes]] = Counter()
+        self.tags: dict[int, int] = {}
+        self.channels: list[Channel] = []
+        self.choices = 0
+
+    def take(self, command: Command) -> None:
+        """The broker processes the command; nothing is answered yet."""
+        connection, number = command.connection, command.channel
+        while not self.plan.connected(connection):
+            connection += "x"  # another one in place of what was closed
+        self.plan._connection(connection)
+        if number and command.method != "channel.open" and not self.plan.usable(connection, number):
+            self._input(Frame(connection, number, "channel.open", {}, sent=True))
+        if number and command.method != "channel.open" and self.plan.channel(connection, number) is None:
+            self._input(Frame(connection, number, "channel.open", {}, sent=True))
+        self._input(
+            Frame(connection, number, command.method, dict(command.arguments), sent=True, content=command.content)
+        )
+
+    def _input(self, frame: Frame) -> None:
+        process(self.broker, frame)
+        self.broker.touched.clear()
+        self.check()
+
+    def everything_permitted_is_accepted(self) -> list[Frame]:
+        """Gives the permitted frames, each of which was seen to be accepted in a copy, which it changed."""
+        frames = list(permitted(self.broker))
+        mark = fingerprint(self.broker)
+        for frame in frames:
+            twin = copy.deepcopy(self.broker)
+            assert fingerprint(twin) == mark
+            assert observe(twin, frame) == (), f"{frame} is permitted and not accepted"
+            assert fingerprint(twin) != mark, f"{frame} changes nothing, so it could be sent for ever"
+        assert fingerprint(self.broker) == mark
+        assert bool(frames) == (not self.broker.quiet), "a quiet broker owes nothing, and only a quiet one"
+        assert len(list(debts(self.broker))) == len(frames)
+        return frames
+
+    def send(self, frame: Frame) -> None:
+        before = self.broker.channels.get((frame.connection, frame.channel))
+        tag = before.next_tag if before is not None else 0
+        assert observe(self.broker, frame) == ()
+        if frame.method in ("basic.deliver", "basic.get-ok"):
+            assert before is not None
+            assert frame.arguments["delivery_tag"] == self.tags.get(id(before), 0) + 1 == tag, "1, 2, 3, …"
+            self.tags[id(before)] = tag
+            self.channels.append(before)  # keeps its identity from being used again
+        self.check()
+        if frame.method == "channel.close":
+            self._input(Frame(frame.connection, frame.channel, "channel.close-ok", {}, sent=True))
+
+    def answer(self, pick: Any) -> None:
+        """Send permitted frames, picked ones, until the broker is quiet."""
+        for _ in range(10_000):
+            frames = self.everything_permitted_is_accepted()
+            if not frames:
+                return
+            self.choices += len(frames) > 1
+            self.send(frames[pick(len(frames))])
+        raise AssertionError("the broker never comes to rest")
+
+    # ---------------------------------------------------------------------------------------- invariants
+
+    def check(self) -> None:
+        broker = self.broker
+        places: Counter[int] = Counter()
+        for queue in broker.queues.values():
+            assert not queue.deleted
+            ready = list(queue.messages)
+            places.update(map(id, ready))
+            assert 0 <= queue.unproven <= len(ready)
+            assert 0 <= queue.returned <= len(ready)
+            assert len({message.position for message in ready}) == len(ready)
+            if queue.type is QueueType.CLASSIC:
+                assert [m.position for m in ready] == sorted(m.position for m in ready), "the publish order"
+            for consumer in queue.consumers:
+                assert broker.channels[consumer.channel].consumers.get(consumer.tag) is consumer
+            places.update(map(id, queue.gone))
+        for channel in broker.channels.values():
+            self._check_channel(channel)
+            held = channel.unacknowledged.values()
+            places.update(id(entry.message) for entry in held if entry.queue.type is not QueueType.STREAM)
+        for place, times in places.items():
+            assert times == 1, f"message {place} is in {times} places"
+        self._check_notes()
+
+    def _check_channel(self, channel: Channel) -> None:
+        assert list(channel.unacknowledged) == sorted(channel.unacknowledged)
+        assert all(0 < tag < channel.next_tag for tag in channel.unacknowledged)
+        if channel.state is not ChannelState.OPEN:
+            assert not channel.unacknowledged
+            assert not channel.consumers
+            assert not channel.unconfirmed
+        held = Counter(id(e.consumer) for e in channel.unacknowledged.values() if e.consumer is not None)
+        for consumer in channel.consumers.values():
+            assert consumer.queue.consumers.count(consumer) == 1
+            assert consumer.outstanding == held[id(consumer)]
+            assert not consumer.prefetch or consumer.outstanding <= consumer.prefetch, "the limit"
+            assert not (consumer.no_ack and consumer.outstanding)
+        assert list(channel.unconfirmed) == sorted(channel.unconfirmed)
+        assert all(0 < number <= channel.published for number in channel.unconfirmed)
+        for owed in channel.owed:
+            assert isinstance(owed, Expected | PendingGet)
+
+    def _check_notes(self) -> None:
+        """`debtors` and `deliverable` are notes of what could be looked up."""
+        broker = self.broker
+        owing = {c.key for c in broker.channels.values() if c.owed or c.unconfirmed}
+        owing |= {(c.name, 0) for c in broker.connections.values() if c.owed}
+        assert set(broker.debtors) == owing
+        for queue in broker.queues.values():
+            room = list(broker.recipients(queue))
+            if queue.type is QueueType.STREAM:
+                due = any(consumer.next_offset < len(queue.log) for consumer in room)
+            else:
+                due = bool(queue.messages and room)
+            assert (queue in broker.deliverable) == due
+
+
+def walk_machine(dialect: str, eager: bool, seen: Counter[str]) -> type[CommandSearch]:
+    """The search generator with a walk in place of plan and session; `eager`: all is answered after each command."""
+
+    class Walking(CommandSearch):
+        known: ClassVar[set[str]] = set()
+        failure = None
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.walk = Walk(dialect)
+            self.plan = self.walk.plan
+            self.turn = 0
+
+        @classmethod
+        def open_session(cls) -> Any:
+            return None
+
+        def issue(self, channel: Any, method: str, arguments: Any, content: Any = None) -> None:
+            connection, number = channel
+            if not self.plan.connected(connection):
+                return
+            if number and not self.plan.usable(connection, number):
+                self.take(Command(connection, number, "channel.open"))
+            self.take(Command(connection, number, method, arguments, content))
+
+        def take(self, command: Command) -> None:
+            self.walk.take(command)
+            self.turn += 1
+            if eager or self.turn % 4 == 0:
+                self.walk.answer(lambda count: (self.turn * 7 + self.walk.choices) % count)
+            else:
+                self.walk.everything_permitted_is_accepted()
+
+        def teardown(self) -> None:
+            self.walk.answer(lambda count: count - 1)
+            seen["sequences"] += 1
+            seen["choices"] += self.walk.choices
+            seen.update(self.walk.broker.exercised)
+
+    Walking.dialect = dialect_named(dialect)
+    return Walking
+
+
+@pytest.mark.parametrize("eager", [True, False], ids=["lockstep", "in flight"])
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_walks_of_the_search(dialect: str, eager: bool) -> None:
+    seen: Counter[str] = Counter()
+    machine = walk_machine(dialect, eager, seen)
+    seed(20)(machine)
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=40,
+            stateful_step_count=30,
+            phases=(Phase.generate,),
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    assert seen["sequences"] >= 40
+    assert eager or seen["choices"] >= 40, "the walks must leave the path of the simple broker"
+    for requirement in ("PUBLISH-002", "GET-001", "CONFIRM-003", "CHAN-007"):
+        assert seen[requirement] >= 5, f"the walks hardly touch {requirement}"
+
+
+LINES = [
+    "a.1 basic.qos 1", "a.1 basic.qos 0", "a.1 basic.qos 2 global", "b.1 basic.qos 2",
+    "a.1 basic.consume q tag=t", "a.1 basic.consume q", "a.1 basic.consume q tag=u no-ack",
+    "a.2 basic.consume q tag=t", "b.1 basic.consume q tag=t", "b.1 basic.consume q tag=v nowait",
+    "b.1 basic.consume q tag=e exclusive",
+    "a.1 basic.cancel t", "a.1 basic.cancel u nowait", "b.1 basic.cancel t",
+    "a.1 confirm.select", "c.1 confirm.select",
+    "c.1 basic.publish q body=x", "c.1 basic.publish q body=y", "a.1 basic.publish q body=z mandatory",
+    "c.1 basic.publish nowhere mandatory", "c.1 basic.publish nowhere", "c.1 basic.publish k exchange=amq.direct",
+    "a.1 queue.bind q amq.direct routing-key=k", "a.1 queue.unbind q amq.direct routing-key=k",
+    "a.1 basic.get q", "b.1 basic.get q no-ack", "a.1 basic.ack 0 multiple", "a.1 basic.ack 1",
+    "a.1 basic.ack 2 multiple", "b.1 basic.ack 1", "a.1 basic.nack 0 multiple requeue", "b.1 basic.nack 1 requeue", "b.1 basic.reject 1",
+    "a.1 basic.recover requeue", "b.1 basic.recover-async requeue", "a.1 basic.recover",
+    "a.1 channel.close", "a.2 channel.close", "b.1 channel.close", "a.1! channel.open", "b.1! channel.open",
+    "b connection.close", "c socket.abort",
+    "c.1 queue.purge q", "c.1 queue.delete q", "a.1 queue.delete q if-unused", "a.1 queue.delete q nowait",
+    "c.1 queue.declare q durable passive", "a.1 queue.declare", "a.1 queue.declare s exclusive",
+    "a.1 channel.flow active", "a.1 basic.qos prefetch-size=1", "a.1 tx.select", "a.1 basic.publish x exchange=nowhere",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_walks_over_every_kind_of_command(dialect: str, kind: str) -> None:
+    seen: Counter[str] = Counter()
+
+    @seed(7)
+    @settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck), database=None)
+    @given(st.lists(st.tuples(st.sampled_from(LINES), st.integers(0, 3)), min_size=5, max_size=30), st.data())
+    def walk(steps: list[tuple[str, int]], data: st.DataObject) -> None:
+        walking = Walk(dialect)
+        walking.take(parse_command(f"a.1 queue.declare q durable x-queue-type={kind}"))
+        for line, answers in steps:
+            command = parse_command(line)
+            walking.take(command)
+            for _ in range(answers):
+                frames = walking.everything_permitted_is_accepted()
+                if frames:
+                    walking.send(frames[data.draw(st.integers(0, len(frames) - 1))])
+        walking.answer(lambda count: 0)
+        seen["choices"] += walking.choices
+        seen.update(walking.broker.exercised)
+
+    walk()
+    assert seen["choices"] >= 40
+    wanted = ["ACK-001", "QOS-001", "CHAN-007", "CONSUME-001", "CHAN-016", "CONSUME-014"]
+    if kind != "stream":
+        wanted += ["ACK-015", "GET-001", "CONSUME-013", "QUEUE-024", "RECOVER-001"]
+    for requirement in wanted:
+        assert seen[requirement] >= 3, f"the walks hardly touch {requirement}"
+
+
+def test_frames_that_are_not_permitted_are_not_accepted() -> None:
+    """The other direction, where it can be enumerated: of all deliveries and confirms, only the permitted ones."""
+    plan = Plan(dialect_named("rabbitmq-4.3"))
+    for line in ("a.1 queue.declare q", "a.1 basic.qos 1", "a.1 basic.consume q tag=t", "a.2 basic.consume q tag=u",
+                 "b.1 confirm.select"):  # fmt: skip
+        plan.carry_out(parse_command(line))
+    for body in ("m1", "m2", "m3"):
+        command = parse_command(f"b.1 basic.publish q body={body}")
+        process(plan.broker, Frame("b", 1, command.method, command.arguments, True, command.content))
+    accepted = []
+    for number, consumer in ((1, "t"), (2, "u")):
+        for tag in (1, 2):
+            for body in ("m1", "m2", "m3"):
+                for redelivered in (False, True):
+                    command = parse_command(f"b.1 basic.publish q body={body}")
+                    arguments = {"consumer_tag": consumer, "delivery_tag": tag, "redelivered": redelivered,
+                                 "exchange": "", "routing_key": "q"}  # fmt: skip
+                    frame = Frame("a", number, "basic.deliver", arguments, False, command.content)
+                    if not observe(copy.deepcopy(plan.broker), frame):
+                        accepted.append((number, tag, body, redelivered))
+    # u has no limit, so any number of messages may be on their way to it; t has room for one
+    assert accepted == [
+        (1, 1, "m1", False), (1, 1, "m2", False), (1, 1, "m3", False),
+        (2, 1, "m1", False), (2, 1, "m2", False),
+    ]  # fmt: skip
+    assert [str(frame) for frame in permitted(plan.broker)] == [
+        "b.1 < basic.ack delivery-tag=1",
+        "b.1 < basic.ack delivery-tag=2",
+        "b.1 < basic.ack delivery-tag=3",
+        "a.1 < basic.deliver consumer-tag=t delivery-tag=1 redelivered=false routing-key=q body=m1",
+        "a.2 < basic.deliver consumer-tag=u delivery-tag=1 redelivered=false routing-key=q body=m1",
+    ]
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_the_embedded_broker_makes_one_of_the_permitted_choices(dialect: str) -> None:
+    """The responder of the embedded broker, fed the same inputs, sends what a judge's broker accepts."""
+    judge = Broker(dialect_named(dialect))
+    responder = Responder(dialect_named(dialect))
+    sent = 0
+
+    def give(frame: Frame) -> None:
+        nonlocal sent
+        process(judge, frame)
+        responder.take(frame)
+        while (frames := responder.next_frames(lambda connection: False)) is not None:
+            for answer in frames:
+                assert observe(judge, answer) == (), str(answer)
+                sent += 1
+        assert judge.quiet
+
+    give(Frame("a", 0, "connection.start-ok", {"client_properties": {}}, sent=True))
+    give(Frame("a", 0, "connection.tune-ok", {}, sent=True))
+    give(Frame("a", 0, "connection.open", {"virtual_host": "/"}, sent=True))
+    give(Frame("a", 1, "channel.open", {}, sent=True))
+    for line in (
+        "a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.qos 2", "a.1 basic.consume q tag=t",
+        "a.1 basic.publish q body=m1", "a.1 basic.publish q body=m2", "a.1 basic.publish q body=m3",
+        "a.1 basic.reject 1 requeue", "a.1 basic.ack 3", "a.1 basic.get q", "a.1 basic.recover requeue",
+        "a.1 queue.delete q",
+    ):  # fmt: skip
+        command = parse_command(line)
+        give(Frame("a", 1, command.method, command.arguments, True, command.content))
+    assert sent > 10
