@@ -6,8 +6,9 @@ recording. So what a judged run takes longer is what judging costs.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 
 from conformance.cleanup import clean_up
 from conformance.trace import TraceRow, TraceWriter, row_frame
@@ -45,28 +46,29 @@ def steps_of(rows: Sequence[TraceRow]) -> list[Step]:
     return steps
 
 
-def replay(address: Address, steps: Sequence[Step], sequence: str, trace: TraceWriter | None) -> float:
-    """Send it all; how many seconds that took. With a trace everything is recorded as in a judged run.
+@contextmanager
+def replaying(
+    address: Address, steps: Sequence[Step], sequence: str, trace: TraceWriter | None
+) -> Iterator[Callable[[], None]]:
+    """A function that sends it all; with a trace everything is recorded as in a judged run. Cleans up at the end.
 
     Raises `ReplayError` and `targets.errors.TargetError`.
     """
-    observer = None if trace is None else (lambda frame: _record(trace, sequence, frame))
+
+    def record(frame: Frame) -> None:
+        if trace is not None:
+            trace.frame(sequence, frame)
+
     made = {
         ("queue", step.arguments["queue"]): None
         for kind, step in steps
         if kind == "send" and isinstance(step, Frame) and step.method == "queue.declare"
     }
     try:
-        with WireClient(address, observer) as client:
-            began = time.perf_counter()
-            _carry_out(client, steps, sequence, trace)
-            return time.perf_counter() - began
+        with WireClient(address, None if trace is None else record) as client:
+            yield partial(_carry_out, client, steps, sequence, trace)
     finally:
         clean_up(address, made)
-
-
-def _record(trace: TraceWriter, sequence: str, frame: Frame) -> None:
-    trace.frame(sequence, frame)
 
 
 def _carry_out(client: WireClient, steps: Sequence[Step], sequence: str, trace: TraceWriter | None) -> None:

@@ -29,14 +29,17 @@ class SequenceJudge:
             raise TraceError(f"the sequence {start['sequence']!r}: {error}") from None
         self._start = start
         self._frames = 0
-        self._ended = False
+        self._in_flight: str | None = None
 
     def command(self, text: str) -> None:
         self.acceptor.command = text
+        # `a.1 basic.ack 1 &`: the frame of that method is not waited for
+        self._in_flight = text.split(" ", 2)[1] if text.endswith(" &") else None
 
     def frame(self, frame: Frame) -> None:
         self._frames += 1
         if frame.sent:
+            self.acceptor.overlapping = frame.method == self._in_flight
             self.acceptor.sent(frame)
         else:
             self.acceptor.received(frame)

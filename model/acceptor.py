@@ -73,6 +73,8 @@ class Acceptor:
         self.reason: str | None = None
         #: canonical text of the command that is being carried out, for failures
         self.command = ""
+        #: the next input is sent without waiting for what this one brings about: it may be processed after it
+        self.overlapping = False
         self._departures = departures_of(dialect)
 
     # ------------------------------------------------------------------------------------------ the trace
@@ -82,7 +84,7 @@ class Acceptor:
         if self.finished:
             return
         only = self.explanations[0]
-        if len(self.explanations) == 1 and not only.pending and only.broker.quiet:
+        if len(self.explanations) == 1 and not only.pending and only.broker.quiet and not self.overlapping:
             self._process(only, frame)
         else:
             for explanation in self.explanations:
@@ -149,10 +151,15 @@ class Acceptor:
 
     def _owes(self) -> bool:
         for explanation in self.explanations:
+            if explanation.departure is not None:
+                continue  # what a known defect keeps back is owed all the same
             if not explanation.pending:
                 if explanation.broker.quiet:
                     return False
-            elif any(not point.pending and point.broker.quiet for point in self._points(explanation)):
+            elif any(
+                not point.pending and point.departure is None and point.broker.quiet
+                for point in self._points(explanation)
+            ):
                 return False
         return True
 
@@ -174,7 +181,7 @@ class Acceptor:
         """A quiet state permits no output, so its next input has been processed whenever one is seen."""
         while len(self.explanations) == 1:
             only = self.explanations[0]
-            if not only.pending or not only.broker.quiet:
+            if not only.pending or not only.broker.quiet or self.overlapping:
                 return
             if len({(frame.connection, frame.channel) for frame in only.pending}) > 1:
                 return
@@ -256,19 +263,22 @@ class Acceptor:
             except _TooMany:
                 self._give_up()
                 return
-        good = [e for e in self.explanations if e.broker.quiet and not (prove and any(unproven(e.broker)))]
-        lawful = [explanation for explanation in good if explanation.departure is None]
-        if lawful:
-            self.explanations = lawful
+        quiet = [explanation for explanation in self.explanations if explanation.broker.quiet]
+        lawful = [explanation for explanation in quiet if explanation.departure is None]
+        proven = [explanation for explanation in lawful if not prove or not any(unproven(explanation.broker))]
+        if proven:
+            self.explanations = proven
             return
-        first = self.explanations[0]
+        departed = [] if lawful else quiet
+        first = next((e for e in self.explanations if e.departure is None), self.explanations[0])
         missing = next(debts(first.broker), None) or next(unproven(first.broker), None)
         if missing is None:
             return
-        self._record_missing(first.broker, missing, good[0].departure if good else None)
-        if good:
-            self.explanations = good
-            good[0].departure = good[0].departing = None
+        self._record_missing(first.broker, missing, departed[0].departure if departed else None)
+        if departed:
+            self.explanations = departed
+            for explanation in departed:
+                explanation.departure = explanation.departing = None
         else:
             self.finished = True
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from model.alphabet import Frame, Table
 from model.dialects import Dialect
@@ -353,11 +354,23 @@ class Broker:
     def announce_consumer(self, consumer: Consumer, arguments: Table) -> None:
         """consume-ok has come: deliveries may follow, and a tag that the broker chose is known (CONSUME-002)."""
         consumer.announced = True
-        if consumer.tag != arguments["consumer_tag"]:
-            channel = self.channels[consumer.channel]
-            channel.consumers.pop(consumer.tag, None)
-            consumer.tag = arguments["consumer_tag"]
-            channel.consumers[consumer.tag] = consumer
+        told, meant = arguments["consumer_tag"], consumer.tag
+        if told == meant:
+            return
+        channel = self.channels[consumer.channel]
+        consumer.tag = told
+        if channel.consumers.get(meant) is consumer:
+            del channel.consumers[meant]
+            channel.consumers[told] = consumer
+        elif meant in channel.ended_consumers:
+            # it ended before its tag was known
+            channel.ended_consumers[told] = channel.ended_consumers.pop(meant)
+        channel.owed = [
+            replace(owed, arguments={**owed.arguments, "consumer_tag": told})
+            if isinstance(owed, Expected) and owed.arguments.get("consumer_tag") == meant
+            else owed
+            for owed in channel.owed
+        ]
 
     def counts_seen(self, queue: Queue, arguments: Table) -> None:
         """A declare-ok told the numbers of ready messages and consumers: all that it counted is there (QUEUE-002)."""

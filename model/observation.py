@@ -12,7 +12,7 @@ from model.messages import check_delivery, find
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
 from model.patterns import Pattern, matches
 from model.rules.closing import end_connection
-from model.rules.requeue import shown_by
+from model.rules.requeue import give_back, shown_by
 from model.state import (
     Channel,
     ChannelState,
@@ -56,6 +56,8 @@ def observe(broker: Broker, frame: Frame) -> Mismatches:
     if channel is None:
         return unexpected(UNSOLICITED.get(frame.method, "CHAN-001"), f"{frame.method} on a channel that is not open")
     method = frame.method
+    if channel.state is ChannelState.CLOSED and _is_over(broker, frame):
+        return NONE  # overtaken by connection.close on its way to the socket; every client drops it
     if method == "basic.deliver":
         return _observe_deliver(broker, channel, frame)
     if method == "basic.get-ok" or method == "basic.get-empty":
@@ -63,6 +65,12 @@ def observe(broker: Broker, frame: Frame) -> Mismatches:
     if method == "basic.ack" or method == "basic.nack":
         return _observe_confirm(broker, channel, frame)
     return _observe_reply(broker, channel, frame)
+
+
+def _is_over(broker: Broker, frame: Frame) -> bool:
+    """Has the broker's connection.close been seen?"""
+    connection = broker.connections.get(frame.connection)
+    return connection is not None and connection.state is ConnectionState.CLOSING and not connection.owed
 
 
 # ------------------------------------------------------------------------------------------------ deliveries
@@ -221,6 +229,10 @@ def _observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
             return wrong
         broker.take(queue, found)
         _hand_over(broker, channel, queue, message, None, pending.no_ack)
+        if channel.state is not ChannelState.OPEN and channel.unacknowledged:
+            # the channel was closed by a later input, and the message went back with all that it held
+            entry = channel.unacknowledged.popitem()[1]
+            give_back(broker, queue, [entry.message], "GET-004", failed=True, holder=channel.key, lost_holder=True)
         broker.fired("GET-001")
         limit = channel.channel_prefetch or channel.prefetch
         if limit and len(channel.unacknowledged) > limit:
