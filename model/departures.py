@@ -14,7 +14,7 @@ from model.alphabet import Frame
 from model.broker import Broker
 from model.dialects import Dialect, ExclusiveQuorumConsumer
 from model.inputs import process
-from model.rules.closing import end_connection
+from model.rules.closing import break_connection
 from model.rules.publish import route
 from model.state import (
     ChannelState,
@@ -84,13 +84,12 @@ def _uses_name_of_other_type(broker: Broker, frame: Frame) -> bool:
 def _close_with_internal_error(broker: Broker, frame: Frame) -> None:
     broker.stamp += 1
     broker.fired("QUEUE-029")
-    connection = broker.connections[frame.connection]
-    end_connection(broker, connection)
-    connection.state = ConnectionState.CLOSING
-    connection.may_end = True
+    break_connection(broker, broker.channels[(frame.connection, frame.channel)], _internal_error())
+
+
+def _internal_error() -> Expected:
     arguments = {"reply_code": 541, "reply_text": "INTERNAL_ERROR", "class_id": 0, "method_id": 0}
-    connection.owed.append(Expected("connection.close", arguments, ("CHAN-007",), counted=False))
-    broker.debtors[(connection.name, 0)] = None
+    return Expected("connection.close", arguments, ("CHAN-007",), counted=False)
 
 
 def _own_consumer(broker: Broker, frame: Frame) -> Consumer | None:
@@ -131,8 +130,7 @@ def _break_after_it(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
     connection = broker.connections[frame.connection]
     if connection.state is ConnectionState.OPEN:
-        arguments = {"reply_code": 541, "reply_text": "INTERNAL_ERROR", "class_id": 0, "method_id": 0}
-        connection.owed.append(Expected("connection.close", arguments, ("CHAN-007",), counted=False))
+        connection.owed.append(_internal_error())
         broker.debtors[(connection.name, 0)] = None
 
 

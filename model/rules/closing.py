@@ -29,7 +29,7 @@ def fail_channel_zero(broker: Broker, connection: Connection, frame: Frame, erro
 def fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -> None:
     """The broker closes the channel, or the connection where the reply code says so, because of `frame`."""
     if error.closes_connection:
-        fail_channel_zero(broker, broker.connections[frame.connection], frame, error)
+        break_connection(broker, channel, _close(broker, "connection.close", frame, error))
         return
     end_channel(broker, channel)
     channel.state = ChannelState.CLOSING
@@ -37,6 +37,19 @@ def fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -
     broker.debtors[channel.key] = None
     # whatever comes behind the close
     broker.blame(channel, "CHAN-005")
+
+
+def break_connection(broker: Broker, channel: Channel, close: Expected) -> None:
+    """An error on a channel ends the connection: the channel is gone now, the others when connection.close is seen.
+
+    Until then they may be handed what the channel gave back (rabbit_channel:handle_exception requeues before the
+    reader hears of the error).
+    """
+    end_channel(broker, channel)
+    channel.state = ChannelState.CLOSED
+    connection = broker.connections[channel.connection]
+    connection.owed.append(close)
+    broker.debtors[(connection.name, 0)] = None
 
 
 def _close(broker: Broker, method: str, frame: Frame, error: ProtocolError) -> Expected:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.runs import failed_requirements, run_suite
-
 from targets.faults import FAULTS
+from tests.end_to_end.runs import failed_requirements, run_suite
 
 
 @pytest.mark.parametrize("name", FAULTS)

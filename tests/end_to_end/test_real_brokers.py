@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.runs import failed_requirements, run_suite
-
 from conformance.judge import judge
 from conformance.trace import read_trace, sequences
 from model.registry import requirements
 from model.verdict import Verdict
 from targets.docker_broker import DockerBroker
+from tests.end_to_end.runs import failed_requirements, run_suite
 
 FINDINGS = Path(__file__).parents[2] / "docs" / "findings.md"
 
@@ -51,7 +50,9 @@ def test_rabbitmq_fails_only_where_documented(rabbitmq_version: DockerBroker, tm
     for rows in sequences(read_trace(tmp_path)):
         live = rows[-1]
         again = judge(rows)
-        assert (str(again.verdict), len(again.failures)) == (live["verdict"], len(live["failures"])), rows[0]["sequence"]
+        assert (str(again.verdict), len(again.failures)) == (live["verdict"], len(live["failures"])), rows[0][
+            "sequence"
+        ]
         assert dict(again.exercised) == live["exercised"]
 
 
@@ -70,5 +71,3 @@ def test_garagemq_is_got_through(garagemq: DockerBroker, tmp_path: Path) -> None
     assert result.exit_code == 1
     assert {"ACK-015", "GET-001", "RECOVER-001"} <= failed_requirements(result)
     assert all(verdict.verdict is not Verdict.INCONCLUSIVE for verdict in result.requirements)
-
-

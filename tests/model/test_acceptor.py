@@ -27,7 +27,9 @@ class Conversation:
             command = parse_command(line)
             self._ensure_open(command.connection, command.channel)
             self.acceptor.command = line
+            self.acceptor.overlapping = command.in_flight
             self._sent(command.connection, command.channel, command.method, command.arguments, command.content)
+            self.acceptor.overlapping = False
         return self
 
     def see(self, channel: str, method: str, body: str | None = None, **arguments: Any) -> Self:
@@ -441,6 +443,50 @@ def test_of_two_acknowledgements_in_flight_one_alone_is_not_enough() -> None:
     )
 
 
+def test_what_a_channel_was_given_before_its_error_goes_back() -> None:
+    talk = declared().send("a.1 basic.publish q body=m1").rest()
+    talk.send("a.1 basic.get q &", "a.1 basic.ack 99").got("a.1", 1, "m1", left=0)
+    talk.see("a.1", "channel.close", reply_code=406, reply_text="PRECONDITION_FAILED - unknown delivery tag 99",
+             class_id=60, method_id=80)  # fmt: skip
+    talk.acceptor.sent(Frame("a", 1, "channel.close-ok", {}, sent=True))
+    talk.rest()
+    assert talk.explanations == 1
+    lost = talk.fork().send("b.1 basic.get q").see("b.1", "basic.get-empty")
+    lost.acceptor.overdue()
+    assert lost.acceptor.verdict is Verdict.FAIL
+    assert talk.send("b.1 basic.get q").got("b.1", 1, "m1", left=0, redelivered=True).rest().acceptor.failures == []
+
+
+def test_a_consumer_that_ended_before_its_tag_was_known() -> None:
+    """The tag that the broker chose is told by consume-ok; the notice that the consumer is gone carries it."""
+    talk = declared().send("a.1 basic.consume q &", "b.1 queue.delete q")
+    talk.see("b.1", "queue.delete-ok", message_count=0)
+    talk.see("a.1", "basic.consume-ok", consumer_tag="amq.ctag-x")
+    wrong = talk.fork().see("a.1", "basic.cancel", consumer_tag="amq.ctag-y", nowait=True)
+    assert wrong.acceptor.verdict is Verdict.FAIL
+    talk.see("a.1", "basic.cancel", consumer_tag="amq.ctag-x", nowait=True).rest()
+    assert talk.acceptor.failures == []
+
+
+@pytest.mark.parametrize("case", ["publish before the delete", "purge before the nack", "purge before the publish"])
+def test_inputs_of_two_channels_are_processed_in_either_order(case: str) -> None:
+    talk = declared()
+    match case:
+        case "publish before the delete":
+            # routed to the queue, which is deleted then, so nothing is returned
+            talk.send("a.1 queue.delete q nowait &", "b.1 basic.publish q mandatory body=m1")
+        case "purge before the nack":
+            talk.send("a.1 basic.publish q body=m1").rest()
+            talk.send("a.1 basic.get q").got("a.1", 1, "m1", left=0).rest()
+            talk.send("a.1 basic.nack 1 requeue &", "b.1 queue.purge q")
+            talk.see("b.1", "queue.purge-ok", message_count=0).send("b.1 basic.get q")
+            talk.got("b.1", 1, "m1", left=0, redelivered=True)
+        case "purge before the publish":
+            talk.send("a.1 basic.publish q body=m1 &", "b.1 queue.purge q")
+            talk.see("b.1", "queue.purge-ok", message_count=0).send("b.1 basic.get q").got("b.1", 1, "m1", left=0)
+    assert talk.rest().acceptor.failures == []
+
+
 # ------------------------------------------------------------------------------------------------- the bound
 
 
@@ -616,26 +662,3 @@ def test_frames_of_connections_that_nobody_opened_do_not_break_the_judge(channel
     acceptor.quiescent()
     assert acceptor.verdict in (Verdict.FAIL, Verdict.PASS)
     assert (acceptor.verdict is Verdict.FAIL) == bool(channel)
-
-
-# --------------------------------------------------------------------------- what the acceptor cannot do yet
-
-
-@pytest.mark.xfail(strict=True, reason="inputs to a quiet broker are processed in the order of sending, over channels")
-@pytest.mark.parametrize("case", ["publish before the delete", "purge before the nack", "purge before the publish"])
-def test_inputs_of_two_channels_are_processed_in_either_order(case: str) -> None:
-    talk = declared()
-    match case:
-        case "publish before the delete":
-            # routed to the queue, which is deleted then, so nothing is returned
-            talk.send("a.1 queue.delete q nowait &", "b.1 basic.publish q mandatory body=m1")
-        case "purge before the nack":
-            talk.send("a.1 basic.publish q body=m1").rest()
-            talk.send("a.1 basic.get q").got("a.1", 1, "m1", left=0).rest()
-            talk.send("a.1 basic.nack 1 requeue &", "b.1 queue.purge q")
-            talk.see("b.1", "queue.purge-ok", message_count=0).send("b.1 basic.get q")
-            talk.got("b.1", 1, "m1", left=0, redelivered=True)
-        case "purge before the publish":
-            talk.send("a.1 basic.publish q body=m1 &", "b.1 queue.purge q")
-            talk.see("b.1", "queue.purge-ok", message_count=0).send("b.1 basic.get q").got("b.1", 1, "m1", left=0)
-    assert talk.rest().acceptor.failures == []

@@ -243,7 +243,8 @@ LINES = {
     "a.1 channel.close": 0.3, "a.2 channel.close": 1, "b.1 channel.close": 1, "a.1 channel.open": 0.3,
     "b connection.close": 0.3, "c socket.abort": 0.3,
     "c.1 queue.purge q": 1, "c.1 queue.delete q": 0.3, "a.1 queue.delete q if-unused": 0.3,
-    "a.1 queue.delete q nowait": 0.3, "c.1 queue.declare q durable passive": 1, "a.1 queue.declare": 1, "a.1 queue.declare s exclusive": 1,
+    "a.1 queue.delete q nowait": 0.3, "c.1 queue.declare q durable passive": 1, "a.1 queue.declare": 1,
+    "a.1 queue.declare s exclusive": 1,
     "a.1 channel.flow active": 1, "a.1 basic.qos prefetch-size=1": 0.3, "a.1 tx.select": 0.3,
     "a.1 basic.publish x exchange=nowhere": 0.3,
 }  # fmt: skip

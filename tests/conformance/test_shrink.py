@@ -1,0 +1,194 @@
+"""Shrinking: the shortest commands that still show it, with delivery tags that mean the same deliveries."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conformance.command import Command, parse_command
+from conformance.plan import Plan
+from conformance.shrink import shrink
+from model.dialects import DEFAULT_DIALECT
+
+LONG = 60.0
+
+
+def commands(*lines: str) -> list[Command]:
+    return [parse_command(line) for line in lines]
+
+
+def lines(found: Sequence[Command]) -> list[str]:
+    return [str(command) for command in found]
+
+
+def carried_out(candidate: Sequence[Command]) -> Plan:
+    plan = Plan(DEFAULT_DIALECT)
+    for command in candidate:
+        plan.carry_out(command)
+    return plan
+
+
+def settled(body: bytes, requirement: str) -> Callable[[Sequence[Command]], bool]:
+    """Does running the commands settle the message with that body, by that requirement?"""
+
+    def shows(candidate: Sequence[Command]) -> bool:
+        return any(
+            message.content.body == body and message.reason == requirement
+            for queue in carried_out(candidate).broker.queues.values()
+            for message in queue.gone
+        )
+
+    return shows
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.integers(1, 30), st.sets(st.integers(0, 29)))
+def test_what_is_needed_is_all_that_is_left(length: int, needed: set[int]) -> None:
+    everything = commands(*(f"a.1 basic.qos {number}" for number in range(length)))
+    needed = {number for number in needed if number < length} or {0}
+
+    def shows(candidate: Sequence[Command]) -> bool:
+        assert candidate, "nothing at all cannot show anything"
+        return needed <= {command.arguments["prefetch_count"] for command in candidate}
+
+    found = shrink(everything, shows, DEFAULT_DIALECT, LONG)
+    assert [command.arguments["prefetch_count"] for command in found] == sorted(needed)
+
+
+def test_commands_that_are_needed_in_pairs() -> None:
+    """No single command can be left out, but pairs can."""
+    everything = commands(*(f"a.1 basic.qos {number}" for number in range(16)))
+
+    def shows(candidate: Sequence[Command]) -> bool:
+        present = {command.arguments["prefetch_count"] for command in candidate}
+        pairs = all((number in present) == (number + 1 in present) for number in range(0, 16, 2))
+        return pairs and {6, 7} <= present
+
+    assert len(shrink(everything, shows, DEFAULT_DIALECT, LONG)) == 2
+
+
+def test_a_tag_goes_on_meaning_the_same_delivery() -> None:
+    everything = commands(
+        "a.1 queue.declare q",
+        "a.1 basic.qos 5",
+        "b.1 confirm.select",
+        "b.1 basic.publish q body=m1",
+        "b.1 basic.publish q body=m2",
+        "a.1 basic.get q",
+        "a.1 basic.ack 1",
+        "b.1 basic.publish q body=m3",
+        "a.1 basic.get q",
+        "a.1 basic.get q",
+        "a.1 basic.nack 2 requeue",
+        "a.1 basic.ack 3",
+        "a.1 channel.close",
+    )
+    shows = settled(b"m3", "ACK-001")
+    assert shows(everything)
+    found = shrink(everything, shows, DEFAULT_DIALECT, LONG)
+    assert lines(found) == [
+        "a.1 queue.declare q",
+        "b.1 basic.publish q body=m3",
+        "a.1 basic.get q",
+        "a.1 basic.ack 1",
+    ]
+
+
+def test_a_tag_on_another_channel_of_the_same_message() -> None:
+    everything = commands(
+        "a.1 queue.declare q",
+        "a.1 basic.publish q body=m1",
+        "a.1 basic.publish q body=m2",
+        "a.1 basic.get q",
+        "a.1 basic.nack 1 requeue",
+        "b.1 basic.get q",
+        "b.1 basic.get q",
+        "b.1 basic.ack 2",
+        "b.1 basic.reject 1",
+    )
+    assert lines(shrink(everything, settled(b"m2", "ACK-001"), DEFAULT_DIALECT, LONG)) == [
+        "a.1 queue.declare q",
+        "a.1 basic.publish q body=m2",
+        "b.1 basic.get q",
+        "b.1 basic.ack 1",
+    ]
+    assert lines(shrink(everything, settled(b"m1", "ACK-013"), DEFAULT_DIALECT, LONG)) == [
+        "a.1 queue.declare q",
+        "a.1 basic.publish q body=m1",
+        "b.1 basic.get q",
+        "b.1 basic.reject 1",
+    ]
+
+
+def test_a_tag_that_never_meant_anything_stays() -> None:
+    everything = commands("a.1 queue.declare q", "a.1 basic.publish q body=m1", "a.1 basic.get q", "a.1 basic.ack 40")
+
+    def shows(candidate: Sequence[Command]) -> bool:
+        return not carried_out(candidate).usable("a", 1) or candidate[-1].arguments.get("delivery_tag") == 40
+
+    assert lines(shrink(everything, shows, DEFAULT_DIALECT, LONG)) == ["a.1 basic.ack 40"]
+
+
+def test_no_single_command_of_the_result_can_be_left_out() -> None:
+    everything = commands(
+        "a.1 queue.declare q durable x-queue-type=quorum",
+        "a.1 queue.declare r",
+        "a.1 basic.qos 1",
+        "a.1 basic.consume q tag=t",
+        "b.1 confirm.select",
+        *(f"b.1 basic.publish q body=m{number}" for number in range(6)),
+        "a.1 basic.ack 1",
+        "a.1 basic.nack 2 requeue",
+        "a.1 basic.ack 3",
+        "b.1 basic.get q",
+        "a.1 basic.cancel t",
+        "a.1 basic.ack 4",
+        "b.1 basic.nack 1 multiple",
+    )
+
+    def shows(candidate: Sequence[Command]) -> bool:
+        """A message came back to a consumer with a limit and was settled later."""
+        exercised = carried_out(candidate).broker.exercised
+        return all(exercised[requirement] for requirement in ("ACK-015", "QOS-001", "ACK-013", "ACK-001"))
+
+    assert shows(everything)
+    found = shrink(everything, shows, DEFAULT_DIALECT, LONG)
+    assert shows(found)
+    assert len(found) < len(everything) // 2
+    for index in range(len(found)):
+        assert not shows([*found[:index], *found[index + 1 :]]), f"{found[index]} could be left out"
+
+
+def test_what_cannot_be_shortened_is_given_back() -> None:
+    everything = commands("a.1 queue.declare q", "a.1 basic.get q")
+    assert shrink(everything, lambda candidate: len(candidate) == 2, DEFAULT_DIALECT, LONG) == tuple(everything)
+    assert shrink(everything[:1], lambda candidate: False, DEFAULT_DIALECT, LONG) == tuple(everything[:1])
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.05, 0.3])
+def test_the_time_limit(limit: float) -> None:
+    everything = commands(*(f"a.1 basic.qos {number}" for number in range(400)))
+    tried = 0
+    best = len(everything)
+
+    def shows(candidate: Sequence[Command]) -> bool:
+        """Takes its time, as a broker does that has to be waited for."""
+        nonlocal tried, best
+        tried += 1
+        until = time.monotonic() + 0.01
+        while time.monotonic() < until:
+            pass
+        wanted = all(any(c.arguments["prefetch_count"] == number for c in candidate) for number in range(0, 400, 2))
+        best = len(candidate) if wanted else best
+        return wanted
+
+    began = time.monotonic()
+    found = shrink(everything, shows, DEFAULT_DIALECT, limit)
+    assert time.monotonic() - began < limit + 2.0
+    assert (tried == 0) == (limit == 0.0)
+    assert len(found) == best, "the best so far"
+    assert best > 200, "it had no time to finish"

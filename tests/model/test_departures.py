@@ -1,0 +1,164 @@
+"""Departures: each is complete, applies where it says, leads on, and never makes anything green."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from conformance.command import Command, parse_command
+from conformance.plan import Plan
+from model.acceptor import Acceptor
+from model.alphabet import Frame
+from model.broker import Broker
+from model.departures import DEPARTURES, Departure, departures_of
+from model.dialects import DIALECTS, dialect_named
+from model.fingerprint import fingerprint
+from model.inputs import process
+from model.observation import observe
+from model.permitted import permitted
+from model.registry import requirements
+from model.verdict import Verdict
+
+ids = [departure.name for departure in DEPARTURES]
+
+
+def frame_of(command: Command) -> Frame:
+    arguments = dict(command.arguments)
+    return Frame(command.connection, command.channel, command.method, arguments, True, command.content)
+
+
+#: For each departure a way to it: commands that are answered, then one line in flight after the other.
+WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "exclusive-consumer-ignored": (
+        ("a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.consume q tag=t exclusive", "b.1 channel.open"),
+        ("b.1 basic.consume q tag=u",),
+    ),
+    "cancel-before-consume-ok-breaks": (
+        ("a.1 queue.declare q",),
+        ("a.1 basic.consume q tag=t", "a.1 basic.cancel t"),
+    ),
+    "consume-ok-dropped": (
+        ("a.1 queue.declare q",),
+        ("a.1 basic.consume q tag=t", "a.1 basic.cancel t"),
+    ),
+    "reused-tag-before-consume-ok-breaks": (
+        ("a.1 queue.declare q",),
+        ("a.1 basic.consume q tag=t", "a.1 basic.cancel t", "a.1 basic.consume q tag=t"),
+    ),
+    "reused-tag-inherits-deliveries": (
+        ("a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.qos 1", "a.1 basic.consume q tag=t",
+         "b.1 basic.publish q body=m1", "a.1 basic.cancel t", "b.1 basic.publish q body=m2"),
+        ("a.1 basic.consume q tag=t",),
+    ),
+    "stale-queue-type": (
+        ("a.1 queue.declare q", "a.1 basic.publish q body=m1", "b.1 queue.delete q",
+         "b.1 queue.declare q durable x-queue-type=quorum"),
+        ("a.1 basic.publish q body=m2",),
+    ),
+}  # fmt: skip
+
+
+def brought_to(departure: Departure, dialect: str) -> tuple[Broker, Frame]:
+    """The state in which the departure applies, and the input that comes under it."""
+    assert departure.name in WAYS, f"{departure.name} has no way to it in this test: add one"
+    answered, in_flight = WAYS[departure.name]
+    plan = Plan(dialect_named(dialect))
+    for line in answered:
+        plan.carry_out(parse_command(line))
+    *before, last = map(parse_command, in_flight)
+    for command in before:
+        process(plan.broker, frame_of(command))
+    return plan.broker, frame_of(last)
+
+
+def everywhere() -> Iterator[tuple[Departure, str]]:
+    for departure in DEPARTURES:
+        for dialect in departure.dialects:
+            yield departure, dialect
+
+
+@pytest.mark.parametrize("departure", DEPARTURES, ids=ids)
+def test_a_departure_is_complete(departure: Departure) -> None:
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", departure.name)
+    assert departure.requirement in requirements()
+    assert departure.statement.endswith(".")
+    assert departure.source
+    assert departure.dialects
+    assert set(departure.dialects) <= set(DIALECTS)
+    assert "amqp-0-9-1" not in departure.dialects, "the text itself has no defects"
+
+
+def test_names_are_unique_and_dialects_have_theirs() -> None:
+    assert len(set(ids)) == len(ids)
+    assert set(WAYS) == set(ids), "ways to departures that are no more"
+    for name, dialect in DIALECTS.items():
+        assert departures_of(dialect) == tuple(each for each in DEPARTURES if name in each.dialects)
+    assert departures_of(dialect_named("amqp-0-9-1")) == ()
+
+
+@pytest.mark.parametrize(("departure", "dialect"), list(everywhere()), ids=lambda value: getattr(value, "name", value))
+def test_it_applies_there_and_leads_elsewhere(departure: Departure, dialect: str) -> None:
+    broker, frame = brought_to(departure, dialect)
+    before = fingerprint(broker)
+    assert departure.applies(broker, frame)
+    assert fingerprint(broker) == before, "to ask changes nothing"
+    lawful, departed = copy.deepcopy(broker), copy.deepcopy(broker)
+    process(lawful, frame)
+    departure.process(departed, frame)
+    assert fingerprint(lawful) != fingerprint(departed), "a departure that is none"
+    assert departed.dialect is broker.dialect
+    # it can go on from there: everything it permits is accepted, until it is quiet
+    for _ in range(100):
+        answer = next(permitted(departed), None)
+        if answer is None:
+            break
+        assert observe(departed, answer) == (), str(answer)
+    assert departed.quiet
+
+
+@pytest.mark.parametrize(("departure", "dialect"), list(everywhere()), ids=lambda value: getattr(value, "name", value))
+def test_the_acceptor_follows_it_and_says_so(departure: Departure, dialect: str) -> None:
+    """What the departed broker sends is a failure under the departure's name; what a lawful one sends is none."""
+    broker, frame = brought_to(departure, dialect)
+    for departs in (False, True):
+        acceptor = Acceptor(dialect_named(dialect))
+        acceptor.explanations[0].broker = copy.deepcopy(broker)
+        acceptor.sent(frame)
+        target = copy.deepcopy(broker)
+        (departure.process if departs else process)(target, frame)
+        for _ in range(100):
+            # the close of the connection is owed at some time: a broker that crashes says nothing more
+            answer = next(iter(sorted(permitted(target), key=lambda each: each.method != "connection.close")), None)
+            if answer is None:
+                break
+            assert observe(target, answer) == ()
+            acceptor.received(answer)
+        acceptor.quiescent()
+        if departs:
+            assert [failure.departure for failure in acceptor.failures] == [departure.name]
+            assert acceptor.failures[0].requirement == departure.requirement
+            assert acceptor.verdict is Verdict.FAIL
+            assert not acceptor.finished, "judging goes on"
+        else:
+            assert acceptor.failures == []
+
+
+@pytest.mark.parametrize("departure", DEPARTURES, ids=ids)
+def test_it_does_not_apply_to_ordinary_traffic(departure: Departure) -> None:
+    for dialect in departure.dialects:
+        for kind in ("classic", "quorum"):
+            plan = Plan(dialect_named(dialect))
+            for line in (
+                f"a.1 queue.declare q durable x-queue-type={kind}", "a.1 basic.qos 1", "a.1 basic.consume q tag=t",
+                "b.1 basic.consume q tag=t", "b.1 basic.publish q body=m1", "b.1 basic.publish q body=m2",
+                "a.1 basic.ack 1", "a.1 basic.cancel t", "a.1 basic.consume q tag=u", "b.1 basic.get q",
+                "b.1 basic.cancel nobody", "a.1 queue.delete q", "a.1 basic.publish q body=m3",
+                f"a.1 queue.declare q durable x-queue-type={kind}", "a.1 basic.publish q body=m4", "a.1 basic.get q",
+                "c.1 basic.cancel t", "c.1 basic.consume missing",
+            ):  # fmt: skip
+                command = parse_command(line)
+                assert not departure.applies(plan.broker, frame_of(command)), line
+                plan.carry_out(command)
