@@ -33,7 +33,7 @@ def read_deviations(path: Path) -> Mapping[str, str]:
         raise DeviationFileError(f"{path}: holds something else than [[deviation]] entries")
     known: dict[str, str] = {}
     for number, entry in enumerate(entries, 1):
-        identity, reason = entry.get("identity"), entry.get("reason")
+        identity, reason = (entry.get("identity"), entry.get("reason")) if isinstance(entry, dict) else (None, None)
         if not isinstance(identity, str) or not isinstance(reason, str) or not reason.strip():
             raise DeviationFileError(f"{path}: deviation {number} needs an identity and a reason")
         if identity in known:

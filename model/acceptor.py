@@ -48,17 +48,24 @@ class Explanation:
     #: a known departure that this explanation follows, and the pending input that comes under it
     departure: Departure | None = None
     departing: Frame | None = None
+    #: inputs of barriers: judged, but no exercise of anything; shared by all explanations
+    uncounted: list[Frame] = field(default_factory=list)
 
     def fork(self) -> Explanation:
-        return Explanation(copy.deepcopy(self.broker), list(self.pending), self.departure, self.departing)
+        return Explanation(
+            copy.deepcopy(self.broker), list(self.pending), self.departure, self.departing, self.uncounted
+        )
 
     def process_pending(self, index: int) -> None:
         """Process one of the pending inputs; the one that comes under the departure as the departure says."""
         frame = self.pending.pop(index)
+        counting = self.broker.counting
+        self.broker.counting = not any(frame is other for other in self.uncounted)
         if self.departure is not None and frame is self.departing:
             self.departure.process(self.broker, frame)
         else:
             process(self.broker, frame)
+        self.broker.counting = counting
 
 
 class Acceptor:
@@ -87,6 +94,8 @@ class Acceptor:
         if len(self.explanations) == 1 and not only.pending and only.broker.quiet and not self.overlapping:
             self._process(only, frame)
         else:
+            if not only.broker.counting:
+                only.uncounted.append(frame)
             for explanation in self.explanations:
                 note_pipelined(explanation.broker, explanation.pending, frame)
                 explanation.pending.append(frame)
@@ -117,6 +126,7 @@ class Acceptor:
         self._close(prove=False)
         for explanation in self.explanations:
             explanation.broker.touched.clear()
+            explanation.uncounted.clear()
 
     def overdue(self) -> None:
         """The time is up for whatever is owed."""

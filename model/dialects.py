@@ -16,8 +16,6 @@ from typing import Any
 class QuorumRequeue(Enum):
     """Where a message goes that a client gives back to a quorum queue (`rabbit_fifo:return`)."""
 
-    #: to the tail, like a new message
-    TAIL = "tail"
     #: in front of all ready messages when the queue has a delivery limit, else to the tail
     FRONT_WITH_LIMIT = "front with a delivery limit"
     #: in front of all ready messages, always
@@ -115,7 +113,7 @@ RABBITMQ_3 = replace(
     fixed_reply_texts=True,
     extensions=True,
     recover_to_original_recipient=False,
-    quorum_requeue=QuorumRequeue.TAIL,
+    quorum_requeue=QuorumRequeue.FRONT_WITH_LIMIT,
     negative_delivery_limit_is_none=False,
     quorum_count_on_first_get=True,
     classic_queue_timeout_argument=True,

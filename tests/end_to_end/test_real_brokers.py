@@ -50,9 +50,8 @@ def test_rabbitmq_fails_only_where_documented(rabbitmq_version: DockerBroker, tm
     for rows in sequences(read_trace(tmp_path)):
         live = rows[-1]
         again = judge(rows)
-        assert (str(again.verdict), len(again.failures)) == (live["verdict"], len(live["failures"])), rows[0][
-            "sequence"
-        ]
+        said = (live["verdict"], len(live["failures"]))
+        assert (str(again.verdict), len(again.failures)) == said, live["sequence"]
         assert dict(again.exercised) == live["exercised"]
 
 

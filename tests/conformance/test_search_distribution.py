@@ -1,0 +1,254 @@
+"""What the search makes: how often each interesting thing happens, and that equal seeds make equal commands.
+
+The generator only looks at its plan, so no target is needed. Shares are those of sequences in which a thing happened at
+least once. `-s` prints them all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from conformance.command import Command, parse_command
+from conformance.plan import Plan
+from conformance.search import CommandSearch
+from conformance.shrink import _meant, _written
+from model.broker import Broker
+from model.dialects import DIALECTS, dialect_named
+from model.state import QueueType
+
+SEQUENCES = 120
+STEPS = 30
+
+
+class NoTarget:
+    """Stands where the session does: takes commands, and never finds anything."""
+
+    over = False
+    judge = SimpleNamespace(acceptor=SimpleNamespace(failures=()))
+
+    def run(self, command: Command) -> None:
+        pass
+
+    def __enter__(self) -> NoTarget:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+@cache
+def sequences(first_seed: int, dialect: str = "rabbitmq-4.3", most: int = SEQUENCES) -> tuple[tuple[Command, ...], ...]:
+    """The commands of each sequence that the search makes with that seed."""
+    made: list[tuple[Command, ...]] = []
+
+    class Search(CommandSearch):
+        known: ClassVar[set[str]] = set()
+        failure = None
+
+        @classmethod
+        def open_session(cls) -> Any:
+            return NoTarget() if len(made) < most else None
+
+        @classmethod
+        def finished(cls, session: Any, commands: list[Command]) -> None:
+            made.append(tuple(commands))
+
+    Search.dialect = dialect_named(dialect)
+    seed(first_seed)(Search)
+    run_state_machine_as_test(
+        Search,
+        settings=settings(
+            max_examples=most,
+            stateful_step_count=STEPS,
+            phases=(Phase.generate,),
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            verbosity=Verbosity.quiet,
+        ),
+    )
+    return tuple(made)
+
+
+#: Asked before each command is carried out: the state, and the command. Asked at the end with None.
+Question = Callable[[Broker, Command | None], bool]
+
+
+def _settles(broker: Broker, command: Command) -> list[int]:
+    """The deliveries that the command settles."""
+    channel = broker.channels.get((command.connection, command.channel))
+    if channel is None or command.method not in ("basic.ack", "basic.nack", "basic.reject"):
+        return []
+    tag = command.arguments.get("delivery_tag", 0)
+    if command.arguments.get("multiple"):
+        return [other for other in channel.unacknowledged if other <= tag or not tag]
+    return [tag] if tag in channel.unacknowledged else []
+
+
+def _holds(broker: Broker, command: Command) -> bool:
+    """Does the channel hold deliveries?"""
+    channel = broker.channels.get((command.connection, command.channel))
+    return channel is not None and bool(channel.unacknowledged)
+
+
+def _limit_holds(broker: Broker, command: Command | None) -> bool:
+    return any(
+        consumer.prefetch and consumer.outstanding >= consumer.prefetch and queue.messages
+        for queue in broker.queues.values()
+        for consumer in queue.consumers
+    )
+
+
+def _cancels_holder(broker: Broker, command: Command | None) -> bool:
+    if command is None or command.method != "basic.cancel":
+        return False
+    channel = broker.channels.get((command.connection, command.channel))
+    consumer = channel.consumers.get(command.arguments["consumer_tag"]) if channel else None
+    return consumer is not None and consumer.outstanding > 0
+
+
+def _after(method: str, question: Callable[[Broker, Command], bool]) -> Question:
+    return lambda broker, command: command is not None and command.method == method and question(broker, command)
+
+
+def _settling(question: Callable[[Broker, Command, list[int]], bool]) -> Question:
+    return lambda broker, command: command is not None and question(broker, command, _settles(broker, command))
+
+
+def _exercised(*ids: str) -> Question:
+    return lambda broker, command: command is None and any(broker.exercised[id] for id in ids)
+
+
+def _queue_type(kind: QueueType) -> Question:
+    return lambda broker, command: any(queue.type is kind for queue in broker.queues.values())
+
+
+QUESTIONS: dict[str, tuple[float, Question]] = {
+    "a classic queue": (0.3, _queue_type(QueueType.CLASSIC)),
+    "a quorum queue": (0.3, _queue_type(QueueType.QUORUM)),
+    "a message is ready or held": (0.6, lambda broker, command: any(q.next_position for q in broker.queues.values())),
+    "two consumers of one queue": (0.15, lambda broker, _: any(len(q.consumers) > 1 for q in broker.queues.values())),
+    "a delivery": (0.3, lambda broker, _: any(channel.next_tag > 1 for channel in broker.channels.values())),
+    "a redelivery": (0.25, _exercised("ACK-015")),
+    "a redelivery from a quorum queue": (0.05, _exercised("QUORUM-001")),
+    "an acknowledgement of one": (0.3, _settling(lambda b, c, tags: c.method == "basic.ack" and len(tags) == 1)),
+    "multiple settles two or more": (0.15, _settling(lambda b, c, tags: len(tags) >= 2)),
+    "nack with requeue": (0.25, _settling(lambda b, c, tags: bool(tags) and bool(c.arguments.get("requeue")))),
+    "nack or reject without requeue": (
+        0.05,
+        _settling(lambda b, c, tags: bool(tags) and c.method != "basic.ack" and not c.arguments.get("requeue")),
+    ),
+    "a limit holds a message back": (0.15, _limit_holds),
+    "a settlement under a limit makes room": (0.08, _exercised("QOS-004")),
+    "cancel of a consumer that holds deliveries": (0.05, _cancels_holder),
+    "close of a channel that holds deliveries": (0.1, _after("channel.close", _holds)),
+    "recover of what is held": (0.05, _exercised("RECOVER-001", "RECOVER-002")),
+    "an error of a channel": (0.3, _exercised("CHAN-008")),
+    "an error while deliveries are held": (
+        0.03,
+        lambda broker, command: command is None and min(broker.exercised["CHAN-016"], broker.exercised["CHAN-008"]) > 0,
+    ),
+    "a confirm": (0.3, _exercised("CONFIRM-003")),
+    "a consumer without acknowledgements gets something": (0.05, _exercised("CONSUME-013")),
+    "the end of a connection": (0.1, _exercised("CONN-020")),
+    "deletion of a queue with consumers": (0.05, _exercised("CANCEL-007")),
+    "purge": (0.05, lambda broker, command: command is not None and command.method == "queue.purge"),
+}  # fmt: skip
+
+#: Falls short of its bound by far at present: Hypothesis leaves out some of the rules in each sequence, so that those
+#: which have to come together (publish, consume with a limit, settle) seldom do.
+POOR = frozenset(
+    {
+        "a redelivery",
+        "an acknowledgement of one",
+        "cancel of a consumer that holds deliveries",
+        "close of a channel that holds deliveries",
+        "multiple settles two or more",
+        "nack with requeue",
+        "a limit holds a message back",
+        "a settlement under a limit makes room",
+    }
+)
+
+
+@cache
+def shares() -> dict[str, float]:
+    seen: Counter[str] = Counter()
+    made = sequences(7) + sequences(8)
+    for commands in made:
+        plan = Plan(dialect_named("rabbitmq-4.3"))
+        happened: set[str] = set()
+        for command in (*commands, None):
+            happened.update(name for name, (_, asks) in QUESTIONS.items() if asks(plan.broker, command))
+            if command is not None:
+                plan.carry_out(command)
+        seen.update(happened)
+    return {name: seen[name] / len(made) for name in QUESTIONS}
+
+
+def test_print_the_shares() -> None:
+    for name, share in shares().items():
+        print(f"{share:6.0%}  (at least {QUESTIONS[name][0]:.0%})  {name}")
+    assert all(0 <= share <= 1 for share in shares().values())
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_interesting_things_happen_often_enough(name: str, request: pytest.FixtureRequest) -> None:
+    if name in POOR:
+        request.applymarker(pytest.mark.xfail(strict=True, reason="the search does not make it often enough yet"))
+    assert shares()[name] >= QUESTIONS[name][0]
+
+
+def test_sequences_differ_and_are_long_enough() -> None:
+    made = sequences(7)
+    assert len(made) == SEQUENCES
+    lengths = sorted(len(commands) for commands in made)
+    assert lengths[len(lengths) // 2] >= STEPS // 2, "the median"
+    assert len({tuple(map(str, commands)) for commands in made}) >= 0.7 * len(made)
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_equal_seeds_make_equal_commands(dialect: str) -> None:
+    once = sequences(3, dialect, 15)
+    sequences.cache_clear()
+    again = sequences(3, dialect, 15)
+    assert once is not again
+    assert once == again
+    assert sequences(4, dialect, 15) != once
+
+
+def test_commands_are_printable_and_tags_mean_deliveries() -> None:
+    """What the search makes can be written to a file, read back, and shrunk."""
+    for commands in sequences(7)[:40]:
+        for command in commands:
+            assert parse_command(str(command)) == command
+        dialect = dialect_named("rabbitmq-4.3")
+        assert list(_written(_meant(commands, dialect), dialect)) == list(commands), "nothing left out, nothing changed"
+
+
+def test_the_search_uses_no_body_twice() -> None:
+    """So a body says which message it is."""
+    for commands in sequences(7):
+        bodies = [c.content.body for c in commands if c.content is not None and c.content.body]
+        assert len(bodies) == len(set(bodies))
+
+
+def _methods(made: Sequence[Sequence[Command]]) -> set[str]:
+    return {command.method for commands in made for command in commands}
+
+
+def test_every_method_of_the_chapters_is_made() -> None:
+    assert _methods(sequences(7)) >= {
+        "basic.ack", "basic.cancel", "basic.consume", "basic.get", "basic.nack", "basic.publish", "basic.qos",
+        "basic.recover", "basic.recover-async", "basic.reject", "channel.close", "channel.open", "confirm.select",
+        "connection.close", "exchange.declare", "queue.bind", "queue.declare", "queue.delete", "queue.purge",
+        "socket.abort",
+    }  # fmt: skip
