@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 from benchmarks import generation, live, machine, offline
+from benchmarks.errors import Invalid
 from benchmarks.tables import ResultTable
+from benchmarks.unjudged import ReplayError
 from targets.errors import TargetError
 
 RESULTS = Path(__file__).with_name("results.md")
@@ -22,7 +24,7 @@ def main() -> int:
     for part in PARTS if options.part == "all" else (options.part,):
         try:
             table = _measure(part, options)
-        except (TargetError, live.Invalid) as error:
+        except (TargetError, ReplayError, Invalid) as error:
             print(f"benchmarks: {part}: {error}", file=sys.stderr)
             return 2
         text = f"{table.markdown()}\nMeasured {where}.\n"

@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.recordings import KINDS, LENGTHS, recording
+from benchmarks.errors import Invalid
+from benchmarks.recordings import KINDS, LENGTHS, forget, recording
 from benchmarks.tables import ResultTable, spread
 from conformance.command_line import main as amqpspec
 
@@ -21,12 +22,14 @@ SPARK = "local[2]"
 
 
 def run(repetitions: int, fresh: bool = False) -> ResultTable:
-    """Judge every recording; each measurement in a process of its own."""
+    """Judge every recording; each measurement in a process of its own. Raises `Invalid`."""
+    if fresh:
+        forget()
     rows = []
     for kind in KINDS:
         for form in ("jsonl", "parquet"):
             for length in LENGTHS:
-                path = recording(kind, length, form, fresh and form == "jsonl" and length == max(LENGTHS))
+                path = recording(kind, length, form)
                 rows.append(_row(kind, form, [_judge(path) for _ in range(repetitions)]))
     path = recording("many", max(LENGTHS), "parquet")
     rows.append(_spark_row(path, repetitions))
@@ -48,7 +51,7 @@ def _judge(path: Path) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     measured: dict[str, Any] = json.loads(done.stdout)
     if measured["exit"]:
-        raise RuntimeError(f"{path} does not conform: judging it ended in {measured['exit']}")
+        raise Invalid(f"{path} does not conform; if the embedded broker has changed since, record anew with --fresh")
     return measured
 
 
@@ -76,7 +79,7 @@ def _spark_row(path: Path, repetitions: int) -> tuple[str, ...]:
         took = time.perf_counter() - began
         words = output.getvalue().replace(",", "").split()
         if code or not words:
-            raise RuntimeError(f"amqpspec check --spark {SPARK} ended in {code}")
+            raise Invalid(f"amqpspec check --spark {SPARK} ended in {code}")
         sequences, frames = int(words[-5]), int(words[-3])
         rates.append(frames / took)
     return ("many", f"parquet, {SPARK}", f"{sequences:,}", f"{frames:,}", spread(rates), "", "")

@@ -32,10 +32,16 @@ def cache_directory() -> Path:
     return base / "amqpspec-benchmarks"
 
 
-def recording(kind: str, length: int, form: str, fresh: bool = False) -> Path:
+def forget() -> None:
+    """Delete all recordings."""
+    for path in cache_directory().glob("v*-*"):
+        path.unlink()
+
+
+def recording(kind: str, length: int, form: str) -> Path:
     """The recording of this kind with at least `length` frames, as "jsonl" or "parquet"; made if there is none."""
     path = cache_directory() / f"v{VERSION}-{kind}-{length}.jsonl"
-    if fresh or not path.exists():
+    if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         # under another name until it is complete
         unfinished = path.with_suffix(".part")
@@ -48,7 +54,7 @@ def recording(kind: str, length: int, form: str, fresh: bool = False) -> Path:
     if form == "jsonl":
         return path
     columns = path.with_suffix(".parquet")
-    if fresh or not columns.exists() or columns.stat().st_mtime < path.stat().st_mtime:
+    if not columns.exists() or columns.stat().st_mtime < path.stat().st_mtime:
         jsonl_to_parquet(path, columns)
     return columns
 

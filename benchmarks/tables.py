@@ -32,3 +32,9 @@ def spread(values: Sequence[float]) -> str:
     """Median, and least to greatest where there are several."""
     median = f"{statistics.median(values):,.0f}"
     return median if len(values) < 2 else f"{median} ({min(values):,.0f}–{max(values):,.0f})"
+
+
+def percent(values: Sequence[float]) -> str:
+    """Like `spread`, for shares of 1."""
+    median = f"{statistics.median(values):.0%}"
+    return median if len(values) < 2 else f"{median} ({min(values):.0%} to {max(values):.0%})"

@@ -13,6 +13,23 @@ from targets.wire import WireClient
 #: Seconds for cleaning up after one sequence.
 TIME_LIMIT = 10.0
 _CONNECTION = "cleanup"
+#: Seconds for a broker to answer connection.close.
+PARTING_TIME = 1.0
+
+
+def part(client: WireClient) -> None:
+    """Close every connection as a well-behaved client does, so that nothing of it is left when queues are deleted."""
+    deadline = time.monotonic() + PARTING_TIME
+    waiting = set(client.open_names())
+    for name in waiting:
+        client.send(Frame(name, 0, "connection.close", {"reply_code": 200, "reply_text": "done"}, sent=True))
+    while waiting:
+        frame = client.receive(max(deadline - time.monotonic(), 0.0))
+        if frame is None:
+            break
+        if frame.channel == 0 and frame.method in ("connection.close-ok", "connection.close", "socket.closed"):
+            waiting.discard(frame.connection)
+    client.close()
 
 
 def clean_up(address: Address, made: Iterable[tuple[str, str]]) -> None:

@@ -95,6 +95,8 @@ class RunResult:
     frames: int
     undecided: tuple[tuple[str, str], ...] = ()
     seconds: float = 0.0
+    #: why the run ended before its end; None if it did not
+    lost: str | None = None
 
     @property
     def summary(self) -> dict[str, int]:
@@ -104,7 +106,11 @@ class RunResult:
 
     @property
     def exit_code(self) -> int:
-        """1 if something deviates that is not known, else 4 if something could not be decided, else 0."""
+        """3 if the target was lost, else 1 if something deviates that is not known, else 4 if something could not be
+        decided, else 0.
+        """
+        if self.lost is not None:
+            return 3
         if any(found.known is None for found in self.failures):
             return 1
         undecided = any(requirement.verdict is Verdict.INCONCLUSIVE for requirement in self.requirements)

@@ -36,9 +36,12 @@ from conformance.trace import TraceWriter
 from model.dialects import dialect_named
 from model.registry import requirements
 from model.verdict import Failure
+from targets.errors import TargetError
+from targets.health import check_alive
 
-#: Seconds for shrinking one failure, and what an owed frame may take meanwhile.
+#: Seconds for shrinking one failure and all failures of a run, and what an owed frame may take meanwhile.
 SHRINKING_TIME = 20.0
+SHRINKING_TIME_OF_RUN = 120.0
 SHRINKING_DEADLINE = 0.5
 #: Times that a shrunk sequence is run again, to tell what always fails from what is flaky.
 REPEATS = 3
@@ -66,7 +69,7 @@ def tool_version() -> str:
 
 
 class Runner:
-    """One run. Raises `targets.errors.TargetError` when the target is lost."""
+    """One run. A target that is lost ends it early: the result says so, and has what was found till then."""
 
     def __init__(
         self, target: TargetUnderTest, trace: TraceWriter, options: RunOptions, listeners: Iterable[Listener] = ()
@@ -78,6 +81,7 @@ class Runner:
         self.tally = Tally()
         self.found: dict[str, FoundFailure] = {}
         self.overdue = 0
+        self._shrinking_left = SHRINKING_TIME_OF_RUN
         self._began = time.monotonic()
         self._serial = 0
 
@@ -86,13 +90,16 @@ class Runner:
         scenarios = selected(self.options.only, self.target.description.dialect)
         planned = len(scenarios) + self.options.sequences
         tell(self.listeners, RunStarted(self.target.description, self.options.seed, "lockstep", planned))
+        lost: str | None = None
         try:
             for scenario in scenarios:
                 self._run_scenario(scenario)
             if self.options.sequences:
                 self._search()
+        except TargetError as error:
+            lost = f"the target was lost after {self.tally.sequences} sequences: {error}"
         finally:
-            result = self._result()
+            result = self._result(lost)
             tell(self.listeners, RunFinished(result))
         return result
 
@@ -101,21 +108,30 @@ class Runner:
     def _run_scenario(self, scenario: CommandFile) -> None:
         name = sequence_name(scenario)
         tell(self.listeners, SequenceStarted(name, scenario.requirement))
-        judgement = self._carry_out(name, scenario.commands, self._target(), scenario.requirement)
+        session = self._carry_out(name, scenario.commands, self._target(), scenario.requirement)
+        judgement = session.finish()
         self._count(judgement)
-        for failure in judgement.failures:
-            if failure.identity not in self.found:
-                self._shrink_and_tell(failure, name, scenario.commands)
+        new = [failure for failure in judgement.failures if failure.identity not in self.found]
+        for failure in new:
+            self._remember(failure, name, scenario.commands, None)
+        self._heed(session)
+        for failure in new:
+            self._shrink_and_tell(failure, name, scenario.commands)
 
     def _carry_out(
         self, name: str, commands: Sequence[Command], target: TargetUnderTest, requirement: str | None = None
-    ) -> SequenceJudgement:
+    ) -> Session:
+        """Run the commands as one sequence; gives the session, which is finished."""
         with Session(target, self.trace, name, requirement=requirement, seed=self.options.seed) as session:
             for command in commands:
                 session.run(command)
-            judgement = session.finish()
+        return session
+
+    def _heed(self, session: Session) -> None:
+        """A target that let a deadline pass may be gone for good: then nothing that follows would say anything."""
         self.overdue += session.overdue
-        return judgement
+        if session.overdue:
+            check_alive(self.target.address)
 
     def _target(self) -> TargetUnderTest:
         """The target, with less patience once it has let several deadlines pass."""
@@ -167,6 +183,9 @@ class Runner:
         except (Deviation, Flaky):
             # flaky: it did not show when Hypothesis ran the same commands again; the repeats will tell how often
             return machine.failure
+        finally:
+            if machine.lost is not None:
+                raise machine.lost
         return None
 
     def _machine(self, deadline: float | None, most: int) -> type[CommandSearch]:
@@ -179,12 +198,19 @@ class Runner:
             failing_sequence = ""
             failure = None
             left = most
+            let_pass = False
 
             @classmethod
             def open_session(cls) -> Session | None:
                 if cls.left <= 0 or (deadline is not None and time.monotonic() > deadline):
                     return None
                 cls.left -= 1
+                if cls.let_pass:
+                    try:
+                        check_alive(runner.target.address)
+                    except TargetError as error:
+                        cls.lost = error
+                        return None
                 runner._serial += 1
                 name = f"search {runner._serial}"
                 tell(runner.listeners, SequenceStarted(name))
@@ -193,8 +219,9 @@ class Runner:
             @classmethod
             def finished(cls, session: Session, commands: list[Command]) -> None:
                 judgement = session.finish()
-                runner.overdue += session.overdue
                 runner._count(judgement)
+                runner.overdue += session.overdue
+                cls.let_pass = session.overdue > 0
                 new = [failure for failure in judgement.failures if failure.identity not in cls.known]
                 if new and cls.failure is None:
                     cls.failing, cls.failing_sequence, cls.failure = tuple(commands), session.sequence, new[0]
@@ -209,7 +236,9 @@ class Runner:
 
         def shows(candidate: Sequence[Command]) -> bool:
             nonlocal latest
-            judgement = self._carry_out(f"shrinking {sequence} {next(counter)}", candidate, quick)
+            session = self._carry_out(f"shrinking {sequence} {next(counter)}", candidate, quick)
+            self._heed(session)
+            judgement = session.finish()
             for other in judgement.failures:
                 if other.identity == failure.identity:
                     latest = other
@@ -218,22 +247,35 @@ class Runner:
 
         counter = iter(range(1, 1_000_000))
         dialect = dialect_named(self.target.description.dialect)
-        shortest = shrink(commands, shows, dialect, SHRINKING_TIME)
-        failed = sum(shows(shortest) for _ in range(REPEATS))
-        if not failed:
-            shortest = tuple(commands)
-            failed = sum(shows(shortest) for _ in range(REPEATS))
+        began = time.monotonic()
+        shortest: tuple[Command, ...] = tuple(commands)
+        rate: tuple[int, int] | None = None
+        try:
+            if self._shrinking_left > 0:
+                shortest = shrink(commands, shows, dialect, min(SHRINKING_TIME, self._shrinking_left))
+                rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
+                if not rate[0]:
+                    shortest = tuple(commands)
+                    rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
+        finally:
+            self._shrinking_left -= time.monotonic() - began
+            found = self._remember(latest, sequence, shortest, rate)
+            tell(self.listeners, FailureShrunk(found))
+
+    def _remember(
+        self, failure: Failure, sequence: str, commands: Sequence[Command], rate: tuple[int, int] | None
+    ) -> FoundFailure:
         found = FoundFailure(
-            latest,
+            failure,
             sequence,
-            commands=tuple(map(str, shortest)),
-            reproducer=reproducer(shortest, latest),
-            rate=(failed, REPEATS),
+            commands=tuple(map(str, commands)),
+            reproducer=reproducer(commands, failure),
+            rate=rate,
         )
         self.found[failure.identity] = found
-        tell(self.listeners, FailureShrunk(found))
+        return found
 
-    def _result(self) -> RunResult:
+    def _result(self, lost: str | None) -> RunResult:
         dialect = self.target.description.dialect
         failures = [
             replace(self.found.get(identity, counted), sequences=counted.sequences)
@@ -251,4 +293,5 @@ class Runner:
             frames=self.tally.frames,
             undecided=tuple(self.tally.undecided),
             seconds=time.monotonic() - self._began,
+            lost=lost,
         )

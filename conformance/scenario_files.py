@@ -21,11 +21,15 @@ def all_scenarios() -> tuple[CommandFile, ...]:
 
 
 def selected(prefixes: Sequence[str], dialect: str) -> list[CommandFile]:
-    """Those for requirements that begin with one of `prefixes` (none: all) and that hold in the dialect."""
+    """Those for requirements that begin with one of `prefixes` (none: all) and that hold in the dialect.
+
+    As in `model.registry.select`, case makes no difference.
+    """
+    wanted = tuple(prefix.strip().upper() for prefix in prefixes)
     return [
         scenario
         for scenario in all_scenarios()
-        if (not prefixes or any((scenario.requirement or "").startswith(prefix) for prefix in prefixes))
+        if (not wanted or (scenario.requirement or "").startswith(wanted))
         and (not scenario.dialects or dialect in scenario.dialects)
     ]
 

@@ -18,6 +18,7 @@ from model.alphabet import Content, Table
 from model.dialects import Dialect
 from model.state import Channel
 from model.verdict import Failure
+from targets.errors import TargetError
 
 #: The channels that sequences use: two on one connection, one on another.
 CHANNELS = (("a", 1), ("a", 2), ("b", 1))
@@ -59,6 +60,8 @@ class CommandSearch(RuleBasedStateMachine):
     failure: ClassVar[Failure | None]
     failing_sequence: ClassVar[str]
     failing: ClassVar[tuple[Command, ...]]
+    #: the target was lost in some sequence: nothing that follows is carried out
+    lost: ClassVar[TargetError | None] = None
 
     @classmethod
     def open_session(cls) -> Session | None:
@@ -254,11 +257,15 @@ class CommandSearch(RuleBasedStateMachine):
 
     def _carry_out(self, command: Command) -> None:
         assert self.session is not None
-        if self.session.over:
+        if self.session.over or self.lost is not None:
             return
         self.plan.carry_out(command)
         self.commands.append(command)
-        self.session.run(command)
+        try:
+            self.session.run(command)
+        except TargetError as error:
+            type(self).lost = error
+            return
         for failure in self.session.judge.acceptor.failures:
             if failure.identity not in self.known:
                 raise deviation(failure)

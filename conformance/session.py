@@ -82,6 +82,7 @@ class Session:
             )
         )
         self._finished: SequenceJudgement | None = None
+        self._is_judged = True
         #: how often a deadline passed without what was owed
         self.overdue = 0
         self._began = time.monotonic()
@@ -93,12 +94,13 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        from conformance.cleanup import clean_up
+        from conformance.cleanup import clean_up, part
 
         try:
             self.finish(complete=kind is None)
         finally:
-            self.client.close()
+            self._is_judged = False
+            part(self.client)
             clean_up(self.target.address, self._made)
 
     # --------------------------------------------------------------------------------------- commands
@@ -209,6 +211,8 @@ class Session:
         self.judge.mark(mark)
 
     def _observe(self, frame: Frame) -> None:
+        if not self._is_judged:
+            return
         self._trace.frame(self.sequence, frame)
         self.judge.frame(frame)
         if self._listeners:

@@ -36,5 +36,5 @@ def render_html(result: RunResult, registry: Mapping[str, Requirement] | None = 
         failing=[entry for entry in listed if entry.failures],
         summary=[(verdict, result.summary[verdict]) for verdict in VERDICTS],
         signs=SIGNS,
-        overall={0: Verdict.PASS, 1: Verdict.FAIL, 4: Verdict.INCONCLUSIVE}[result.exit_code],
+        overall={0: Verdict.PASS, 1: Verdict.FAIL, 3: Verdict.INCONCLUSIVE, 4: Verdict.INCONCLUSIVE}[result.exit_code],
     )

@@ -29,6 +29,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
         "frames": result.frames,
         "seconds": round(result.seconds, 3),
         "exit_code": result.exit_code,
+        "lost": result.lost,
         "requirements": [
             {
                 "id": requirement.id,

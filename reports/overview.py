@@ -101,6 +101,8 @@ def headline(result: RunResult) -> str:
     new = sum(found.known is None for found in result.failures)
     known = len(result.failures) - new
     also_known = f", and {plural(known, 'known deviation')}" if known else ""
+    if result.lost is not None:
+        return f"Incomplete, with {plural(new, 'new failure')}{also_known}: {result.lost}"
     if new:
         return f"Deviates: {plural(new, 'new failure')}{also_known}"
     if result.exit_code == 4:

@@ -34,7 +34,7 @@ STYLES: Mapping[Verdict, str] = {
     Verdict.NOT_EXERCISED: "dim",
     Verdict.NOT_APPLICABLE: "dim",
 }
-_OVERALL = {0: Verdict.PASS, 1: Verdict.FAIL, 4: Verdict.INCONCLUSIVE}
+_OVERALL = {0: Verdict.PASS, 1: Verdict.FAIL, 3: Verdict.INCONCLUSIVE, 4: Verdict.INCONCLUSIVE}
 #: Longer lists of lines are cut in the middle; the other reports have them whole.
 MAX_LINES = 12
 

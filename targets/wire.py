@@ -142,6 +142,10 @@ class WireClient:
         connection = self._connections.get(name)
         return connection is not None and not connection.ended
 
+    def open_names(self) -> list[str]:
+        """The connections that are open."""
+        return [name for name in self._connections if self.is_open(name)]
+
     def server_properties(self, name: str) -> Table:
         """What the broker said in connection.start. Raises `ValueError` for a name that was never opened."""
         return self._connection(name).session.server_properties

@@ -17,6 +17,11 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         listed = [{"name": f.name, "requirement": f.requirement, "defect": f.defect} for f in FAULTS.values()]
         console.file.write(json.dumps(listed, indent=2) + "\n")
         return CONFORMS
+    if not console.is_terminal:
+        # one line each, whatever its length, for grep and its like
+        width = max(map(len, FAULTS))
+        console.file.writelines(f"{f.name:<{width}} {f.requirement:<12} {f.defect}\n" for f in FAULTS.values())
+        return CONFORMS
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("name", "requirement", "defect"):
         table.add_column(column)

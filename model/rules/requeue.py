@@ -83,7 +83,7 @@ def place_requirement(broker: Broker, queue: Queue) -> str:
     """The requirement that says where in this queue a message goes that is given back."""
     if queue.type is QueueType.CLASSIC:
         return "ACK-016"
-    if broker.dialect.quorum_requeue is QuorumRequeue.FRONT_WITH_LIMIT and delivery_limit(broker, queue) is None:
+    if delivery_limit(broker, queue) is None:
         return "ACK-018"
     return "ACK-017"
 

@@ -172,13 +172,14 @@ def test_what_cannot_be_shortened_is_given_back() -> None:
 @pytest.mark.parametrize("limit", [0.0, 0.05, 0.3])
 def test_the_time_limit(limit: float) -> None:
     everything = commands(*(f"a.1 basic.qos {number}" for number in range(400)))
-    tried = 0
+    tried = late = 0
     best = len(everything)
 
     def shows(candidate: Sequence[Command]) -> bool:
         """Takes its time, as a broker does that has to be waited for."""
-        nonlocal tried, best
+        nonlocal tried, late, best
         tried += 1
+        late += time.monotonic() > began + limit
         until = time.monotonic() + 0.01
         while time.monotonic() < until:
             pass
@@ -188,7 +189,7 @@ def test_the_time_limit(limit: float) -> None:
 
     began = time.monotonic()
     found = shrink(everything, shows, DEFAULT_DIALECT, limit)
-    assert time.monotonic() - began < limit + 2.0
+    assert late <= 1, "the time may end on the way to one more try, and not to two"
     assert (tried == 0) == (limit == 0.0)
     assert len(found) == best, "the best so far"
     assert best > 200, "it had no time to finish"

@@ -1,0 +1,148 @@
+"""What is judged live is judged the same again, from each form of the trace; what is cut short is never passed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from conformance.command import parse_command
+from conformance.judge import SequenceJudge, judge
+from conformance.judgement import SequenceJudgement, TargetDescription, failure_to_json
+from conformance.scenario_files import selected, sequence_name
+from conformance.session import Session, TargetUnderTest
+from conformance.trace import TraceError, TraceRow, TraceWriter, jsonl_to_parquet, read_trace, sequences
+from model.verdict import Verdict
+from targets.embedded import EmbeddedBroker
+
+#: Faults (none: a sound broker) and the scenarios run on them; between them they break things in each way.
+RUNS: dict[str, list[str]] = {
+    "": ["ACK", "CANCEL", "CHAN-01", "CONFIRM"],
+    "redelivered-always-set": ["ACK-01", "GET"],
+    "prefetch-off-by-one": ["QOS", "ACK-00"],
+    "message-lost-on-requeue": ["ACK-01", "RECOVER"],
+    "confirm-twice": ["CONFIRM"],
+    "unknown-tag-closes-connection": ["ACK-00"],
+}
+
+
+class Recorded(NamedTuple):
+    """A trace that was recorded live, with the judgements that were made then."""
+
+    directory: Path
+    fault: str
+    live: dict[str, SequenceJudgement]
+
+
+@pytest.fixture(scope="module", params=RUNS, ids=lambda name: name or "sound")
+def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    directory = tmp_path_factory.mktemp("judge")
+    live = {}
+    with EmbeddedBroker(fault=request.param or None) as broker, TraceWriter(directory / "trace.jsonl") as trace:
+        described = TargetDescription("embedded", "amqpspec", "0", "rabbitmq-4.3")
+        target = TargetUnderTest(broker.address, described, deadline=0.2)
+        for scenario in selected(RUNS[request.param], "rabbitmq-4.3"):
+            name = sequence_name(scenario)
+            with Session(target, trace, name, requirement=scenario.requirement, seed=5) as session:
+                for command in scenario.commands:
+                    session.run(command)
+                live[name] = session.finish()
+    return Recorded(directory, request.param, live)
+
+
+def test_offline_says_what_live_said(recorded: Recorded) -> None:
+    jsonl_to_parquet(recorded.directory / "trace.jsonl", recorded.directory / "trace.parquet")
+    assert len(recorded.live) > 5
+    for name in ("trace.jsonl", "trace.parquet"):
+        offline = {rows[0]["sequence"]: judge(rows) for rows in sequences(read_trace(recorded.directory / name))}
+        assert offline == recorded.live, name
+
+
+def test_the_end_row_holds_what_was_found_live(recorded: Recorded) -> None:
+    for rows in sequences(read_trace(recorded.directory)):
+        live = recorded.live[rows[0]["sequence"]]
+        end = rows[-1]
+        assert end["kind"] == "end"
+        assert end["verdict"] == str(live.verdict)
+        assert end["failures"] == [failure_to_json(failure) for failure in live.failures]
+        assert end["exercised"] == live.exercised
+
+
+def test_sound_and_faulty_runs_differ(recorded: Recorded) -> None:
+    verdicts = {judgement.verdict for judgement in recorded.live.values()}
+    assert Verdict.FAIL in verdicts if recorded.fault else verdicts == {Verdict.PASS}
+    for judgement in recorded.live.values():
+        assert (judgement.verdict is Verdict.FAIL) == bool(judgement.failures)
+        assert "amqpspec-" not in repr(judgement.failures), "names are shown without their prefix"
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> list[TraceRow]:
+    """One sequence that passes: a message, a delivery, an acknowledgement."""
+    with EmbeddedBroker() as broker, TraceWriter(tmp_path / "trace.jsonl") as trace:
+        described = TargetDescription("embedded", "amqpspec", "0", "rabbitmq-4.3")
+        with Session(TargetUnderTest(broker.address, described), trace, "one", requirement="ACK-001") as session:
+            for line in ("a.1 queue.declare q", "a.1 basic.publish q body=m1", "a.1 basic.get q", "a.1 basic.ack 1"):
+                session.run(parse_command(line))
+    (collected,) = sequences(read_trace(tmp_path))
+    return collected
+
+
+def test_the_whole_sequence_passes(rows: list[TraceRow]) -> None:
+    judgement = judge(rows)
+    assert (judgement.verdict, judgement.reason, judgement.failures) == (Verdict.PASS, None, ())
+    assert (judgement.sequence, judgement.requirement, judgement.dialect) == ("one", "ACK-001", "rabbitmq-4.3")
+    assert judgement.exercised["ACK-001"] == 1
+    assert judgement.frames == sum(row["kind"] == "frame" for row in rows)
+
+
+def test_a_sequence_without_end_is_never_passed(rows: list[TraceRow]) -> None:
+    for length in range(1, len(rows)):
+        judgement = judge(rows[:length])
+        assert judgement.verdict is Verdict.INCONCLUSIVE, length
+        assert judgement.reason == "the trace ends in the middle of the sequence"
+
+
+def test_a_failure_stays_one_without_the_end(rows: list[TraceRow]) -> None:
+    changed = [TraceRow(**row) for row in rows]
+    place = next(i for i, row in enumerate(changed) if row.get("method") == "basic.get-ok")
+    changed[place]["arguments"] = {**changed[place]["arguments"], "redelivered": True}
+    assert judge(changed[: place + 1]).verdict is Verdict.FAIL
+    (failure,) = judge(changed).failures
+    assert (failure.requirement, failure.command) == ("ACK-015", "a.1 basic.get q")
+
+
+def test_what_was_recorded_wrong_is_found(rows: list[TraceRow]) -> None:
+    """Leaving out, or repeating, what the broker sent is seen; so the judge does look at every frame."""
+    ignored = []
+    for place, row in enumerate(rows):
+        if row["kind"] != "frame" or row["direction"] != "received" or row["method"].startswith("connection."):
+            continue
+        if judge(rows[:place] + rows[place + 1 :]).verdict is not Verdict.FAIL:
+            ignored.append(("left out", row["method"]))
+        if judge(rows[: place + 1] + rows[place:]).verdict is not Verdict.FAIL:
+            ignored.append(("repeated", row["method"]))
+    assert ignored == []
+
+
+def test_rows_that_are_no_sequence(rows: list[TraceRow]) -> None:
+    with pytest.raises(TraceError, match="does not begin with a start row"):
+        judge([])
+    with pytest.raises(TraceError, match="does not begin with a start row"):
+        judge(rows[1:])
+    start = TraceRow(**rows[0])
+    start["dialect"] = "rabbitmq-5"
+    with pytest.raises(TraceError, match=r"the sequence 'one': unknown dialect 'rabbitmq-5'"):
+        SequenceJudge(start)
+
+
+def test_another_dialect_judges_differently(tmp_path: Path) -> None:
+    with EmbeddedBroker() as broker, TraceWriter(tmp_path / "nack.jsonl") as trace:
+        described = TargetDescription("embedded", "amqpspec", "0", "rabbitmq-4.3")
+        with Session(TargetUnderTest(broker.address, described), trace, "nack") as session:
+            session.run(parse_command("a.1 basic.nack 0 multiple"))
+    (collected,) = sequences(read_trace(tmp_path / "nack.jsonl"))
+    assert judge(collected).verdict is Verdict.PASS
+    collected[0]["dialect"] = "amqp-0-9-1"
+    assert [failure.requirement for failure in judge(collected).failures] == ["CHAN-011"]

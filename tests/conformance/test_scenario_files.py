@@ -1,0 +1,175 @@
+"""The scenarios that come with the suite: what they are for, and that the model's own broker passes them.
+
+Each is run with a session, as `amqpspec run` does, on the embedded broker in every dialect that it holds in, and has to
+make its requirement count there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from conformance import scenario_files
+from conformance.command_file import CommandFile
+from conformance.judgement import SequenceJudgement, TargetDescription
+from conformance.scenario_files import DIRECTORY, all_scenarios, selected, sequence_name
+from conformance.session import Session, TargetUnderTest
+from conformance.trace import TraceWriter
+from model.dialects import DIALECTS, dialect_named
+from model.registry import applies, requirements
+from model.verdict import Verdict
+from targets.embedded import EmbeddedBroker
+
+#: Areas of which every entry has a scenario, but for the ones named here with the reason.
+WHOLE_AREAS = ("ack", "consume", "get", "recover")
+WITHOUT_SCENARIO: dict[str, str] = {}
+
+#: (requirement, dialect): scenarios that show nothing there although the entry holds in the dialect, and why.
+SHOWS_NOTHING: dict[tuple[str, str], str] = {
+    ("PUBLISH-001", "amqp-0-9-1"): "begins with confirm.select, which the bare text does not have",
+    ("PUBLISH-015", "amqp-0-9-1"): "begins with confirm.select, which the bare text does not have",
+    ("PUBLISH-016", "amqp-0-9-1"): "begins with confirm.select, which the bare text does not have",
+}
+
+
+def test_a_scenario_is_where_it_is_looked_for() -> None:
+    for path in sorted(DIRECTORY.rglob("*.amqp")):
+        for scenario in (each for each in all_scenarios() if each.name == path.stem):
+            assert scenario.requirement == path.stem, path
+            entry = requirements().get(path.stem)
+            assert entry is not None, f"{path}: no such requirement"
+            assert path.parent.parent == DIRECTORY
+            assert path.stem.rsplit("-", 1)[0].lower().startswith(path.parent.name[:4]), f"{path} is in another chapter"
+            assert scenario.title.endswith("."), f"{path} needs a title that is a sentence"
+
+
+def test_names_are_unique_and_every_file_is_read() -> None:
+    names = [sequence_name(scenario) for scenario in all_scenarios()]
+    assert len(names) == len(set(names))
+    assert {scenario.name for scenario in all_scenarios()} == {path.stem for path in DIRECTORY.rglob("*.amqp")}
+    strays = [path for path in DIRECTORY.rglob("*") if path.is_file() and path.suffix != ".amqp"]
+    assert strays == []
+
+
+def test_queue_types_are_those_of_the_requirement() -> None:
+    for scenario in all_scenarios():
+        entry = requirements()[scenario.requirement or ""]
+        if scenario.queue_type is not None and entry.queue_types != ("any",):
+            assert scenario.queue_type in entry.queue_types, scenario.name
+
+
+@pytest.mark.parametrize("area", WHOLE_AREAS)
+def test_every_entry_of_the_core_areas_has_a_scenario(area: str) -> None:
+    entries = {id for id, entry in requirements().items() if entry.area == area}
+    have = {scenario.requirement for scenario in all_scenarios()} & entries
+    without = {id for id in WITHOUT_SCENARIO if id in entries}
+    assert entries - have - without == set()
+    assert have & without == set(), "listed as without scenario, and there is one"
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "expected"),
+    [
+        (["QOS-003"], {"QOS-003"}),
+        (["qos-003", " ACK-001 "], {"QOS-003", "ACK-001"}),
+        (["TIMEOUT-999"], set()),
+    ],
+)
+def test_selection(prefixes: list[str], expected: set[str]) -> None:
+    assert {scenario.requirement for scenario in selected(prefixes, "rabbitmq-4.3")} == expected
+
+
+def test_selection_by_dialect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ack").mkdir()
+    (tmp_path / "ack" / "ACK-001.amqp").write_text("@requirement ACK-001\na.1 basic.qos 1\n")
+    (tmp_path / "ack" / "ACK-017.amqp").write_text(
+        "@requirement ACK-017\n@queue-types classic quorum\n@dialects rabbitmq-4.0 rabbitmq-4.3\na.1 basic.qos 1\n"
+    )
+    monkeypatch.setattr(scenario_files, "DIRECTORY", tmp_path)
+    all_scenarios.cache_clear()
+    try:
+        names = {dialect: [sequence_name(each) for each in selected([], dialect)] for dialect in DIALECTS}
+    finally:
+        all_scenarios.cache_clear()
+    everywhere = ["scenario ACK-001"]
+    newer = [*everywhere, "scenario ACK-017 classic", "scenario ACK-017 quorum"]
+    assert names == {
+        "amqp-0-9-1": everywhere, "rabbitmq-3": everywhere, "rabbitmq-4.0": newer, "rabbitmq-4.3": newer
+    }  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------- running them
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("scenarios")
+
+
+@cache
+def run_all(dialect: str, directory: Path) -> dict[str, tuple[CommandFile, SequenceJudgement]]:
+    """Every scenario of the dialect on one embedded broker, by sequence name."""
+    outcome = {}
+    with EmbeddedBroker(dialect_named(dialect)) as broker, TraceWriter(directory / f"{dialect}.jsonl") as trace:
+        description = TargetDescription("embedded", "amqpspec", "0", dialect)
+        target = TargetUnderTest(broker.address, description, deadline=1.0)
+        for scenario in selected([], dialect):
+            name = sequence_name(scenario)
+            with Session(target, trace, name, requirement=scenario.requirement) as session:
+                for command in scenario.commands:
+                    session.run(command)
+                outcome[name] = (scenario, session.finish())
+    return outcome
+
+
+def expected_to_count(dialect: str, directory: Path) -> Iterator[tuple[CommandFile, SequenceJudgement]]:
+    for scenario, judgement in run_all(dialect, directory).values():
+        entry = requirements()[scenario.requirement or ""]
+        if applies(entry, dialect, scenario.queue_type):
+            yield scenario, judgement
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_the_embedded_broker_passes_every_scenario(dialect: str, directory: Path) -> None:
+    outcome = run_all(dialect, directory)
+    assert len(outcome) > 150
+    wrong = {
+        name: judgement.failures or judgement.reason
+        for name, (_, judgement) in outcome.items()
+        if judgement.verdict is not Verdict.PASS
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_every_scenario_makes_its_requirement_count(dialect: str, directory: Path) -> None:
+    nothing = {
+        (scenario.requirement, dialect)
+        for scenario, judgement in expected_to_count(dialect, directory)
+        if not judgement.exercised.get(scenario.requirement or "")
+    }
+    assert nothing == {key for key in SHOWS_NOTHING if key[1] == dialect}
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_what_is_counted_is_registered(dialect: str, directory: Path) -> None:
+    counted = {id for _, judgement in run_all(dialect, directory).values() for id in judgement.exercised}
+    assert len(counted) > 80
+    assert counted - set(requirements()) == set()
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_nothing_is_left_on_the_broker(dialect: str, directory: Path) -> None:
+    """Every queue and exchange that a scenario declares is deleted again, errors and lost connections or not."""
+    with EmbeddedBroker(dialect_named(dialect)) as broker, TraceWriter(directory / "left.jsonl") as trace:
+        target = TargetUnderTest(broker.address, TargetDescription("embedded", "amqpspec", "0", dialect), deadline=1.0)
+        for scenario in selected(["ACK", "QUEUE", "EXCHANGE", "CHAN"], dialect):
+            with Session(target, trace, sequence_name(scenario)) as session:
+                for command in scenario.commands:
+                    session.run(command)
+        model = broker._responder._broker
+        assert list(model.queues) == []
+        assert [name for name in model.exchanges if name and not name.startswith("amq.")] == []
