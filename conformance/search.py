@@ -6,6 +6,7 @@ ones are made; how often which, is `tests/conformance/test_search_distribution.p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from hypothesis import strategies as st
@@ -23,13 +24,30 @@ from targets.errors import TargetError
 #: The channels that sequences use: two on one connection, one on another.
 CHANNELS = (("a", 1), ("a", 2), ("b", 1))
 QUEUES = ("q1", "q2")
+SETTLING = ("basic.ack", "basic.nack", "basic.reject")
 
+#: How often each action is tried, in parts of the whole. Without messages and consumers nothing else is interesting;
+#: what ends a channel is rare, so that sequences live long enough.
+WEIGHTS = {
+    "publish_confirmed": 10, "publish": 6, "publish_through_exchange": 2, "consume": 8, "get": 6, "cancel": 3,
+    "ack": 12, "nack": 8, "reject": 4, "recover": 2, "settle_everything": 1, "close_channel": 2,
+    "close_connection": 3, "purge": 1, "delete_and_declare": 1, "look": 2, "make_a_mistake": 2,
+}  # fmt: skip
+
+#: Draws from a strategy.
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+_actions = st.sampled_from([action for action, weight in WEIGHTS.items() for _ in range(weight)])
 _channels = st.sampled_from(CHANNELS)
 _queues = st.sampled_from(QUEUES)
+_types = st.sampled_from(("classic", "quorum"))
 _picks = st.integers(0, 7)
-_prefetches = st.sampled_from((0, 1, 2, 3))
+_prefetches = st.sampled_from((0, 1, 1, 2, 3))
 _flags = st.booleans()
 _seldom = st.sampled_from((False, False, False, True))
+_mistakes = st.sampled_from(
+    ("unknown tag", "settled tag", "used consumer tag", "missing queue", "missing exchange", "other properties")
+)
 
 
 class Deviation(AssertionError):
@@ -81,138 +99,129 @@ class CommandSearch(RuleBasedStateMachine):
         # None when the time is up: the remaining sequences are empty
         self.session = type(self).open_session()
 
-    # -------------------------------------------------------------------------------------- the beginning
+    # -------------------------------------------------------------------------------------- what is drawn
 
-    @initialize(first=st.sampled_from(("classic", "quorum")), second=st.sampled_from(("classic", "quorum")))
+    @initialize(first=_types, second=_types)
     def declare_queues(self, first: str, second: str) -> None:
         for queue, kind in zip(QUEUES, (first, second), strict=True):
-            self.declare("a", 1, queue, kind)
+            self.declare(("a", 1), queue, kind)
+
+    @rule(data=st.data())
+    def step(self, data: st.DataObject) -> None:
+        """One action. A single rule, as Hypothesis leaves out some of several in every sequence."""
+        getattr(self, data.draw(_actions))(data.draw)
 
     # ------------------------------------------------------------------------------------------- publishing
 
-    @rule(channel=_channels, queue=_queues, confirming=_flags, mandatory=_seldom)
-    def publish(self, channel: tuple[str, int], queue: str, confirming: bool, mandatory: bool) -> None:
-        self.publish_to(channel, queue, confirming, mandatory)
+    def publish(self, draw: Draw) -> None:
+        self.publish_to(draw(_channels), draw(_queues), confirming=draw(_flags), mandatory=draw(_seldom))
 
-    def publish_to(self, channel: tuple[str, int], queue: str, confirming: bool, mandatory: bool) -> None:
+    def publish_confirmed(self, draw: Draw) -> None:
+        self.publish_to(draw(_channels), draw(_queues), confirming=True, mandatory=False)
+
+    def publish_to(self, channel: tuple[str, int], queue: str, *, confirming: bool, mandatory: bool) -> None:
         if confirming and not self.is_confirming(channel):
             self.issue(channel, "confirm.select", {})
-        self.bodies += 1
         arguments: Table = {"routing_key": queue}
         if mandatory:
             arguments["mandatory"] = True
-        self.issue(channel, "basic.publish", arguments, Content({}, f"m{self.bodies}".encode()))
+        self.issue(channel, "basic.publish", arguments, self.new_content())
 
-    @rule(channel=_channels, queue=_queues)
-    def publish_confirmed(self, channel: tuple[str, int], queue: str) -> None:
-        """Again, for its weight: without messages nothing else is interesting."""
-        self.publish_to(channel, queue, True, False)
-
-    @rule(channel=_channels, queue=_queues, kind=st.sampled_from(("fanout", "direct")), twice=_seldom)
-    def publish_through_exchange(self, channel: tuple[str, int], queue: str, kind: str, twice: bool) -> None:
+    def publish_through_exchange(self, draw: Draw) -> None:
+        channel, queue, kind = draw(_channels), draw(_queues), draw(st.sampled_from(("fanout", "direct")))
         exchange = f"x-{kind}"
         self.issue(channel, "exchange.declare", {"exchange": exchange, "type": kind})
-        for key in ("k", "l")[: 2 if twice else 1]:
+        for key in ("k", "l")[: 2 if draw(_seldom) else 1]:
             self.issue(channel, "queue.bind", {"queue": queue, "exchange": exchange, "routing_key": key})
-        self.bodies += 1
-        arguments = {"exchange": exchange, "routing_key": "k"}
-        self.issue(channel, "basic.publish", arguments, Content({}, f"m{self.bodies}".encode()))
+        self.issue(channel, "basic.publish", {"exchange": exchange, "routing_key": "k"}, self.new_content())
 
     # -------------------------------------------------------------------------------------------- consuming
 
-    @rule(channel=_channels, queue=_queues, prefetch=_prefetches, no_ack=_seldom)
-    def consume(self, channel: tuple[str, int], queue: str, prefetch: int, no_ack: bool) -> None:
-        self.issue(channel, "basic.qos", {"prefetch_count": prefetch})
+    def consume(self, draw: Draw) -> None:
+        channel = draw(_channels)
+        self.issue(channel, "basic.qos", {"prefetch_count": draw(_prefetches)})
         self.tags += 1
-        arguments: Table = {"queue": queue, "consumer_tag": f"t{self.tags}"}
-        if no_ack:
+        arguments: Table = {"queue": draw(_queues), "consumer_tag": f"t{self.tags}"}
+        if draw(_seldom):
             arguments["no_ack"] = True
         self.issue(channel, "basic.consume", arguments)
 
-    @rule(channel=_channels, pick=_picks)
-    def cancel(self, channel: tuple[str, int], pick: int) -> None:
+    def cancel(self, draw: Draw) -> None:
+        channel = draw(self.channels_with(lambda state: bool(state.consumers)))
         state = self.state(channel)
         tags = list(state.consumers) if state else []
-        tag = tags[pick % len(tags)] if tags else "t0"
-        self.issue(channel, "basic.cancel", {"consumer_tag": tag})
+        self.issue(channel, "basic.cancel", {"consumer_tag": tags[draw(_picks) % len(tags)] if tags else "t0"})
 
-    @rule(channel=_channels, queue=_queues, no_ack=_seldom)
-    def get(self, channel: tuple[str, int], queue: str, no_ack: bool) -> None:
-        arguments: Table = {"queue": queue}
-        if no_ack:
+    def get(self, draw: Draw) -> None:
+        arguments: Table = {"queue": draw(_queues)}
+        if draw(_seldom):
             arguments["no_ack"] = True
-        self.issue(channel, "basic.get", arguments)
+        self.issue(draw(_channels), "basic.get", arguments)
 
     # --------------------------------------------------------------------------------------------- settling
 
-    @rule(channel=_channels, pick=_picks, multiple=_flags)
-    def ack(self, channel: tuple[str, int], pick: int, multiple: bool) -> None:
-        self.settle(channel, "basic.ack", pick, {"multiple": True} if multiple else {})
+    def ack(self, draw: Draw) -> None:
+        self.settle(draw, "basic.ack", multiple=draw(_flags))
 
-    @rule(channel=_channels, pick=_picks, multiple=_flags, requeue=_flags)
-    def nack(self, channel: tuple[str, int], pick: int, multiple: bool, requeue: bool) -> None:
-        flags = {name: True for name, on in (("multiple", multiple), ("requeue", requeue)) if on}
-        self.settle(channel, "basic.nack", pick, flags)
+    def nack(self, draw: Draw) -> None:
+        self.settle(draw, "basic.nack", multiple=draw(_flags), requeue=draw(_flags))
 
-    @rule(channel=_channels, pick=_picks, requeue=_flags)
-    def reject(self, channel: tuple[str, int], pick: int, requeue: bool) -> None:
-        self.settle(channel, "basic.reject", pick, {"requeue": True} if requeue else {})
+    def reject(self, draw: Draw) -> None:
+        self.settle(draw, "basic.reject", requeue=draw(_flags))
 
-    @rule(channel=_channels, requeue=st.sampled_from((True, True, True, False)), answered=_flags)
-    def recover(self, channel: tuple[str, int], requeue: bool, answered: bool) -> None:
-        method = "basic.recover" if answered else "basic.recover-async"
-        self.issue(channel, method, {"requeue": True} if requeue else {})
+    def recover(self, draw: Draw) -> None:
+        method = "basic.recover" if draw(_flags) else "basic.recover-async"
+        channel = draw(self.channels_with(lambda state: bool(state.unacknowledged)))
+        # without requeue it is an error of the connection
+        self.issue(channel, method, {} if draw(_seldom) and draw(_seldom) else {"requeue": True})
 
-    @rule(channel=_channels, multiple=_flags, nack=_flags)
-    def settle_everything(self, channel: tuple[str, int], multiple: bool, nack: bool) -> None:
+    def settle_everything(self, draw: Draw) -> None:
         """Tag 0: everything with `multiple`, an error without."""
+        channel = draw(self.channels_with(lambda state: bool(state.unacknowledged)))
         arguments: Table = {"delivery_tag": 0}
-        if multiple:
+        if not draw(_seldom):
             arguments["multiple"] = True
-        self.issue(channel, "basic.nack" if nack else "basic.ack", {**arguments, **({"requeue": True} if nack else {})})
+        if draw(_flags):
+            self.issue(channel, "basic.nack", {**arguments, "requeue": True})
+        else:
+            self.issue(channel, "basic.ack", arguments)
 
     # ----------------------------------------------------------------------------------------------- ending
 
-    @rule(channel=_channels)
-    def close_channel(self, channel: tuple[str, int]) -> None:
+    def close_channel(self, draw: Draw) -> None:
+        channel = draw(self.channels_with(lambda state: bool(state.unacknowledged)))
         self.issue(channel, "channel.close", {"reply_code": 200, "reply_text": "done"})
 
-    @rule(abruptly=_flags)
-    def close_connection(self, abruptly: bool) -> None:
+    def close_connection(self, draw: Draw) -> None:
         """Only the second connection: with the first one gone little is left to do."""
-        if self.plan.channel("b", 1) is not None:
-            method = "socket.abort" if abruptly else "connection.close"
-            self.issue(("b", 0), method, {} if abruptly else {"reply_code": 200, "reply_text": "done"})
+        if self.plan.channel("b", 1) is None:
+            return
+        if draw(_flags):
+            self.issue(("b", 0), "socket.abort", {})
+        else:
+            self.issue(("b", 0), "connection.close", {"reply_code": 200, "reply_text": "done"})
 
-    @rule(channel=_channels, queue=_queues)
-    def purge(self, channel: tuple[str, int], queue: str) -> None:
-        self.issue(channel, "queue.purge", {"queue": queue})
+    def purge(self, draw: Draw) -> None:
+        self.issue(draw(_channels), "queue.purge", {"queue": draw(_queues)})
 
-    @rule(channel=_channels, queue=_queues, kind=st.sampled_from(("classic", "quorum")))
-    def delete_and_declare(self, channel: tuple[str, int], queue: str, kind: str) -> None:
+    def delete_and_declare(self, draw: Draw) -> None:
+        channel, queue = draw(_channels), draw(_queues)
         self.issue(channel, "queue.delete", {"queue": queue})
-        self.declare(*channel, queue, kind)
+        self.declare(channel, queue, draw(_types))
 
-    @rule(channel=_channels, queue=_queues)
-    def look(self, channel: tuple[str, int], queue: str) -> None:
-        self.issue(channel, "queue.declare", {"queue": queue, "passive": True})
+    def look(self, draw: Draw) -> None:
+        self.issue(draw(_channels), "queue.declare", {"queue": draw(_queues), "passive": True})
 
     # ------------------------------------------------------------------------------------- deliberately wrong
 
-    @rule(
-        channel=_channels,
-        pick=_picks,
-        mistake=st.sampled_from(
-            ("unknown tag", "settled tag", "used consumer tag", "missing queue", "missing exchange", "other properties")
-        ),
-    )
-    def make_a_mistake(self, channel: tuple[str, int], pick: int, mistake: str) -> None:
+    def make_a_mistake(self, draw: Draw) -> None:
+        channel, pick, mistake = draw(_channels), draw(_picks), draw(_mistakes)
         state = self.state(channel)
         if mistake == "unknown tag":
-            self.issue(channel, ("basic.ack", "basic.nack", "basic.reject")[pick % 3], {"delivery_tag": 40 + pick})
+            self.issue(channel, SETTLING[pick % 3], {"delivery_tag": 40 + pick})
         elif mistake == "settled tag":
             tag = state.settled[-1] if state and state.settled else 1
-            self.issue(channel, ("basic.ack", "basic.nack", "basic.reject")[pick % 3], {"delivery_tag": tag})
+            self.issue(channel, SETTLING[pick % 3], {"delivery_tag": tag})
         elif mistake == "used consumer tag" and state and state.consumers:
             self.issue(channel, "basic.consume", {"queue": "q1", "consumer_tag": next(iter(state.consumers))})
         elif mistake == "missing queue":
@@ -232,34 +241,49 @@ class CommandSearch(RuleBasedStateMachine):
         state = self.state(channel)
         return state is not None and state.confirming
 
-    def settle(self, channel: tuple[str, int], method: str, pick: int, flags: dict[str, Any]) -> None:
-        """One of the outstanding deliveries; where there are none, nothing: mistakes are made elsewhere."""
-        state = self.state(channel)
-        if state is not None and state.unacknowledged:
-            tags = list(state.unacknowledged)
-            self.issue(channel, method, {"delivery_tag": tags[pick % len(tags)], **flags})
+    def new_content(self) -> Content:
+        """A body of its own for every message, so that a delivery tells which one it is."""
+        self.bodies += 1
+        return Content({}, f"m{self.bodies}".encode())
 
-    def declare(self, connection: str, number: int, queue: str, kind: str) -> None:
+    def channels_with(self, wanted: Callable[[Channel], bool]) -> st.SearchStrategy[tuple[str, int]]:
+        """The channels of which that is true; all of them where it is true of none."""
+        states = ((key, self.state(key)) for key in CHANNELS)
+        fitting = [key for key, state in states if state is not None and wanted(state)]
+        return st.sampled_from(fitting or CHANNELS)
+
+    def settle(self, draw: Draw, method: str, **flags: bool) -> None:
+        """One of the outstanding deliveries. Where there are none, a publish: mistakes are made elsewhere."""
+        channel = draw(self.channels_with(lambda state: bool(state.unacknowledged)))
+        state = self.state(channel)
+        if state is None or not state.unacknowledged:
+            self.publish_confirmed(draw)
+            return
+        tags = list(state.unacknowledged)
+        arguments = {"delivery_tag": tags[draw(_picks) % len(tags)], **{name: True for name, on in flags.items() if on}}
+        self.issue(channel, method, arguments)
+
+    def declare(self, channel: tuple[str, int], queue: str, kind: str) -> None:
         arguments: Table = {"queue": queue, "durable": True}
         if kind != "classic":
             arguments["arguments"] = {"x-queue-type": kind}
         if self.plan.queue(queue) is None:
-            self.issue((connection, number), "queue.declare", arguments)
+            self.issue(channel, "queue.declare", arguments)
 
     def issue(self, channel: tuple[str, int], method: str, arguments: Table, content: Content | None = None) -> None:
         """Carry out one command on plan and target; a channel that was closed is opened again first."""
         connection, number = channel
-        if not self.plan.connected(connection) or self.session is None:
+        if not self.plan.connected(connection):
             return
         if number and not self.plan.usable(connection, number):
             self._carry_out(Command(connection, number, "channel.open"))
         self._carry_out(Command(connection, number, method, arguments, content))
 
     def _carry_out(self, command: Command) -> None:
-        assert self.session is not None
-        if self.session.over or self.lost is not None:
-            return
+        # the plan always, whatever became of the target: what is drawn next may depend on nothing else
         self.plan.carry_out(command)
+        if self.session is None or self.session.over or self.lost is not None:
+            return
         self.commands.append(command)
         try:
             self.session.run(command)

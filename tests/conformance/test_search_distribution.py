@@ -173,7 +173,7 @@ QUESTIONS: dict[str, tuple[float, Question]] = {
 
 #: Falls short of its bound by far at present: Hypothesis leaves out some of the rules in each sequence, so that those
 #: which have to come together (publish, consume with a limit, settle) seldom do.
-POOR = frozenset(
+POOR: frozenset[str] = frozenset(
     {
         "a redelivery",
         "an acknowledgement of one",
