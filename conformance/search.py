@@ -30,8 +30,8 @@ SETTLING = ("basic.ack", "basic.nack", "basic.reject")
 #: what ends a channel is rare, so that sequences live long enough.
 WEIGHTS = {
     "publish_confirmed": 10, "publish": 6, "publish_through_exchange": 2, "consume": 8, "get": 6, "cancel": 3,
-    "ack": 12, "nack": 8, "reject": 4, "recover": 2, "settle_everything": 1, "close_channel": 2,
-    "close_connection": 3, "purge": 1, "delete_and_declare": 1, "look": 2, "make_a_mistake": 2,
+    "ack": 14, "nack": 8, "reject": 4, "recover": 2, "settle_everything": 1, "close_channel": 4,
+    "close_connection": 3, "purge": 1, "delete_and_declare": 2, "look": 2, "make_a_mistake": 2,
 }  # fmt: skip
 
 #: Draws from a strategy.

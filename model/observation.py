@@ -288,17 +288,31 @@ def _first_in_lane(channel: Channel, kind: type[PendingGet]) -> PendingGet | Non
 
 
 def _observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
+    """The first owed frame of its lane that this is; of several lanes, the one whose frame it fits."""
     lanes: set[str] = set()
+    found: Expected | None = None
     for owed in channel.owed:
         lane = "channel" if isinstance(owed, PendingGet) else owed.lane
         if lane in lanes:
             continue
-        if isinstance(owed, Expected) and owed.method == frame.method:
-            if any(not isinstance(other, PendingGet) and other.lane != lane for other in channel.owed):
-                broker.fired("CHAN-019")
-            return _take_expected(broker, channel, owed, frame)
         lanes.add(lane)
-    return _nothing_explains(broker, channel, frame, None)
+        if isinstance(owed, Expected) and owed.method == frame.method:
+            if _fits(owed, frame):
+                found = owed
+                break
+            found = found or owed
+    if found is None:
+        return _nothing_explains(broker, channel, frame, None)
+    if any(not isinstance(other, PendingGet) and other.lane != found.lane for other in channel.owed):
+        broker.fired("CHAN-019")
+    return _take_expected(broker, channel, found, frame)
+
+
+def _fits(expected: Expected, frame: Frame) -> bool:
+    """Do the arguments agree that cannot be wrong without leaving the state in doubt?"""
+    return all(
+        matches(value, frame.arguments.get(name)) for name, value in expected.arguments.items() if name not in HARMLESS
+    )
 
 
 def _take_expected(broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> Mismatches:
