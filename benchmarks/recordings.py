@@ -81,10 +81,13 @@ def _record_many(path: Path, length: int) -> None:
             with TraceWriter(part) as trace:
                 options = RunOptions(only=("none",), seed=seed, sequences=SEARCHED)
                 Runner(_target(broker), trace, options).run()
-            for row in read_trace(part):
-                row["sequence"] = f"{row['sequence']} of seed {seed}"
-                file.write(row_line(row))
-                recorded += row["kind"] == "frame"
+            for sequence in sequences(read_trace(part)):
+                if sequence[-1].get("verdict") != "pass":
+                    continue  # a failure ends judging, so the rest of it would cost nothing
+                for row in sequence:
+                    row["sequence"] = f"{row['sequence']} of seed {seed}"
+                    file.write(row_line(row))
+                    recorded += row["kind"] == "frame"
             part.unlink()
             if recorded >= length:
                 return

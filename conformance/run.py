@@ -39,9 +39,8 @@ from model.verdict import Failure
 from targets.errors import TargetError
 from targets.health import check_alive
 
-#: Seconds for shrinking one failure and all failures of a run, and what an owed frame may take meanwhile.
+#: Seconds for shrinking one failure, and what an owed frame may take meanwhile.
 SHRINKING_TIME = 20.0
-SHRINKING_TIME_OF_RUN = 120.0
 SHRINKING_DEADLINE = 0.5
 #: Times that a shrunk sequence is run again, to tell what always fails from what is flaky.
 REPEATS = 3
@@ -59,6 +58,8 @@ class RunOptions:
     sequences: int = 100
     steps: int = 30
     time_budget: float | None = None
+    #: seconds for shrinking all failures of the run; those found after that keep all their commands
+    shrinking_time: float = 120.0
 
 
 def tool_version() -> str:
@@ -81,7 +82,7 @@ class Runner:
         self.tally = Tally()
         self.found: dict[str, FoundFailure] = {}
         self.overdue = 0
-        self._shrinking_left = SHRINKING_TIME_OF_RUN
+        self._shrinking_left = options.shrinking_time
         self._began = time.monotonic()
         self._serial = 0
 

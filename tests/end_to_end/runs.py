@@ -24,6 +24,7 @@ def run_suite(
     seed: int = 0,
     deadline: float = 5.0,
     time_budget: float | None = None,
+    shrinking_time: float = 120.0,
 ) -> RunResult:
     """`amqpspec run`, as far as the result; the trace is in `directory`."""
     with ExitStack() as stack:
@@ -33,7 +34,7 @@ def run_suite(
             str(target), str(properties["product"]), str(properties["version"]), dialect_of(properties).name
         )
         trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
-        options = RunOptions(only, seed, sequences, 30, time_budget)
+        options = RunOptions(only, seed, sequences, 30, time_budget, shrinking_time)
         return Runner(TargetUnderTest(address, description, deadline), trace, options).run()
 
 
