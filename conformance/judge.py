@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from conformance.judgement import SequenceJudgement
 from conformance.names import plain_failure
@@ -72,6 +72,18 @@ class SequenceJudge:
         )
 
 
+    def row(self, row: TraceRow) -> bool:
+        """Take one row of the sequence after its start row; is it complete with that?"""
+        kind = row["kind"]
+        if kind == "frame":
+            self.frame(row_frame(row))
+        elif kind == "command":
+            self.command(row["text"])
+        elif kind == "mark":
+            self.mark(row["mark"])
+        return kind == "end"
+
+
 def judge(rows: Iterable[TraceRow]) -> SequenceJudgement:
     """Judge the rows of one sequence, its start row first. Raises `TraceError` if they are not a sequence."""
     iterator = iter(rows)
@@ -81,13 +93,28 @@ def judge(rows: Iterable[TraceRow]) -> SequenceJudgement:
     sequence = SequenceJudge(start)
     complete = False
     for row in iterator:
-        kind = row["kind"]
-        if kind == "frame":
-            sequence.frame(row_frame(row))
-        elif kind == "command":
-            sequence.command(row["text"])
-        elif kind == "mark":
-            sequence.mark(row["mark"])
-        else:
-            complete = True
+        complete = sequence.row(row)
     return sequence.judgement(complete)
+
+
+def judge_all(rows: Iterable[TraceRow]) -> Iterator[SequenceJudgement]:
+    """Judge all sequences of a trace, whose rows may be mixed, each as soon as it is complete.
+
+    Memory holds the state of the sequences that are open at a time, however long they are. Those without an end
+    come last. Raises `TraceError` for a row outside any sequence.
+    """
+    open_ones: dict[str, SequenceJudge] = {}
+    for row in rows:
+        name = row["sequence"]
+        sequence = open_ones.get(name)
+        if sequence is None:
+            if row["kind"] != "start":
+                raise TraceError(f"a row of kind {row['kind']!r} of the sequence {name!r} comes before its start row")
+            open_ones[name] = SequenceJudge(row)
+        elif row["kind"] == "start":
+            raise TraceError(f"the sequence {name!r} starts again before its end row")
+        elif sequence.row(row):
+            yield sequence.judgement()
+            del open_ones[name]
+    for sequence in open_ones.values():
+        yield sequence.judgement(complete=False)

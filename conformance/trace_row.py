@@ -190,14 +190,24 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "mark": get_args(Mark),
 }
 _DIRECTIONS = _CHOICES["direction"]
+_MARKS = _CHOICES["mark"]
 
 
 def row_problem(row: Any) -> tuple[str, str] | None:
     """What is wrong with a row: the key concerned, and a sentence; None if nothing. Unknown keys are fine."""
-    # The usual case, a frame in order, is told from the rest by as few steps as possible.
+    # The usual cases, frames, marks and commands in order, are told from the rest by as few steps as possible.
     try:
-        if (
-            row["kind"] == "frame"
+        kind = row["kind"]
+        if kind == "mark" or kind == "command":
+            if (
+                len(row) == 4
+                and type(row["sequence"]) is str
+                and type(row["time"]) in _NUMBER
+                and (row["mark"] in _MARKS if kind == "mark" else type(row["text"]) is str)
+            ):
+                return None
+        elif (
+            kind == "frame"
             and type(row["sequence"]) is str
             and type(row["time"]) in _NUMBER
             and type(row["connection"]) is str

@@ -179,7 +179,7 @@ class Acceptor:
         """Process an input. Where a known departure applies, follow that as well: there the input stays pending,
         as nothing that the lawful explanation owes says when it is processed.
         """
-        for departure in self._departures:
+        for departure in self._departures.get(frame.method, ()):
             if departure.applies(explanation.broker, frame):
                 departed = explanation.fork()
                 departed.pending.append(frame)
@@ -257,7 +257,7 @@ class Acceptor:
         further.process_pending(index)
         yield further
         frame = point.pending[index]
-        for departure in self._departures if point.departure is None else ():
+        for departure in self._departures.get(frame.method, ()) if point.departure is None else ():
             if departure.applies(point.broker, frame):
                 departed = point.fork()
                 departed.departure, departed.departing = departure, frame

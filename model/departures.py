@@ -37,7 +37,9 @@ class Departure:
     source: str
     #: names of the dialects whose brokers do it
     dialects: tuple[str, ...]
-    #: does this input, in this state, come under it?
+    #: the methods that can come under it
+    methods: tuple[str, ...]
+    #: does this input, of one of these methods, in this state, come under it?
     applies: Callable[[Broker, Frame], bool]
     #: processes the input as the broker does
     process: Callable[[Broker, Frame], None]
@@ -169,6 +171,7 @@ DEPARTURES: tuple[Departure, ...] = (
         statement="Quorum queues and streams take the exclusive flag of basic.consume and do not act on it.",
         source="rabbit_quorum_queue:consume, rabbit_stream_queue:consume (exclusive_consume only enters the metrics)",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.consume",),
         applies=_consumes_exclusively_beside,
         process=_consume_all_the_same,
     ),
@@ -179,6 +182,7 @@ DEPARTURES: tuple[Departure, ...] = (
         " meanwhile the channel crashes, and the connection closes with 541.",
         source="v4.0.5 rabbit_channel:consumer_monitor, maps:get of a tag that basic.cancel has removed",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        methods=("basic.cancel",),
         applies=_cancels_before_consume_ok,
         process=_break_after_it,
     ),
@@ -188,6 +192,7 @@ DEPARTURES: tuple[Departure, ...] = (
         statement="A consume-ok that comes back from the queue when its consumer was cancelled meanwhile is not sent.",
         source="rabbit_channel:handle_cast {command, basic.consume_ok}, second clause",
         dialects=("rabbitmq-4.3",),
+        methods=("basic.cancel",),
         applies=_cancels_before_consume_ok,
         process=_without_consume_ok,
     ),
@@ -198,6 +203,7 @@ DEPARTURES: tuple[Departure, ...] = (
         " noted twice, the channel crashes, and the connection closes with 541.",
         source="rabbit_channel:consumer_monitor, gb_sets:insert of a tag that is there already",
         dialects=("rabbitmq-4.3",),
+        methods=("basic.consume",),
         applies=_consumes_before_consume_ok_of_tag,
         process=_break_after_it,
     ),
@@ -208,6 +214,7 @@ DEPARTURES: tuple[Departure, ...] = (
         " unacknowledged of the old one counts against the limit of the new one.",
         source="rabbit_fifo:merge_consumer, consumers are known by tag and channel as long as they hold messages",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.consume",),
         applies=lambda broker, frame: bool(_former_deliveries(broker, frame)),
         process=_inherit_deliveries,
     ),
@@ -218,11 +225,15 @@ DEPARTURES: tuple[Departure, ...] = (
         " deleted and declared anew, goes on with its state of the old type; the connection closes with 541.",
         source="rabbit_queue_type:get_ctx_with finds the old context by name; rabbit_classic_queue:qpids, case_clause",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.publish", "basic.get", "basic.consume"),
         applies=_uses_name_of_other_type,
         process=_close_with_internal_error,
     ),
 )
 
 
-def departures_of(dialect: Dialect) -> tuple[Departure, ...]:
-    return tuple(departure for departure in DEPARTURES if dialect.name in departure.dialects)
+def departures_of(dialect: Dialect) -> dict[str, tuple[Departure, ...]]:
+    """The departures of a dialect's brokers, by the methods that can come under them."""
+    own = [departure for departure in DEPARTURES if dialect.name in departure.dialects]
+    methods = {method for departure in own for method in departure.methods}
+    return {method: tuple(d for d in own if method in d.methods) for method in methods}

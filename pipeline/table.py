@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from rich.table import Table
 from rich.text import Text
 
+from conformance.judge import judge_all
 from conformance.judgement import (
     SequenceJudgement,
     failure_from_json,
@@ -164,19 +165,22 @@ class TableBuilder:
         )
 
 
-def judge_traces(paths: Iterable[Path | str], judge: Judge) -> Iterator[SequenceJudgement]:
-    """Judges every sequence of every trace, in this process. Raises `TraceError`."""
+def judge_traces(paths: Iterable[Path | str], judge: Judge | None = None) -> Iterator[SequenceJudgement]:
+    """Judges every sequence of every trace, in this process. Raises `TraceError`.
+
+    Without a `judge` it is the suite's, which needs no more memory for a long sequence than for a short one.
+    """
     for path in paths:
+        rows = read_trace(path)
         try:
-            for rows in sequences(read_trace(path)):
-                yield judge(rows)
+            yield from judge_all(rows) if judge is None else map(judge, sequences(rows))
         except TraceError as error:
             # Errors of single rows name their file already.
             raise error if str(error).startswith(str(path)) else TraceError(f"{path}: {error}") from error
 
 
-def check_in_process(paths: Iterable[Path | str], judge: Judge) -> ComplianceTable:
-    """The compliance table of some traces, made in this process. Raises `TraceError`."""
+def check_in_process(paths: Iterable[Path | str], judge: Judge | None = None) -> ComplianceTable:
+    """The compliance table of some traces, made in this process; `judge` as for `judge_traces`. Raises `TraceError`."""
     builder = TableBuilder()
     for judgement in judge_traces(paths, judge):
         builder.add(judgement)

@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.command_line.usage import UsageError
-from conformance.judge import judge
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
@@ -22,7 +21,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         except PipelineError as error:
             raise UsageError(str(error)) from None
     else:
-        table = check_in_process(options.traces, judge)
+        table = check_in_process(options.traces)
     if options.out:
         write_table(table, options.out)
     if not options.quiet:

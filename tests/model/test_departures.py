@@ -95,8 +95,11 @@ def test_names_are_unique_and_dialects_have_theirs() -> None:
     assert len(set(ids)) == len(ids)
     assert set(WAYS) == set(ids), "ways to departures that are no more"
     for name, dialect in DIALECTS.items():
-        assert departures_of(dialect) == tuple(each for each in DEPARTURES if name in each.dialects)
-    assert departures_of(dialect_named("amqp-0-9-1")) == ()
+        own = [each for each in DEPARTURES if name in each.dialects]
+        indexed = departures_of(dialect)
+        assert {each.name for several in indexed.values() for each in several} == {each.name for each in own}
+        assert all(method in each.methods for method, several in indexed.items() for each in several)
+    assert departures_of(dialect_named("amqp-0-9-1")) == {}
 
 
 @pytest.mark.parametrize(("departure", "dialect"), list(everywhere()), ids=lambda value: getattr(value, "name", value))
