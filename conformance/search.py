@@ -24,7 +24,7 @@ from targets.errors import TargetError
 #: The channels that sequences use: two on one connection, one on another.
 CHANNELS = (("a", 1), ("a", 2), ("b", 1))
 QUEUES = ("q1", "q2")
-SETTLING = ("basic.ack", "basic.nack", "basic.reject")
+SETTLING = ("basic.ack", "basic.reject", "basic.nack")
 
 #: How often each action is tried, in parts of the whole. Without messages and consumers nothing else is interesting;
 #: what ends a channel is rare, so that sequences live long enough.
@@ -120,7 +120,7 @@ class CommandSearch(RuleBasedStateMachine):
         self.publish_to(draw(_channels), draw(_queues), confirming=True, mandatory=False)
 
     def publish_to(self, channel: tuple[str, int], queue: str, *, confirming: bool, mandatory: bool) -> None:
-        if confirming and not self.is_confirming(channel):
+        if confirming and self.dialect.extensions and not self.is_confirming(channel):
             self.issue(channel, "confirm.select", {})
         arguments: Table = {"routing_key": queue}
         if mandatory:
@@ -164,6 +164,9 @@ class CommandSearch(RuleBasedStateMachine):
         self.settle(draw, "basic.ack", multiple=draw(_flags))
 
     def nack(self, draw: Draw) -> None:
+        if not self.dialect.extensions:
+            self.reject(draw)
+            return
         self.settle(draw, "basic.nack", multiple=draw(_flags), requeue=draw(_flags))
 
     def reject(self, draw: Draw) -> None:
@@ -181,7 +184,7 @@ class CommandSearch(RuleBasedStateMachine):
         arguments: Table = {"delivery_tag": 0}
         if not draw(_seldom):
             arguments["multiple"] = True
-        if draw(_flags):
+        if self.dialect.extensions and draw(_flags):
             self.issue(channel, "basic.nack", {**arguments, "requeue": True})
         else:
             self.issue(channel, "basic.ack", arguments)
@@ -218,10 +221,10 @@ class CommandSearch(RuleBasedStateMachine):
         channel, pick, mistake = draw(_channels), draw(_picks), draw(_mistakes)
         state = self.state(channel)
         if mistake == "unknown tag":
-            self.issue(channel, SETTLING[pick % 3], {"delivery_tag": 40 + pick})
+            self.issue(channel, SETTLING[pick % (3 if self.dialect.extensions else 2)], {"delivery_tag": 40 + pick})
         elif mistake == "settled tag":
             tag = state.settled[-1] if state and state.settled else 1
-            self.issue(channel, SETTLING[pick % 3], {"delivery_tag": tag})
+            self.issue(channel, SETTLING[pick % (3 if self.dialect.extensions else 2)], {"delivery_tag": tag})
         elif mistake == "used consumer tag" and state and state.consumers:
             self.issue(channel, "basic.consume", {"queue": "q1", "consumer_tag": next(iter(state.consumers))})
         elif mistake == "missing queue":
@@ -265,7 +268,7 @@ class CommandSearch(RuleBasedStateMachine):
 
     def declare(self, channel: tuple[str, int], queue: str, kind: str) -> None:
         arguments: Table = {"queue": queue, "durable": True}
-        if kind != "classic":
+        if kind != "classic" and self.dialect.extensions:
             arguments["arguments"] = {"x-queue-type": kind}
         if self.plan.queue(queue) is None:
             self.issue(channel, "queue.declare", arguments)
