@@ -1,0 +1,111 @@
+"""Replies and other frames that a channel owes, and the blame for a frame that nothing explains."""
+
+from __future__ import annotations
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.mismatch import NONE, Mismatch, Mismatches, unexpected
+from model.patterns import Pattern, matches
+from model.state import Channel, Connection, Expected, PendingGet
+from model.verdict import Shape
+
+#: Arguments that can be wrong without leaving the state in doubt.
+HARMLESS = frozenset({"reply_text", "reply_code", "class_id", "method_id", "message_count", "consumer_count", "nowait"})
+
+#: What a frame breaks that nothing asked for.
+UNSOLICITED = {
+    "basic.cancel": "CANCEL-002",
+    "basic.return": "PUBLISH-008",
+    "basic.ack": "CONFIRM-003",
+    "basic.nack": "CONFIRM-003",
+    "basic.get-ok": "GET-001",
+    "basic.get-empty": "GET-001",
+    "basic.deliver": "CANCEL-001",
+    "socket.closed": "CONN-020",
+}
+
+
+def observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
+    """The first owed frame of its lane that this is; of several lanes, the one whose frame it fits."""
+    lanes: set[str] = set()
+    found: Expected | None = None
+    for owed in channel.owed:
+        lane = "channel" if isinstance(owed, PendingGet) else owed.lane
+        if lane in lanes:
+            continue
+        lanes.add(lane)
+        if isinstance(owed, Expected) and owed.method == frame.method:
+            if _fits(owed, frame):
+                found = owed
+                break
+            found = found or owed
+    if found is None:
+        return nothing_explains(broker, channel, frame, None)
+    if any(not isinstance(other, PendingGet) and other.lane != found.lane for other in channel.owed):
+        broker.fired("CHAN-019")
+    return take_expected(broker, channel, found, frame)
+
+
+def _fits(expected: Expected, frame: Frame) -> bool:
+    """Do the arguments agree that cannot be wrong without leaving the state in doubt?"""
+    return all(
+        matches(value, frame.arguments.get(name)) for name, value in expected.arguments.items() if name not in HARMLESS
+    )
+
+
+def take_expected(broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> Mismatches:
+    wrong: Mismatches = NONE
+    for name, value in expected.arguments.items():
+        observed = frame.arguments.get(name)
+        if value.matches(observed) if isinstance(value, Pattern) else value == observed:
+            continue
+        if not value and not observed and not isinstance(value, Pattern):
+            continue  # a field at its zero value may be left out of the frame's arguments
+        requirement = expected.blame.get(name, expected.requirements[0])
+        detail = f"{frame.method} {name.replace('_', '-')}"
+        allowed = f"{name.replace('_', '-')}={value}"
+        departure = ""
+        if name in expected.departures and matches(expected.departures[name][0], observed):
+            if not expected.counted:
+                continue  # known, and asked for by a barrier: what a sequence is about shows it or does not
+            departure = expected.departures[name][1]
+        wrong += (Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, name not in HARMLESS, allowed, departure),)
+    if expected.content is not None and frame.content != expected.content:
+        wrong += (Mismatch(expected.requirements[0], Shape.WRONG_ARGUMENT, f"{frame.method} content", False),)
+    if wrong and any(mismatch.fatal for mismatch in wrong):
+        return wrong
+    holder.owed.remove(expected)
+    if expected.effect is not None:
+        name, subject = expected.effect
+        getattr(broker, name)(subject, frame.arguments)
+    if expected.counted:
+        for requirement in expected.requirements:
+            broker.exercised[requirement] += 1
+    if isinstance(holder, Channel):
+        broker.settle_debts(holder)
+    elif not holder.owed:
+        broker.debtors.pop((holder.name, 0), None)
+    return wrong
+
+
+def nothing_explains(
+    broker: Broker, channel: Channel, frame: Frame, requirement: str | None, asked: bool = False
+) -> Mismatches:
+    """Blame for a frame that may not come now: an error that is owed and did not come, else the frame's own rule."""
+    for owed in broker.connections[channel.connection].owed:
+        if isinstance(owed, Expected) and owed.method == "connection.close":
+            return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
+    if not asked:
+        for owed in channel.owed:
+            if isinstance(owed, Expected) and owed.method in ("channel.close", "basic.return"):
+                return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
+        first = channel.owed[0] if channel.owed else None
+        # what a barrier waits for is not to blame
+        if requirement is None and isinstance(first, Expected) and first.counted:
+            owed = first
+            if frame.method == "basic.cancel" and owed.method == "queue.delete-ok":
+                return unexpected("CANCEL-011", "basic.cancel before queue.delete-ok")
+            return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
+    if requirement is None:
+        requirement = UNSOLICITED.get(frame.method) or channel.reason or "CHAN-007"
+    return unexpected(requirement, frame.method)
