@@ -12,16 +12,14 @@ left, the trace fails. Their number is bounded: beyond the bound the verdict is 
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from model.alphabet import Frame
 from model.broker import Broker
 from model.debts import Debt, debt_text, debts, unproven
 from model.departures import Departure, departures_of
 from model.dialects import Dialect
+from model.explanations import Explanation, TooManyExplanations, merged, points
 from model.inputs import process
 from model.mismatch import Mismatch, Mismatches
 from model.observation import observe
@@ -32,40 +30,6 @@ from model.wording import describe
 
 #: Most explanations kept alive.
 DEFAULT_BOUND = 128
-
-
-class _TooMany(Exception):
-    """The explanations are more than the bound."""
-
-
-@dataclass(slots=True)
-class Explanation:
-    """One way in which the broker may have come to what was seen."""
-
-    broker: Broker
-    #: sent, not processed; in the order of sending, which is that of processing within a channel
-    pending: list[Frame] = field(default_factory=list)
-    #: a known departure that this explanation follows, and the pending input that comes under it
-    departure: Departure | None = None
-    departing: Frame | None = None
-    #: inputs of barriers: judged, but no exercise of anything; shared by all explanations
-    uncounted: list[Frame] = field(default_factory=list)
-
-    def fork(self) -> Explanation:
-        return Explanation(
-            copy.deepcopy(self.broker), list(self.pending), self.departure, self.departing, self.uncounted
-        )
-
-    def process_pending(self, index: int) -> None:
-        """Process one of the pending inputs; the one that comes under the departure as the departure says."""
-        frame = self.pending.pop(index)
-        counting = self.broker.counting
-        self.broker.counting = not any(frame is other for other in self.uncounted)
-        if self.departure is not None and frame is self.departing:
-            self.departure.process(self.broker, frame)
-        else:
-            process(self.broker, frame)
-        self.broker.counting = counting
 
 
 class Acceptor:
@@ -112,7 +76,7 @@ class Acceptor:
         else:
             try:
                 self._received_by_all(frame)
-            except _TooMany:
+            except TooManyExplanations:
                 self._give_up()
         self._process_what_is_certain()
 
@@ -155,7 +119,7 @@ class Acceptor:
             return False
         try:
             return self._owes()
-        except _TooMany:
+        except TooManyExplanations:
             self._give_up()
             return False
 
@@ -168,7 +132,7 @@ class Acceptor:
                     return False
             elif any(
                 not point.pending and point.departure is None and point.broker.quiet
-                for point in self._points(explanation)
+                for point in points(explanation, self._departures, self.bound)
             ):
                 return False
         return True
@@ -202,7 +166,7 @@ class Acceptor:
         flawed: list[tuple[Explanation, Mismatches]] = []
         best: tuple[Explanation, Mismatches] | None = None
         for explanation in self.explanations:
-            for candidate in self._points(explanation):
+            for candidate in points(explanation, self._departures, self.bound):
                 mismatches = observe(candidate.broker, frame)
                 if not mismatches:
                     survivors.append(candidate)
@@ -211,9 +175,9 @@ class Acceptor:
                 elif best is None or (not candidate.pending and candidate.departure is None):
                     best = (candidate, mismatches)
                 if len(survivors) + len(flawed) > self.bound:
-                    raise _TooMany
+                    raise TooManyExplanations
         if any(explanation.departure is None for explanation in survivors):
-            self.explanations = _merged(survivors)
+            self.explanations = merged(survivors)
         elif survivors:
             # only a departure explains it
             assert best is not None or flawed
@@ -221,7 +185,7 @@ class Acceptor:
             departure = survivors[0].departure
             assert departure is not None
             self._record_departure(culprit.broker, frame, mismatches, departure)
-            self.explanations = _merged(survivors)
+            self.explanations = merged(survivors)
             for explanation in self.explanations:
                 explanation.departure = explanation.departing = None
         elif flawed:
@@ -231,46 +195,13 @@ class Acceptor:
             self.explanations = [best[0]]
             self._record(best[0].broker, frame, best[1])
 
-    def _points(self, explanation: Explanation) -> Iterator[Explanation]:
-        """The points at which the broker may be: some first part of each channel's pending inputs is processed.
-
-        Raises `_TooMany`: what is left out might be the right one.
-        """
-        yield explanation.fork()
-        frontier = [explanation]
-        count = 0
-        while frontier:
-            reached: list[Explanation] = []
-            for point in frontier:
-                for index in _next_inputs(point.pending):
-                    for further in self._process_one(point, index):
-                        reached.append(further)
-                        yield further.fork()
-                        count += 1
-                        if count > self.bound:
-                            raise _TooMany
-            frontier = _merged(reached)
-
-    def _process_one(self, point: Explanation, index: int) -> Iterator[Explanation]:
-        """Copies of the point with that input processed: lawfully, and as each known departure that applies has it."""
-        further = point.fork()
-        further.process_pending(index)
-        yield further
-        frame = point.pending[index]
-        for departure in self._departures.get(frame.method, ()) if point.departure is None else ():
-            if departure.applies(point.broker, frame):
-                departed = point.fork()
-                departed.departure, departed.departing = departure, frame
-                departed.process_pending(index)
-                yield departed
-
     def _close(self, prove: bool) -> None:
         if self.finished:
             return
         if len(self.explanations) > 1 or self.explanations[0].pending:
             try:
                 self.explanations = self._ended()
-            except _TooMany:
+            except TooManyExplanations:
                 self._give_up()
                 return
         quiet = [explanation for explanation in self.explanations if explanation.broker.quiet]
@@ -296,10 +227,10 @@ class Acceptor:
         """The explanations with everything processed."""
         ended: list[Explanation] = []
         for explanation in self.explanations:
-            ended += [point for point in self._points(explanation) if not point.pending]
+            ended += [point for point in points(explanation, self._departures, self.bound) if not point.pending]
             if len(ended) > self.bound:
-                raise _TooMany
-        return _merged(ended)
+                raise TooManyExplanations
+        return merged(ended)
 
     def _give_up(self) -> None:
         self.reason = f"more than {self.bound} explanations are possible"
@@ -350,26 +281,3 @@ class Acceptor:
                 departure.name if departure else "",
             )
         )
-
-
-def _next_inputs(pending: list[Frame]) -> Iterator[int]:
-    """Places of the inputs that may be processed next: the first of each channel."""
-    seen: set[tuple[str, int]] = set()
-    for index, frame in enumerate(pending):
-        if frame.channel == 0 and any(connection == frame.connection for connection, _ in seen):
-            continue  # the connection's own methods come after all that was sent on its channels before
-        if (frame.connection, frame.channel) in seen or (frame.connection, 0) in seen:
-            continue
-        seen.add((frame.connection, frame.channel))
-        yield index
-
-
-def _merged(explanations: list[Explanation]) -> list[Explanation]:
-    """Without those that are equal to an earlier one."""
-    from model.fingerprint import fingerprint
-
-    unique: dict[object, Explanation] = {}
-    for explanation in explanations:
-        key = (fingerprint(explanation.broker), tuple(map(id, explanation.pending)), explanation.departure is None)
-        unique.setdefault(key, explanation)
-    return list(unique.values())

@@ -1,0 +1,107 @@
+"""Explanations: the ways in which a broker may have come to what was seen, and the points at which it may be now."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.departures import Departure
+from model.fingerprint import fingerprint
+from model.inputs import process
+
+
+class TooManyExplanations(Exception):
+    """The explanations are more than the bound."""
+
+
+@dataclass(slots=True)
+class Explanation:
+    """One way in which the broker may have come to what was seen."""
+
+    broker: Broker
+    #: sent, not processed; in the order of sending, which is that of processing within a channel
+    pending: list[Frame] = field(default_factory=list)
+    #: a known departure that this explanation follows, and the pending input that comes under it
+    departure: Departure | None = None
+    departing: Frame | None = None
+    #: inputs of barriers: judged, but no exercise of anything; shared by all explanations
+    uncounted: list[Frame] = field(default_factory=list)
+
+    def fork(self) -> Explanation:
+        return Explanation(
+            copy.deepcopy(self.broker), list(self.pending), self.departure, self.departing, self.uncounted
+        )
+
+    def process_pending(self, index: int) -> None:
+        """Process one of the pending inputs; the one that comes under the departure as the departure says."""
+        frame = self.pending.pop(index)
+        counting = self.broker.counting
+        self.broker.counting = not any(frame is other for other in self.uncounted)
+        if self.departure is not None and frame is self.departing:
+            self.departure.process(self.broker, frame)
+        else:
+            process(self.broker, frame)
+        self.broker.counting = counting
+
+
+def points(
+    explanation: Explanation, departures: Mapping[str, tuple[Departure, ...]], bound: int
+) -> Iterator[Explanation]:
+    """The points at which the broker may be: some first part of each channel's pending inputs is processed.
+
+    Raises `TooManyExplanations`: what is left out might be the right one.
+    """
+    yield explanation.fork()
+    frontier = [explanation]
+    count = 0
+    while frontier:
+        reached: list[Explanation] = []
+        for point in frontier:
+            for index in _next_inputs(point.pending):
+                for further in _process_one(point, departures, index):
+                    reached.append(further)
+                    yield further.fork()
+                    count += 1
+                    if count > bound:
+                        raise TooManyExplanations
+        frontier = merged(reached)
+
+
+def _process_one(
+    point: Explanation, departures: Mapping[str, tuple[Departure, ...]], index: int
+) -> Iterator[Explanation]:
+    """Copies of the point with that input processed: lawfully, and as each known departure that applies has it."""
+    further = point.fork()
+    further.process_pending(index)
+    yield further
+    frame = point.pending[index]
+    for departure in departures.get(frame.method, ()) if point.departure is None else ():
+        if departure.applies(point.broker, frame):
+            departed = point.fork()
+            departed.departure, departed.departing = departure, frame
+            departed.process_pending(index)
+            yield departed
+
+
+def _next_inputs(pending: list[Frame]) -> Iterator[int]:
+    """Places of the inputs that may be processed next: the first of each channel."""
+    seen: set[tuple[str, int]] = set()
+    for index, frame in enumerate(pending):
+        if frame.channel == 0 and any(connection == frame.connection for connection, _ in seen):
+            continue  # the connection's own methods come after all that was sent on its channels before
+        if (frame.connection, frame.channel) in seen or (frame.connection, 0) in seen:
+            continue
+        seen.add((frame.connection, frame.channel))
+        yield index
+
+
+def merged(explanations: list[Explanation]) -> list[Explanation]:
+    """Without those that are equal to an earlier one."""
+    unique: dict[object, Explanation] = {}
+    for explanation in explanations:
+        key = (fingerprint(explanation.broker), tuple(map(id, explanation.pending)), explanation.departure is None)
+        unique.setdefault(key, explanation)
+    return list(unique.values())
