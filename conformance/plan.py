@@ -70,6 +70,7 @@ class Plan:
     def _process(self, frame: Frame) -> None:
         process(self.broker, frame)
         self.broker.touched.clear()
+        self.broker.teardowns.clear()
         while (answer := next(permitted(self.broker), None)) is not None:
             observe(self.broker, answer)
             # a session answers closes at once

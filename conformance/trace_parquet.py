@@ -122,7 +122,7 @@ def batch_rows(batch: pa.RecordBatch | pa.Table, origin: str) -> Iterator[TraceR
     present = [name for name in batch.schema.names if batch.column(name).null_count < batch.num_rows]
     names = [name for name in present if name in _COLUMN_NAMES]
     for values in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
-        columns = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+        columns = {name: value for name, value in zip(names, values) if value is not None}  # noqa: B905
         number = columns.pop("row", 0)
         try:
             row = _row(columns)
@@ -135,13 +135,17 @@ def batch_rows(batch: pa.RecordBatch | pa.Table, origin: str) -> Iterator[TraceR
 
 
 _COLUMN_NAMES = frozenset(SCHEMA.names)
+#: Without the search for white space that `json.loads` begins and ends with.
+_PARSE = json.JSONDecoder().raw_decode
 
 
 def _row(columns: dict[str, Any]) -> dict[str, Any]:
     for key in _JSON_COLUMNS:
         text = columns.get(key)
         if text is not None:
-            value = json.loads(text)
+            value, end = _PARSE(text)
+            if end != len(text):
+                raise ValueError("more than one value in a column")
             columns[key] = decode_value(value) if TAG_MARK in text else value
     body = columns.pop("body", None)
     if body is not None:

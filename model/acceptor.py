@@ -150,6 +150,8 @@ class Acceptor:
                 departed.departure, departed.departing = departure, frame
                 self.explanations.append(departed)
         process(explanation.broker, frame)
+        if explanation.broker.teardowns:
+            explanation.expect_teardowns()
 
     def _process_what_is_certain(self) -> None:
         """A quiet state permits no output, so its next input has been processed whenever one is seen."""

@@ -62,6 +62,8 @@ class Broker:
         self.reason = ""
         #: False while barrier traffic is processed: it is judged, but shows nothing
         self.counting = True
+        #: connections that an error has broken, and whose other channels the broker ends when it comes to it
+        self.teardowns: list[str] = []
         #: names handed out so far (amq.gen-…, amq.ctag-…)
         self.serial = 0
         #: who owes a frame, and which queues have something to deliver and somebody to take it
@@ -180,14 +182,14 @@ class Broker:
             queue.log.append(message)
         else:
             queue.messages.append(message)
-            message.crowd = self.join_crowd(queue)
+            message.crowd = self.join_crowd(queue, message)
         self.refresh(queue)
 
-    def join_crowd(self, queue: Queue) -> int:
-        """One more message is on its way into the queue. Gives the number of those that may all be so at one time."""
+    def join_crowd(self, queue: Queue, message: Message) -> int:
+        """The message is on its way into the queue. Gives the number of those that may all be so at one time."""
         if not queue.unproven:
             queue.crowd += 1
-        queue.unproven += 1
+        queue.unproven[message] = None
         return queue.crowd
 
     def take(self, queue: Queue, index: int) -> Message:
@@ -209,22 +211,23 @@ class Broker:
         published = message.arrival is Arrival.PUBLISHED
         if message.arrival is not Arrival.PROVEN:
             message.arrival = Arrival.PROVEN
-            queue.unproven -= 1
+            queue.unproven.pop(message, None)
         if published and queue.unproven:
-            for other in queue.messages:
-                if (
-                    other.arrival is Arrival.PUBLISHED
-                    and other.via == message.via
-                    and other.position < message.position
-                ):
-                    other.arrival = Arrival.PROVEN
-                    queue.unproven -= 1
+            earlier = []
+            for other in queue.unproven:
+                if other.arrival is Arrival.PUBLISHED:
+                    if other.position > message.position:
+                        break  # published messages set out in the order of their positions
+                    if other.via == message.via:
+                        earlier.append(other)
+            for other in earlier:
+                other.arrival = Arrival.PROVEN
+                del queue.unproven[other]
 
     def prove_all(self, queue: Queue) -> None:
-        if queue.unproven:
-            for message in queue.messages:
-                message.arrival = Arrival.PROVEN
-            queue.unproven = 0
+        for message in queue.unproven:
+            message.arrival = Arrival.PROVEN
+        queue.unproven.clear()
 
     def ready_range(self, queue: Queue) -> tuple[int, int]:
         """Least and most ready messages that the queue may count now.
@@ -232,7 +235,7 @@ class Broker:
         Messages on their way into the queue may be missed, and those on their way to a consumer are out of it.
         """
         high = len(queue.messages)
-        low = high - queue.unproven
+        low = high - len(queue.unproven)
         if queue in self.deliverable:
             for consumer in self.recipients(queue):
                 if consumer.no_ack or not consumer.prefetch:
@@ -291,7 +294,8 @@ class Broker:
         for message in queue.messages:
             self.drop(queue, message, requirement)
         queue.messages.clear()
-        queue.unproven = queue.returned = 0
+        queue.unproven.clear()
+        queue.returned = 0
         # in the order of tags (CANCEL-012)
         for consumer in sorted(queue.consumers, key=lambda c: (c.channel, c.tag)):
             channel = self.channels[consumer.channel]

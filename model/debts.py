@@ -32,7 +32,8 @@ def unproven(broker: Broker) -> Iterator[Debt]:
     """Messages that should be ready, and consumers that should be gone, and that no count has shown to be so."""
     for queue in broker.queues.values():
         if queue.unproven:
-            yield Debt(queue.reason, f"{queue.unproven} of {len(queue.messages)} ready messages of {queue.name}", None)
+            numbers = f"{len(queue.unproven)} of {len(queue.messages)}"
+            yield Debt(queue.reason, f"{numbers} ready messages of {queue.name}", None)
         if queue.leaving:
             yield Debt("QUEUE-001", f"{queue.leaving} consumers of {queue.name} are still counted", None)
 

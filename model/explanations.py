@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from model.alphabet import Frame
 from model.broker import Broker
+from model.copying import copy_broker
 from model.departures import Departure
 from model.fingerprint import fingerprint
 from model.inputs import process
@@ -31,9 +31,7 @@ class Explanation:
     uncounted: list[Frame] = field(default_factory=list)
 
     def fork(self) -> Explanation:
-        return Explanation(
-            copy.deepcopy(self.broker), list(self.pending), self.departure, self.departing, self.uncounted
-        )
+        return Explanation(copy_broker(self.broker), list(self.pending), self.departure, self.departing, self.uncounted)
 
     def process_pending(self, index: int) -> None:
         """Process one of the pending inputs; the one that comes under the departure as the departure says."""
@@ -45,6 +43,13 @@ class Explanation:
         else:
             process(self.broker, frame)
         self.broker.counting = counting
+        self.expect_teardowns()
+
+    def expect_teardowns(self) -> None:
+        """What the broker will do by itself, at a moment of its choice, is pending like an input."""
+        for connection in self.broker.teardowns:
+            self.pending.append(Frame(connection, 0, "connection.teardown", {}, sent=True))
+        self.broker.teardowns.clear()
 
 
 def points(
@@ -54,6 +59,10 @@ def points(
 
     Raises `TooManyExplanations`: what is left out might be the right one.
     """
+    if not explanation.pending:
+        # no copy: whatever becomes of it takes its place
+        yield explanation
+        return
     yield explanation.fork()
     frontier = [explanation]
     count = 0
@@ -62,8 +71,11 @@ def points(
         for point in frontier:
             for index in _next_inputs(point.pending):
                 for further in _process_one(point, departures, index):
-                    reached.append(further)
-                    yield further.fork()
+                    if further.pending:
+                        reached.append(further)
+                        yield further.fork()
+                    else:
+                        yield further
                     count += 1
                     if count > bound:
                         raise TooManyExplanations

@@ -85,7 +85,7 @@ def _queue(queue: Queue) -> Hashable:
     if not queue.single_active_consumer:
         consumers.sort()  # whose turn it is, is nobody's business but the broker's
     # the present crowd goes on growing as long as one of it is on its way
-    growing = queue.unproven > 0 and [
+    growing = len(queue.unproven) > 0 and [
         (message.crowd == queue.crowd) - (message.crowd == -queue.crowd) for message in queue.messages
     ]
     return (
@@ -93,7 +93,7 @@ def _queue(queue: Queue) -> Hashable:
         repr(sorted(queue.arguments.items())) if queue.arguments else "",
         _ready(queue.messages),
         tuple(growing or ()),
-        (queue.returned, queue.unproven, queue.leaving, queue.settling, queue.next_position),
+        (queue.returned, len(queue.unproven), queue.leaving, queue.settling, queue.next_position),
         tuple(map(_content, queue.log)),
         tuple(consumers),
     )

@@ -96,8 +96,8 @@ class Queue:
     messages: deque[Message] = field(default_factory=deque)
     #: of these, how many at the front were given back (quorum queues keep them apart, rabbit_fifo:return)
     returned: int = 0
-    #: of these, how many are not proven to have arrived
-    unproven: int = 0
+    #: of these, the ones that are not proven to have arrived, in the order in which they set out
+    unproven: dict[Message, None] = field(default_factory=dict)
     #: number of the present crowd (`Message.crowd`)
     crowd: int = 0
     consumers: list[Consumer] = field(default_factory=list)

@@ -60,6 +60,7 @@ def _failure(found: FoundFailure) -> dict[str, Any]:
         "state": list(failure.state),
         "reproducer": found.reproducer,
         "known": found.known,
+        "departure": failure.departure or None,
         "rate": None if found.rate is None else list(found.rate),
     }
 

@@ -116,6 +116,8 @@ def notes(found: FoundFailure) -> tuple[str, ...]:
     """What is worth knowing about a failure beside what happened: its shape, known, flaky, how often."""
     said = [str(found.failure.shape)]
     said.append(f"known: {found.known}" if found.known is not None else "new")
+    if found.failure.departure:
+        said.append(f"departure {found.failure.departure}")
     if found.flaky and found.rate is not None:
         said.append(f"flaky: {found.rate[0]} of {found.rate[1]} repetitions")
     said.append(plural(found.sequences, "sequence"))

@@ -38,6 +38,7 @@ class Responder:
         else:
             self._process(frame)
         self._broker.touched.clear()
+        self._broker.teardowns.clear()
 
     def next_frames(self, congested: Callable[[str], bool]) -> Iterable[Frame] | None:
         """The next frame that the broker sends, as its fault makes it (so perhaps none or several); None: it is quiet.

@@ -25,7 +25,7 @@ class ServedBroker(Broker):
     def prove(self, queue: Queue, message: Message) -> None:
         if message.arrival is not Arrival.PROVEN:
             message.arrival = Arrival.PROVEN
-            queue.unproven = max(queue.unproven - 1, 0)
+            queue.unproven.pop(message, None)
 
     def ready_range(self, queue: Queue) -> tuple[int, int]:
         return len(queue.messages), len(queue.messages)

@@ -22,6 +22,12 @@ from model.registry import requirements
 from model.verdict import Verdict, worst
 from model.wording import describe
 
+#: Frames that every connection begins with: they would hide what the commands bring about.
+HANDSHAKE = {
+    "connection.start", "connection.start-ok", "connection.tune", "connection.tune-ok", "connection.open",
+    "connection.open-ok",
+}  # fmt: skip
+
 
 def execute(options: argparse.Namespace, console: Console) -> int:
     files = read_command_file(options.file)
@@ -29,7 +35,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     def show(event: Event) -> None:
         if isinstance(event, CommandIssued):
             console.print(Text(event.text, style="bold"))
-        elif isinstance(event, FrameObserved) and event.frame.channel:
+        elif isinstance(event, FrameObserved) and event.frame.method not in HANDSHAKE:
             console.print(Text("    " + plain(describe(event.frame)), style="" if event.frame.sent else "cyan"))
 
     judgements = []

@@ -40,16 +40,17 @@ def fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -
 
 
 def break_connection(broker: Broker, channel: Channel, close: Expected) -> None:
-    """An error on a channel ends the connection: the channel is gone now, the others when connection.close is seen.
+    """An error on a channel ends the connection: this channel now, the others before connection.close is sent.
 
-    Until then they may be handed what the channel gave back (rabbit_channel:handle_exception requeues before the
-    reader hears of the error).
+    rabbit_channel:handle_exception gives back what the channel held before the reader hears of the error;
+    rabbit_reader:terminate_channels ends the others some time later. Until then they may be handed messages.
     """
     end_channel(broker, channel)
     channel.state = ChannelState.CLOSED
     connection = broker.connections[channel.connection]
     connection.owed.append(close)
     broker.debtors[(connection.name, 0)] = None
+    broker.teardowns.append(connection.name)
 
 
 def _close(broker: Broker, method: str, frame: Frame, error: ProtocolError) -> Expected:

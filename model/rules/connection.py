@@ -10,8 +10,14 @@ from model.state import Connection, ConnectionState, Expected
 
 
 def connection_input(broker: Broker, connection: Connection, frame: Frame) -> None:
-    """Process a client frame on channel 0, or the loss of the client (`socket.abort`)."""
-    if frame.method == "socket.abort":
+    """Process a client frame on channel 0, or the loss of the client (`socket.abort`).
+
+    `connection.teardown` no client sends: the broker ends the channels of a connection that an error broke.
+    """
+    if frame.method == "connection.teardown":
+        if connection.state is ConnectionState.OPEN:
+            end_connection(broker, connection)
+    elif frame.method == "socket.abort":
         end_connection(broker, connection)
         connection.state = ConnectionState.CLOSED
         connection.owed.clear()

@@ -88,11 +88,12 @@ def _declare_passive(broker: Broker, channel: Channel, name: str, frame: Frame) 
         raise ProtocolError(requirement, 404, f"no {queue_text(broker, channel, name)}")
     check_owner(broker, channel, queue)
     channel.last_queue = queue.name
-    asked = _wanted(channel, name, frame.arguments)
-    said = set(frame.arguments) & {"durable", "exclusive", "auto_delete", "arguments"}
-    differs = said and (asked.durable, asked.owner, asked.auto_delete, asked.arguments) != (
-        queue.durable, queue.owner, queue.auto_delete, queue.arguments
-    )  # fmt: skip
+    differs = False
+    if not frame.arguments.keys().isdisjoint(("durable", "exclusive", "auto_delete", "arguments")):
+        asked = _wanted(channel, name, frame.arguments)
+        differs = (asked.durable, asked.owner, asked.auto_delete, asked.arguments) != (
+            queue.durable, queue.owner, queue.auto_delete, queue.arguments
+        )  # fmt: skip
     _answer_declare(broker, channel, frame, queue, "QUEUE-004" if differs else "QUEUE-001", False)
 
 
@@ -143,7 +144,8 @@ def purge(broker: Broker, channel: Channel, frame: Frame) -> None:
     for message in queue.messages:
         broker.drop(queue, message, "QUEUE-024")
     queue.messages.clear()
-    queue.unproven = queue.returned = 0
+    queue.unproven.clear()
+    queue.returned = 0
     queue.reason = "QUEUE-024"
     broker.refresh(queue)
     broker.touch(channel, queue, keeps_state=False)

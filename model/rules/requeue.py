@@ -49,7 +49,7 @@ def _put_back(
 ) -> None:
     """Make the message ready again, at its place; or drop it when its queue has had enough of it."""
     message.arrival = Arrival.RETURNING
-    crowd = broker.join_crowd(queue)
+    crowd = broker.join_crowd(queue, message)
     if queue.type is QueueType.CLASSIC:
         # ACK-016: the original place, by publish order
         place = bisect_left(queue.messages, message.position, key=lambda other: other.position)
@@ -62,7 +62,7 @@ def _put_back(
     limit = delivery_limit(broker, queue)
     if limit is not None and message.delivery_count > limit:
         broker.fired("QUORUM-003")
-        queue.unproven -= 1
+        del queue.unproven[message]
         broker.drop(queue, message, "QUORUM-003")
         return
     where = broker.dialect.quorum_requeue

@@ -107,7 +107,7 @@ class Walk:
             assert not queue.deleted
             ready = list(queue.messages)
             places.update(map(id, ready))
-            assert 0 <= queue.unproven <= len(ready)
+            assert 0 <= len(queue.unproven) <= len(ready)
             assert 0 <= queue.returned <= len(ready)
             assert len({message.position for message in ready}) == len(ready)
             if queue.type is QueueType.CLASSIC:

@@ -1,0 +1,126 @@
+"""A copy of a broker's state, for explanations that part. Some ten times as fast as `copy.deepcopy`.
+
+Records that are never changed once they are made (content, frames, patterns, argument tables, what is owed without
+an effect) are shared by the copies.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+
+from model.broker import Broker
+from model.state import (
+    Binding,
+    Channel,
+    Connection,
+    Consumer,
+    Exchange,
+    Expected,
+    Message,
+    PendingGet,
+    Queue,
+    Unacknowledged,
+)
+
+
+def copy_broker(broker: Broker) -> Broker:
+    """A broker that is equal to this one, and of which no change shows in the other."""
+    return _Copy(broker).broker
+
+
+class _Copy:
+    """What has been copied already, by the identity of the original."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._messages: dict[int, Message] = {}
+        self._queues: dict[int, Queue] = {}
+        self._consumers: dict[int, Consumer] = {}
+        new = object.__new__(type(broker))
+        new.__dict__.update(broker.__dict__)
+        queue = self._queue
+        new.queues = {name: queue(each) for name, each in broker.queues.items()}
+        new.exchanges = {name: self._exchange(each) for name, each in broker.exchanges.items()}
+        new.channels = {key: self._channel(each) for key, each in broker.channels.items()}
+        new.connections = {name: self._connection(each) for name, each in broker.connections.items()}
+        new.exercised = broker.exercised.copy()
+        new.teardowns = list(broker.teardowns)
+        new.debtors = dict(broker.debtors)
+        new.deliverable = {queue(each): None for each in broker.deliverable}
+        new.touched = {(key, queue(each)): None for key, each in broker.touched}
+        self.broker = new
+
+    def _message(self, old: Message) -> Message:
+        new = self._messages.get(id(old))
+        if new is None:
+            new = self._messages[id(old)] = Message(
+                old.content, old.exchange, old.routing_key, old.position, old.redelivered, old.delivery_count,
+                old.acquired_count, old.reason, old.stamp, old.arrival, old.passed_over_by, old.via, old.crowd,
+            )  # fmt: skip
+        return new
+
+    def _queue(self, old: Queue) -> Queue:
+        new = self._queues.get(id(old))
+        if new is None:
+            message = self._message
+            new = self._queues[id(old)] = Queue(
+                old.name, old.type, old.durable, old.owner, old.auto_delete, old.arguments,
+                deque(map(message, old.messages)), old.returned, dict.fromkeys(map(message, old.unproven)),
+                old.crowd, [], old.leaving, old.settling, old.reason, old.next_position,
+                deque(map(message, old.gone), old.gone.maxlen), old.deleted, list(map(message, old.log)),
+            )  # fmt: skip
+            new.consumers = list(map(self._consumer, old.consumers))
+        return new
+
+    def _consumer(self, old: Consumer) -> Consumer:
+        new = self._consumers.get(id(old))
+        if new is None:
+            queue = self._queue(old.queue)
+            # copying the queue may have copied this consumer
+            new = self._consumers.get(id(old))
+            if new is None:
+                new = self._consumers[id(old)] = Consumer(
+                    old.tag, old.channel, queue, old.no_ack, old.prefetch, old.exclusive, old.arguments,
+                    old.outstanding, old.created, old.announced, old.reason, old.stamp, old.next_offset,
+                )  # fmt: skip
+        return new
+
+    def _exchange(self, old: Exchange) -> Exchange:
+        bindings = [Binding(self._queue(b.queue), b.routing_key, b.arguments) for b in old.bindings]
+        return Exchange(old.name, old.type, old.durable, old.auto_delete, old.internal, old.arguments, bindings)
+
+    def _channel(self, old: Channel) -> Channel:
+        return Channel(
+            old.connection, old.number, old.state, old.next_tag,
+            {tag: self._unacknowledged(entry) for tag, entry in old.unacknowledged.items()},
+            {tag: self._consumer(each) for tag, each in old.consumers.items()},
+            dict(old.ended_consumers), old.settled.copy(), old.automatic.copy(), old.recovered.copy(),
+            old.prefetch, old.channel_prefetch, old.confirming, old.published,
+            {
+                number: tuple((self._queue(queue), self._message(message)) for queue, message in copies)
+                for number, copies in old.unconfirmed.items()
+            },
+            list(map(self._owed, old.owed)), old.last_queue, dict(old.known_types), old.reason,
+        )  # fmt: skip
+
+    def _connection(self, old: Connection) -> Connection:
+        return Connection(
+            old.name, old.state, old.capabilities, old.server_properties, old.user, old.vhost, old.channel_max,
+            list(map(self._owed, old.owed)), old.may_end,
+        )  # fmt: skip
+
+    def _unacknowledged(self, old: Unacknowledged) -> Unacknowledged:
+        consumer = None if old.consumer is None else self._consumer(old.consumer)
+        return Unacknowledged(self._message(old.message), self._queue(old.queue), consumer)
+
+    def _owed(self, old: Expected | PendingGet) -> Expected | PendingGet:
+        if isinstance(old, PendingGet):
+            return PendingGet(self._queue(old.queue), old.no_ack, old.position_limit, old.counted)
+        if old.effect is None:
+            return old
+        name, subject = old.effect
+        if isinstance(subject, Queue):
+            return replace(old, effect=(name, self._queue(subject)))
+        if isinstance(subject, Consumer):
+            return replace(old, effect=(name, self._consumer(subject)))
+        return old

@@ -1,0 +1,114 @@
+"""A copied state is equal to the original, and shares nothing with it that the model changes."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter, deque
+from enum import Enum
+from typing import Any
+
+import pytest
+
+from conformance.command import parse_command
+from conformance.plan import Plan
+from model.alphabet import Content, Frame
+from model.broker import Broker
+from model.copying import copy_broker
+from model.dialects import Dialect, dialect_named
+from model.fingerprint import fingerprint
+from model.inputs import process
+from model.patterns import Pattern
+from model.state import (
+    Channel,
+    Connection,
+    Consumer,
+    Exchange,
+    Message,
+    PendingGet,
+    Queue,
+    Unacknowledged,
+)
+
+#: Changed in place by the model; everything else is replaced as a whole.
+RECORDS = (Broker, Channel, Connection, Consumer, Exchange, Message, PendingGet, Queue, Unacknowledged)
+SHARED = (Content, Dialect, Pattern, Enum)
+
+COMMANDS = """
+a.1 queue.declare c durable
+a.1 queue.declare q durable x-queue-type=quorum
+a.1 queue.declare s durable x-queue-type=stream
+a.1 exchange.declare x fanout
+a.1 queue.bind q x
+a.1 confirm.select
+a.1 basic.publish c body=m1
+a.1 basic.publish c body=m2
+a.1 basic.publish q body=m3
+a.1 basic.publish q body=m4
+a.1 basic.publish s body=m5
+b.1 basic.qos 1
+b.1 basic.consume q consumer-tag=t
+b.1 basic.consume c consumer-tag=u
+b.1 basic.cancel u
+a.2 basic.get c
+a.2 basic.nack 1 requeue
+a.2 basic.get c
+"""
+
+
+@pytest.fixture
+def broker() -> Broker:
+    """Ready, unacknowledged and settled messages, a cancelled consumer, and inputs whose replies are owed."""
+    plan = Plan(dialect_named("rabbitmq-4.3"))
+    for line in COMMANDS.strip().splitlines():
+        plan.carry_out(parse_command(line))
+    for method, arguments in (
+        ("basic.publish", {"routing_key": "c"}),
+        ("queue.declare", {"queue": "c", "passive": True}),
+        ("basic.consume", {"queue": "q", "consumer_tag": "v"}),
+        ("basic.get", {"queue": "c"}),
+    ):
+        content = Content({}, b"m6") if method == "basic.publish" else None
+        process(plan.broker, Frame("a", 1, method, arguments, sent=True, content=content))
+    return plan.broker
+
+
+def objects(value: Any, path: str, found: dict[int, tuple[str, Any]]) -> dict[int, tuple[str, Any]]:
+    """Everything that the model changes, by identity, with the way to it."""
+    if isinstance(value, SHARED) or id(value) in found:
+        return found
+    if isinstance(value, RECORDS):
+        found[id(value)] = (path, value)
+        names = vars(value) if isinstance(value, Broker) else value.__slots__
+        for name in names:
+            # tables that came over the wire are never changed
+            if name not in ("arguments", "capabilities", "server_properties"):
+                objects(getattr(value, name), f"{path}.{name}", found)
+    elif isinstance(value, dict | Counter):
+        found[id(value)] = (path, value)
+        for key, item in value.items():
+            objects(key, f"{path} key", found)
+            objects(item, f"{path}[{key!r:.20}]", found)
+    elif isinstance(value, list | deque):
+        found[id(value)] = (path, value)
+        for item in value:
+            objects(item, f"{path}[]", found)
+    elif isinstance(value, tuple):
+        for item in value:
+            objects(item, f"{path}()", found)
+    elif hasattr(value, "effect"):
+        objects(value.effect, f"{path}.effect", found)
+    return found
+
+
+def test_copy_is_equal(broker: Broker) -> None:
+    assert fingerprint(copy_broker(broker)) == fingerprint(broker) == fingerprint(copy.deepcopy(broker))
+    assert copy_broker(broker).exercised == broker.exercised
+
+
+def test_copy_shares_nothing_that_changes(broker: Broker) -> None:
+    original = objects(broker, "broker", {})
+    copied = objects(copy_broker(broker), "broker", {})
+    assert sorted(path for path, _ in original.values()) == sorted(path for path, _ in copied.values())
+    assert [copied[same][0] for same in original.keys() & copied.keys()] == []
+    kinds = {type(value) for _, value in original.values()}
+    assert kinds.issuperset(RECORDS), "the state does not hold a record of each kind"
