@@ -83,6 +83,8 @@ class Session:
         )
         self._finished: SequenceJudgement | None = None
         self._is_judged = True
+        #: connections that the broker closed
+        self._closed: set[str] = set()
         #: how often a deadline passed without what was owed
         self.overdue = 0
         self._began = time.monotonic()
@@ -100,8 +102,13 @@ class Session:
             self.finish(complete=kind is None)
         finally:
             self._is_judged = False
-            part(self.client)
-            clean_up(self.target.address, self._made)
+            try:
+                part(self.client)
+                clean_up(self.target.address, self._made)
+            except KeyboardInterrupt:
+                # interrupted in the middle of it: a run leaves nothing behind all the same
+                clean_up(self.target.address, self._made)
+                raise
 
     # --------------------------------------------------------------------------------------- commands
 
@@ -142,7 +149,7 @@ class Session:
         if command.method == "connection.open":
             self._open_connection(command.connection, command.arguments)
             return
-        if not self.client.is_open(command.connection):
+        if not self.is_usable(command.connection):
             if command.connection in self.judge.acceptor.broker.connections:
                 return  # it was closed: nothing can be sent on it any more
             self._open_connection(command.connection, {})
@@ -201,8 +208,14 @@ class Session:
         return frame
 
     def _answer(self, frame: Frame, method: str) -> None:
-        if self.client.is_open(frame.connection):
+        if self.is_usable(frame.connection):
             self.client.send(Frame(frame.connection, frame.channel, method, {}, sent=True))
+        if method == "connection.close-ok":
+            self._closed.add(frame.connection)
+
+    def is_usable(self, connection: str) -> bool:
+        """Is it open, and has the broker not closed it? Its socket may live on a little longer."""
+        return connection not in self._closed and self.client.is_open(connection)
 
     def mark(self, mark: Mark, waited: float | None = None) -> None:
         if mark == "overdue":
@@ -228,11 +241,11 @@ class Session:
         return [
             name
             for name, connection in broker.connections.items()
-            if connection.state is ConnectionState.OPEN and self.client.is_open(name)
+            if connection.state is ConnectionState.OPEN and self.is_usable(name)
         ]
 
     def channel_is_open(self, key: tuple[str, int]) -> bool:
         channel = self.judge.acceptor.broker.channels.get(key)
-        return channel is not None and channel.state is ChannelState.OPEN and self.client.is_open(key[0])
+        return channel is not None and channel.state is ChannelState.OPEN and self.is_usable(key[0])
 
 
