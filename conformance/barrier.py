@@ -31,11 +31,22 @@ def complete_barrier(session: Session, command: Command) -> None:
         _compare_counts(session, name)
     for key in _channels(session, command, touched):
         if key[1] and session.channel_is_open(key) and not session.over:
-            prefetch = session.judge.acceptor.broker.channels[key].prefetch
-            session.request(Frame(*key, "basic.qos", {"prefetch_count": prefetch}, sent=True))
+            session.request(_flush(session, key))
     while not session.over and session.receive(0) is not None:
         pass
     session.mark("quiescent")
+
+
+def _flush(session: Session, key: ChannelKey) -> Frame:
+    """A request that the channel answers itself, and that changes nothing.
+
+    Where the channel has a limit of its own that is channel.flow: up to RabbitMQ 4.2 basic.qos with global=false would
+    lift that limit (rabbit_channel:handle_method, rabbit_limiter:unlimit_prefetch).
+    """
+    channel = session.judge.acceptor.broker.channels[key]
+    if channel.channel_prefetch:
+        return Frame(*key, "channel.flow", {"active": True}, sent=True)
+    return Frame(*key, "basic.qos", {"prefetch_count": channel.prefetch}, sent=True)
 
 
 def _queue(session: Session, name: str) -> Queue | None:

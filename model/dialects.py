@@ -71,6 +71,8 @@ class Dialect:
     consumer_timeout_checked: bool
     #: nack and reject on a stream: accepted as a return of credit, or 540 (rabbit_stream_queue:settle)
     stream_reject: bool
+    #: refusals of stream consumers name the stream as 3 did (rabbit_stream_queue:consume)
+    first_stream_texts: bool
     #: qos(global=true) limits the whole channel; otherwise it is read as global=false (rabbit_channel, 4.3)
     channel_prefetch: bool
     #: basic.cancel-ok sent by the client: accepted, or 503 (rabbit_channel:handle_method)
@@ -102,6 +104,7 @@ AMQP_0_9_1 = Dialect(
     classic_queue_timeout_argument=False,
     consumer_timeout_checked=False,
     stream_reject=True,
+    first_stream_texts=False,
     channel_prefetch=True,
     client_cancel_ok=False,
 )
@@ -118,6 +121,7 @@ RABBITMQ_3 = replace(
     quorum_count_on_first_get=True,
     classic_queue_timeout_argument=True,
     stream_reject=False,
+    first_stream_texts=True,
 )
 
 RABBITMQ_4_0 = replace(
@@ -133,6 +137,7 @@ RABBITMQ_4_0 = replace(
     stream_names_delivery_mode=True,
     default_queue_type_in_errors="classic",
     stream_reject=True,
+    first_stream_texts=False,
 )
 
 RABBITMQ_4_3 = replace(

@@ -70,6 +70,10 @@ def _hand_over(
         fired.extend(shown_by(broker, queue, message, consumer))
         if message.acquired_count:
             fired.append("QUORUM-001")
+    if consumer is not None and queue.single_active_consumer and len(queue.consumers) > 1:
+        fired.append("SAC-001")
+    if consumer is not None and consumer.reason == "SAC-002":
+        fired.append("SAC-002")
     if no_ack:
         channel.automatic.append(tag)
         broker.drop(queue, message, "CONSUME-013")
@@ -124,6 +128,8 @@ def _observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer
     channel.next_tag += 1
     consumer.outstanding += 1
     broker.fired("STREAM-003")
+    if message.position and "x-stream-offset" not in consumer.arguments:
+        broker.fired("STREAM-004")
     if channel.next_tag > 2:
         broker.fired("CONSUME-014")
     if consumer.outstanding > 1 or consumer.next_offset < len(queue.log):

@@ -139,10 +139,14 @@ def _check_arguments(broker: Broker, channel: Channel, queue: Queue, table: dict
 def _check_stream(broker: Broker, channel: Channel, queue: Queue, no_ack: bool) -> None:
     """STREAM-001, STREAM-002."""
     where = queue_text(broker, channel, queue.name)
+    first = broker.dialect.first_stream_texts
+    named = f"'{where}'" if first else f"stream {where}"
     if no_ack:
-        raise ProtocolError("STREAM-002", 540, f"automatic acknowledgement not supported by stream {where}")
+        raise ProtocolError(
+            "STREAM-002", 540, f"automatic acknowledgement not supported by stream {'queues ' if first else ''}{where}"
+        )
     if not channel.prefetch:
-        raise ProtocolError("STREAM-001", 406, f"consumer prefetch count is not set for stream {where}")
+        raise ProtocolError("STREAM-001", 406, f"consumer prefetch count is not set for {named}")
 
 
 def _first_offset(queue: Queue, table: dict[str, Any]) -> int:
