@@ -14,8 +14,11 @@ Names that begin with `x-` go into the method's argument table; the names of bas
 the name of a bit. Values are numbers, `true`, `false`, `null`, words, JSON strings, lists and objects. `#` begins a
 comment.
 
-Besides the methods of AMQP there are `socket.abort` (end the TCP connection at once) and `connection.open`, which
-opens a connection with client capabilities of one's own: `a connection.open consumer-cancel-notify=false`.
+Besides the methods of AMQP there is what else the alphabet has (`model.alphabet`): the life of sockets, single frames,
+the operator's doings on the connection `broker`. `connection.open` opens a connection as a client does, from the TCP
+connection on, with wishes of one's own: `a connection.open consumer-cancel-notify=false frame-max=4095 user=nobody`;
+`a! connection.open` is that method alone. A publish that is `unfinished` is its method frame alone, and the keys of an
+argument table that have no `x-` go by `arguments={"key": "value"}`.
 """
 
 from __future__ import annotations
@@ -25,93 +28,22 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from model.alphabet import CONTENT_METHODS, METHOD_IDS, Content, Table
-
-#: Arguments whose names may be left out, in order.
-POSITIONAL: dict[str, tuple[str, ...]] = {
-    "basic.ack": ("delivery_tag",),
-    "basic.cancel": ("consumer_tag",),
-    "basic.cancel-ok": ("consumer_tag",),
-    "basic.consume": ("queue",),
-    "basic.get": ("queue",),
-    "basic.nack": ("delivery_tag",),
-    "basic.publish": ("routing_key",),
-    "basic.qos": ("prefetch_count",),
-    "basic.reject": ("delivery_tag",),
-    "exchange.declare": ("exchange", "type"),
-    "exchange.delete": ("exchange",),
-    "queue.bind": ("queue", "exchange"),
-    "queue.declare": ("queue",),
-    "queue.delete": ("queue",),
-    "queue.purge": ("queue",),
-    "queue.unbind": ("queue", "exchange"),
-}
-
-_TEXT, _NUMBER, _BIT = "text", "number", "bit"
-
-#: What a client may say in each method: the argument's name and kind. Other methods are sent without arguments.
-ARGUMENTS: dict[str, dict[str, str]] = {
-    "channel.flow": {"active": _BIT},
-    "channel.close": {"reply_code": _NUMBER, "reply_text": _TEXT, "class_id": _NUMBER, "method_id": _NUMBER},
-    "connection.close": {"reply_code": _NUMBER, "reply_text": _TEXT, "class_id": _NUMBER, "method_id": _NUMBER},
-    "exchange.declare": {
-        "exchange": _TEXT, "type": _TEXT, "passive": _BIT, "durable": _BIT, "auto_delete": _BIT, "internal": _BIT,
-        "nowait": _BIT,
-    },
-    "exchange.delete": {"exchange": _TEXT, "if_unused": _BIT, "nowait": _BIT},
-    "queue.declare": {
-        "queue": _TEXT, "passive": _BIT, "durable": _BIT, "exclusive": _BIT, "auto_delete": _BIT, "nowait": _BIT,
-    },
-    "queue.bind": {"queue": _TEXT, "exchange": _TEXT, "routing_key": _TEXT, "nowait": _BIT},
-    "queue.unbind": {"queue": _TEXT, "exchange": _TEXT, "routing_key": _TEXT},
-    "queue.purge": {"queue": _TEXT, "nowait": _BIT},
-    "queue.delete": {"queue": _TEXT, "if_unused": _BIT, "if_empty": _BIT, "nowait": _BIT},
-    "basic.qos": {"prefetch_size": _NUMBER, "prefetch_count": _NUMBER, "global_": _BIT},
-    "basic.consume": {
-        "queue": _TEXT, "consumer_tag": _TEXT, "no_local": _BIT, "no_ack": _BIT, "exclusive": _BIT, "nowait": _BIT,
-    },
-    "basic.cancel": {"consumer_tag": _TEXT, "nowait": _BIT},
-    "basic.cancel-ok": {"consumer_tag": _TEXT},
-    "basic.publish": {"exchange": _TEXT, "routing_key": _TEXT, "mandatory": _BIT, "immediate": _BIT},
-    "basic.get": {"queue": _TEXT, "no_ack": _BIT},
-    "basic.ack": {"delivery_tag": _NUMBER, "multiple": _BIT},
-    "basic.nack": {"delivery_tag": _NUMBER, "multiple": _BIT, "requeue": _BIT},
-    "basic.reject": {"delivery_tag": _NUMBER, "requeue": _BIT},
-    "basic.recover": {"requeue": _BIT},
-    "basic.recover-async": {"requeue": _BIT},
-    "confirm.select": {"nowait": _BIT},
-    "connection.open": {"virtual_host": _TEXT},
-}  # fmt: skip
-
-#: Methods with an argument table, into which `x-…` names go.
-TABLE_METHODS = frozenset(
-    {"exchange.declare", "queue.declare", "queue.bind", "queue.unbind", "basic.consume"}
+from conformance.command_arguments import (
+    ALIASES,
+    ARGUMENTS,
+    BIT,
+    BODY_METHODS,
+    CAPABILITIES,
+    NUMBER,
+    OCTETS,
+    POSITIONAL,
+    PROPERTIES,
+    TABLE,
+    TABLE_METHODS,
+    TABLE_NAMES,
+    TEXT,
 )
-
-#: Basic properties that a publish may set, and their kinds.
-PROPERTIES = {
-    "content_type": _TEXT, "content_encoding": _TEXT, "headers": "table", "delivery_mode": _NUMBER,
-    "priority": _NUMBER, "correlation_id": _TEXT, "reply_to": _TEXT, "expiration": _TEXT, "message_id": _TEXT,
-    "timestamp": _NUMBER, "type": _TEXT, "user_id": _TEXT, "app_id": _TEXT, "cluster_id": _TEXT,
-}  # fmt: skip
-
-#: Shorter names that people use.
-ALIASES = {
-    "basic.ack": {"tag": "delivery_tag"},
-    "basic.nack": {"tag": "delivery_tag"},
-    "basic.reject": {"tag": "delivery_tag"},
-    "basic.consume": {"tag": "consumer_tag"},
-    "basic.cancel": {"tag": "consumer_tag"},
-    "basic.cancel-ok": {"tag": "consumer_tag"},
-    "basic.qos": {"prefetch": "prefetch_count", "global": "global_"},
-}
-
-#: Client capabilities that `connection.open` may set.
-CAPABILITIES = (
-    "publisher_confirms", "exchange_exchange_bindings", "basic.nack", "consumer_cancel_notify", "connection.blocked",
-    "authentication_failure_close", "per_consumer_qos",
-)  # fmt: skip
-
+from model.alphabet import CONTENT_METHODS, METHOD_IDS, PSEUDO_METHODS, Content, Table
 
 class CommandSyntaxError(ValueError):
     """A line is not a command. `column` counts from 1."""
@@ -144,7 +76,12 @@ _TOKEN = re.compile(r"""(?P<name>[A-Za-z][\w.-]*=)?(?P<value>"(?:[^"\\]|\\.)*"|[
 _TARGET = re.compile(r"([a-z][a-z0-9]*)(?:\.(\d{1,9}))?(!)?$")
 _INTEGER = re.compile(r"-?\d{1,30}")
 _FRACTION = re.compile(r"-?\d{1,30}(\.\d{1,30}([eE][+-]?\d{1,3})?|[eE][+-]?\d{1,3})")
+_TABLE_NAME = re.compile(r"x-[\w.-]*")
+_OCTETS = re.compile(r"([0-9a-fA-F]{2})*")
 _CONSTANTS = {"true": True, "false": False, "null": None}
+
+#: The word for a publish whose content is still to come.
+UNFINISHED = "unfinished"
 
 #: Octets of the largest body that a command may ask for; no RabbitMQ takes more.
 MAX_BODY = 512 * 1024 * 1024
@@ -168,7 +105,7 @@ def parse_command(line: str) -> Command:
     if len(words) < 2:
         raise CommandSyntaxError("a method is missing, such as basic.get", len(line) + 1)
     column, name, method = words[1]
-    if name or (method not in METHOD_IDS and method != "socket.abort"):
+    if name or (method not in METHOD_IDS and method not in PSEUDO_METHODS):
         raise CommandSyntaxError(f"{method!r} is not a method", column)
     channel = int(target[2] or 0)
     if channel > 65535:
@@ -222,22 +159,28 @@ def _arguments(method: str, words: list[tuple[int, str, str]]) -> tuple[Table, C
     table: Table = {}
     properties: Table = {}
     body: Table = {}
+    unfinished = False
     for column, name, text in words:
         key = aliases.get(name, name.replace("-", "_"))
         bare = aliases.get(text, text.replace("-", "_"))
         at = column + len(name) + 1 if name else column  # where the value begins
-        if not name and known.get(bare) == _BIT:
+        if not name and known.get(bare) == BIT:
             _put(arguments, bare, True, column)
+        elif not name and method == "basic.publish" and text == UNFINISHED:
+            unfinished = True
         elif not name:
             position = next((each for each in free if each not in arguments), None)
             if position is None:
                 raise CommandSyntaxError(f"{text!r} is not an argument of {method}", column)
             arguments[position] = _value(text, known[position], column)
-        elif name.startswith("x-") and method in TABLE_METHODS:
+        elif method in TABLE_METHODS and (name.startswith("x-") or name in TABLE_NAMES):
             _put(table, name, _value(text, "any", at), column)
-        elif method == "basic.publish" and name == "body":
-            _put(body, name, str(_value(text, _TEXT, at)).encode(), column)
-        elif method == "basic.publish" and name == "body-size":
+        elif method in TABLE_METHODS and name == "arguments":
+            for each, value in _value(text, TABLE, at).items():
+                _put(table, each, value, column)
+        elif method in BODY_METHODS and name == "body":
+            _put(body, name, str(_value(text, TEXT, at)).encode(), column)
+        elif method in BODY_METHODS and name == "body-size":
             _put(body, name, _body_size(text, at), column)
         elif method == "basic.publish" and key in PROPERTIES:
             _put(properties, key, _value(text, PROPERTIES[key], at), column)
@@ -249,7 +192,11 @@ def _arguments(method: str, words: list[tuple[int, str, str]]) -> tuple[Table, C
             raise CommandSyntaxError(f"{name!r} is not an argument of {method}", column)
     if table:
         arguments["capabilities" if method == "connection.open" else "arguments"] = table
-    if method not in CONTENT_METHODS:
+    if method not in CONTENT_METHODS and method not in BODY_METHODS:
+        return arguments, None
+    if unfinished:
+        if body or properties:
+            raise CommandSyntaxError(f"what is {UNFINISHED} has no content", words[0][0])
         return arguments, None
     octets: bytes = body.get("body", b"")
     return arguments, Content(properties, octets.ljust(body.get("body-size", 0), b"."))
@@ -262,7 +209,7 @@ def _put(mapping: Table, key: str, value: Any, column: int) -> None:
 
 
 def _body_size(text: str, column: int) -> int:
-    size: int = _value(text, _NUMBER, column)
+    size: int = _value(text, NUMBER, column)
     if not 0 <= size <= MAX_BODY:
         raise CommandSyntaxError(f"a body has 0 to {MAX_BODY} octets", column)
     return size
@@ -280,13 +227,15 @@ def _value(text: str, kind: str, column: int) -> Any:
             raise CommandSyntaxError(f"{text!r} holds half a character", column) from None
     elif kind == "any" and _FRACTION.fullmatch(text):
         value = float(text)
-    elif kind != _TEXT and text in _CONSTANTS:
+    elif kind not in (TEXT, OCTETS) and text in _CONSTANTS:
         value = _CONSTANTS[text]
-    elif kind != _TEXT and _INTEGER.fullmatch(text):
+    elif kind not in (TEXT, OCTETS) and _INTEGER.fullmatch(text):
         value = int(text)
-    expected = {_TEXT: str, _NUMBER: int, _BIT: bool, "table": dict}.get(kind)
-    if expected is not None and (not isinstance(value, expected) or (kind == _NUMBER and isinstance(value, bool))):
+    expected = {TEXT: str, NUMBER: int, BIT: bool, TABLE: dict, OCTETS: str}.get(kind)
+    if expected is not None and (not isinstance(value, expected) or (kind == NUMBER and isinstance(value, bool))):
         raise CommandSyntaxError(f"{text!r:.80} is not a {kind}", column)
+    if kind == OCTETS and not _OCTETS.fullmatch(value):
+        raise CommandSyntaxError(f"{text!r:.80} is not an even number of hexadecimal digits", column)
     return value
 
 
@@ -309,13 +258,26 @@ def print_command(command: Command) -> str:
             continue
         kind = kinds.get(name, "any")
         words.append(_hyphened(name) if value is True else f"{_hyphened(name)}={_printed(value, kind)}")
-    for name, value in (command.arguments.get("arguments") or command.arguments.get("capabilities") or {}).items():
-        words.append(f"{name}={_printed(value, 'any')}")
+    words.extend(_table_words(command))
     if command.content is not None:
         words.extend(_content_words(command.content))
+    elif command.method == "basic.publish":
+        words.append(UNFINISHED)
     if command.in_flight:
         words.append("&")
     return " ".join(words)
+
+
+def _table_words(command: Command) -> list[str]:
+    capabilities = command.arguments.get("capabilities") or {}
+    words = [f"{name}={_printed(value, 'any')}" for name, value in capabilities.items()]
+    others: Table = {}
+    for name, value in (command.arguments.get("arguments") or {}).items():
+        if _TABLE_NAME.fullmatch(name) or name in TABLE_NAMES:
+            words.append(f"{name}={_printed(value, 'any')}")
+        else:
+            others[name] = value
+    return [*words, f"arguments={_printed(others, TABLE)}"] if others else words
 
 
 def _content_words(content: Content) -> list[str]:
@@ -323,9 +285,9 @@ def _content_words(content: Content) -> list[str]:
     filled = len(body) - len(body.rstrip("."))
     words = []
     if filled > 40:
-        words += [f"body={_printed(body.rstrip('.'), _TEXT)}", f"body-size={len(content.body)}"]
+        words += [f"body={_printed(body.rstrip('.'), TEXT)}", f"body-size={len(content.body)}"]
     elif body:
-        words.append(f"body={_printed(body, _TEXT)}")
+        words.append(f"body={_printed(body, TEXT)}")
     words += [f"{_hyphened(k)}={_printed(v, PROPERTIES.get(k, 'any'))}" for k, v in content.properties.items()]
     return words
 
@@ -335,7 +297,7 @@ def _hyphened(name: str) -> str:
 
 
 def _could_be_a_flag(value: Any, kinds: dict[str, str]) -> bool:
-    return isinstance(value, str) and (kinds.get(value.replace("-", "_")) == _BIT or value == "&")
+    return isinstance(value, str) and (kinds.get(value.replace("-", "_")) == BIT or value in ("&", UNFINISHED))
 
 
 def _printed(value: Any, kind: str) -> str:
@@ -344,7 +306,7 @@ def _printed(value: Any, kind: str) -> str:
         return json.dumps(value)
     plain = bool(re.fullmatch(r"[^\s\"\[{#=&][^\s\"]*", value)) and "=" not in value
     looks_typed = value in _CONSTANTS or _INTEGER.fullmatch(value) or _FRACTION.fullmatch(value)
-    return value if plain and not (kind != _TEXT and looks_typed) else json.dumps(value)
+    return value if plain and not (kind not in (TEXT, OCTETS) and looks_typed) else json.dumps(value)
 
 
 __all__ = ["Command", "CommandSyntaxError", "parse_command", "print_command"]

@@ -11,11 +11,18 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.command import Command
+from model.alphabet import OPERATOR, Content
 from model.verdict import Failure
 
 _PREFIX = re.compile(r"amqpspec-[0-9a-f]{10}-")
-_NAME_ARGUMENTS = ("queue", "exchange")
-_TABLE_ARGUMENTS = ("x-dead-letter-exchange", "x-dead-letter-routing-key")
+_NAME_ARGUMENTS = ("queue", "exchange", "source", "destination")
+_TABLE_ARGUMENTS = ("x-dead-letter-exchange", "x-dead-letter-routing-key", "alternate-exchange")
+#: Headers that name further routing keys (PUBLISH-011).
+_KEY_HEADERS = ("CC", "BCC")
+#: Whom and what the operator makes for a sequence.
+_MADE_BY_THE_OPERATOR = ("user", "virtual_host")
+#: Permissions are patterns of names.
+_PATTERNS = ("configure", "write", "read")
 
 
 def new_prefix() -> str:
@@ -27,23 +34,47 @@ def _prefixed(name: Any, prefix: str) -> Any:
 
 
 def on_the_broker(command: Command, prefix: str) -> Command:
-    """The command as it is sent: names of queues and exchanges carry the prefix.
+    """The command as it is sent: names of queues and exchanges carry the prefix, and so do those of virtual hosts and
+    users, so that `/` and the user of the address are the only ones of them that any sequence shares with others.
 
-    With the default exchange the routing key is a queue's name.
+    With the default exchange the routing key is a queue's name. A permission that begins with ^ is about such names.
     """
     arguments = dict(command.arguments)
     for key in _NAME_ARGUMENTS:
         if key in arguments:
             arguments[key] = _prefixed(arguments[key], prefix)
+    content = command.content
     if command.method == "basic.publish" and not arguments.get("exchange"):
         arguments["routing_key"] = _prefixed(arguments.get("routing_key", ""), prefix)
+        content = _with_prefixed_keys(content, prefix)
+    elif command.connection == OPERATOR or command.method in ("connection.open", "connection.start-ok"):
+        for key in _MADE_BY_THE_OPERATOR:
+            if key in arguments and arguments[key] != "/":
+                arguments[key] = _prefixed(arguments[key], prefix)
+        for key in _PATTERNS:
+            if arguments.get(key, "").startswith("^"):
+                arguments[key] = "^" + prefix + arguments[key][1:]
     table = arguments.get("arguments")
     if table and any(key in table for key in _TABLE_ARGUMENTS):
         arguments["arguments"] = {
             key: _prefixed(value, prefix) if key in _TABLE_ARGUMENTS and isinstance(value, str) else value
             for key, value in table.items()
         }
-    return replace(command, arguments=arguments)
+    return replace(command, arguments=arguments, content=content)
+
+
+def _with_prefixed_keys(content: Content | None, prefix: str) -> Content | None:
+    """With the default exchange further routing keys are queue names as well."""
+    headers = content.properties.get("headers") if content is not None else None
+    if content is None or not isinstance(headers, dict):
+        return content
+    if not any(isinstance(headers.get(key), list) for key in _KEY_HEADERS):
+        return content
+    changed = {
+        key: [_prefixed(each, prefix) for each in value] if key in _KEY_HEADERS and isinstance(value, list) else value
+        for key, value in headers.items()
+    }
+    return replace(content, properties={**content.properties, "headers": changed})
 
 
 def plain(text: str) -> str:

@@ -6,6 +6,7 @@ right and wrong. It asks the judge what is still owed, and waits for that.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,10 +19,12 @@ from conformance.judge import SequenceJudge
 from conformance.judgement import SequenceJudgement, TargetDescription
 from conformance.names import new_prefix, on_the_broker
 from conformance.trace import TraceWriter
-from model.alphabet import Frame, Table
+from model.alphabet import OPERATOR, Frame, Table
 from model.state import ChannelState, ConnectionState
 from targets.address import Address
+from targets.errors import OperatorMissing
 from targets.field_values import EncodingError
+from targets.operator import Operator
 from targets.wire import WireClient
 
 Mark = Literal["barrier", "quiescent", "overdue"]
@@ -40,6 +43,8 @@ class TargetUnderTest:
     address: Address
     description: TargetDescription
     deadline: float = DEFAULT_DEADLINE
+    #: who can do what only the operator of the broker can; None where nobody may
+    operator: Operator | None = None
 
 
 class UnsendableCommand(Exception):
@@ -146,6 +151,9 @@ class Session:
         return self._finished
 
     def _send(self, command: Command) -> None:
+        if command.connection == OPERATOR:
+            self._operate(on_the_broker(command, self._prefix))
+            return
         if command.method == "connection.open":
             self._open_connection(command.connection, command.arguments)
             return
@@ -165,6 +173,21 @@ class Session:
         self.client.send(
             Frame(sent.connection, sent.channel, sent.method, dict(sent.arguments), sent=True, content=sent.content)
         )
+
+    def _operate(self, command: Command) -> None:
+        """What the operator does, and the passing of time. Raises `OperatorError` (a `TargetError`)."""
+        frame = Frame(OPERATOR, 0, command.method, dict(command.arguments), sent=True)
+        if command.method == "clock.wait":
+            until = time.monotonic() + command.arguments.get("milliseconds", 0) / 1000
+            while (left := until - time.monotonic()) > 0:
+                if self.receive(left) is None and not self.client.open_names():
+                    threading.Event().wait(left)  # nobody is there who could send anything
+            self.client.note(frame)
+            return
+        if self.target.operator is None:
+            raise OperatorMissing(f"{command}: this target has no operator")
+        self.client.note(frame)
+        self.target.operator.carry_out(frame)
 
     def _open_connection(self, name: str, arguments: Table) -> None:
         if self.client.is_open(name) or name in self.judge.acceptor.broker.connections:

@@ -7,13 +7,33 @@ only `targets.codec` knows octets.
 Argument names are those of the AMQP 0-9-1 method fields with underscores (`delivery_tag`, `no_ack`, `nowait`,
 `reply_code`, `class_id`); reserved fields are left out. A field that is not in `arguments` has its zero value.
 
-What is not a method but can be observed uses the class `socket`:
+What is not a method but can be observed has a class of its own. Octets are hexadecimal text everywhere.
 
+* `socket.open`, sent: the client has made the TCP connection; the broker now awaits a protocol header;
 * `socket.closed`, received: the broker ended the TCP connection (argument `reason`: a sentence);
-* `socket.garbage`, received: octets that are not a frame (argument `octets`: hexadecimal text, `reason`);
-* `socket.abort`, sent: the client ended the TCP connection without the closing handshake.
+* `socket.garbage`, received: octets that are not a frame (arguments `octets`, `reason`);
+* `socket.abort`, sent: the client ended the TCP connection without the closing handshake;
+* `socket.silence`, sent: from now on the client sends no heartbeats;
+* `protocol.header`, sent or received: the eight octets (argument `octets`) that come before any frame.
 
-The handshake frames (`connection.start` … `connection.open-ok`) are frames like any other.
+The handshake frames (`connection.start` … `connection.open-ok`) are frames like any other. Credentials that the
+target was given are `***` in them; what stands there in clear is no secret of anybody's.
+
+Single frames, as far as they are not the method frame, content header and bodies of one whole method, are of the class
+`frame`; a client sends them on purpose, and a server's decoder gives them for what it cannot put together:
+
+* `frame.method` (`class_id`, `method_id`, `payload`: the octets behind these two): a method that does not exist, or
+  whose arguments cannot be decoded;
+* `frame.header` (`class_id`, `weight`, `body_size`, `payload`: property flags and list; `0000` if left out);
+* `frame.body`: the body is the frame's content;
+* `frame.other` (`type`, `size`: octets that the payload is said to have, `payload`, `end`: the last octet): anything
+  else. What is left out is right: `type` 1, `size` the payload's, `end` 206.
+
+A sent method that carries content and has `content` None is its method frame alone.
+
+What the operator of the broker does, and the passing of time, are inputs too, on the connection `broker`:
+`operator.add-user`, `operator.set-permissions`, … (`model.rules.operator`), and `clock.wait` (argument `milliseconds`):
+so much time has passed in which nobody did anything.
 """
 
 from __future__ import annotations
@@ -89,6 +109,20 @@ METHOD_IDS: dict[str, tuple[int, int]] = {
     "tx.rollback": (90, 30), "tx.rollback-ok": (90, 31),
     "confirm.select": (85, 10), "confirm.select-ok": (85, 11),
 }
+
+#: The connection name of what is done to the broker as a whole.
+OPERATOR = "broker"
+
+#: What a credential that the target was given is replaced by before anybody sees it.
+MASK = "***"
+
+#: Inputs that are no methods of AMQP.
+PSEUDO_METHODS = frozenset({
+    "socket.open", "socket.abort", "socket.silence", "protocol.header",
+    "frame.method", "frame.header", "frame.body", "frame.other",
+    "operator.add-user", "operator.delete-user", "operator.set-permissions", "operator.close-connection",
+    "operator.set-alarm", "operator.clear-alarm", "operator.add-vhost", "operator.delete-vhost", "clock.wait",
+})  # fmt: skip
 
 #: Methods that carry content.
 CONTENT_METHODS = frozenset({"basic.publish", "basic.return", "basic.deliver", "basic.get-ok"})

@@ -21,3 +21,11 @@ class OpenRefused(TargetError):
 
 class VhostNotFound(OpenRefused):
     """The broker has no such virtual host."""
+
+
+class OperatorError(TargetError):
+    """The operator's command failed."""
+
+
+class OperatorMissing(OperatorError):
+    """Only the operator of the broker could do this, and the target has none."""

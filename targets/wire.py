@@ -170,6 +170,10 @@ class WireClient:
         self._observe(frame, self._now())
         self._write(connection, octets)
 
+    def note(self, frame: Frame) -> None:
+        """Stamp the frame's time and show it to the observer: what happens to the broker without any wire."""
+        self._observe(frame, self._now())
+
     def send_octets(self, connection: str, octets: bytes) -> None:
         """Write anything at all. The observer does not see it."""
         self._write(self._connection(connection), octets)

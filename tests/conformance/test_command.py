@@ -9,20 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from conformance.command import (
-    ARGUMENTS,
-    CAPABILITIES,
-    MAX_BODY,
-    PROPERTIES,
-    TABLE_METHODS,
-    Command,
-    CommandSyntaxError,
-    parse_command,
-    print_command,
-)
-from model.alphabet import CONTENT_METHODS, METHOD_IDS, Content, Table
+from conformance.command import MAX_BODY, Command, CommandSyntaxError, parse_command, print_command
+from conformance.command_arguments import ARGUMENTS, BODY_METHODS, CAPABILITIES, PROPERTIES, TABLE_METHODS
+from model.alphabet import CONTENT_METHODS, METHOD_IDS, PSEUDO_METHODS, Content, Table
 
-METHODS = sorted({*METHOD_IDS, "socket.abort"})
+METHODS = sorted({*METHOD_IDS, *PSEUDO_METHODS})
 
 #: Words that could be taken for something else.
 TRICKY = [
@@ -43,8 +34,11 @@ KINDS = {
     "number": numbers,
     "bit": st.booleans(),
     "table": st.dictionaries(texts, json_values, max_size=3),
+    "hexadecimal text": st.binary(max_size=12).map(bytes.hex),
 }
-table_names = st.sampled_from(["x-queue-type", "x-max-length", "x-message-ttl", "x-a.b_c", "x-é"])
+table_names = st.one_of(
+    st.sampled_from(["x-queue-type", "x-max-length", "x-a.b_c", "x-é", "x-", "alternate-exchange"]), texts
+)
 bodies = st.one_of(
     texts.map(str.encode),
     st.builds(lambda text, filling: text.encode() + b"." * filling, texts, st.integers(0, 3000)),
@@ -67,10 +61,12 @@ def commands(draw: st.DrawFn, method: str | None = None) -> Command:
         if capabilities:
             arguments["capabilities"] = capabilities
     content = None
-    if method == "basic.publish":
+    if method == "basic.publish" and draw(st.booleans()):
         names = draw(st.lists(st.sampled_from(sorted(PROPERTIES)), unique=True))
         content = Content({name: draw(KINDS[PROPERTIES[name]]) for name in names}, draw(bodies))
-    elif method in CONTENT_METHODS:
+    elif method in BODY_METHODS - CONTENT_METHODS:
+        content = Content({}, draw(bodies))
+    elif method in CONTENT_METHODS - BODY_METHODS:
         content = Content()
     return Command(
         draw(st.sampled_from(["a", "b", "consumer2"])),
