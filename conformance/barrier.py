@@ -14,7 +14,7 @@ import time
 from conformance.command import Command
 from conformance.session import SERVICE_CHANNEL, Session
 from model.alphabet import Frame
-from model.state import ChannelKey, Queue, QueueType
+from model.state import UNKNOWN_NAME, ChannelKey, ConnectionState, Queue, QueueType
 
 
 def complete_barrier(session: Session, command: Command) -> None:
@@ -23,17 +23,19 @@ def complete_barrier(session: Session, command: Command) -> None:
     touched = [(key, queue.name) for key, queue in session.judge.acceptor.broker.touched]
     names = list(dict.fromkeys(name for _, name in touched))
     session.mark("barrier")
+    _await_clean_up(session)
     for key, name in touched:
         queue = _queue(session, name)
         if queue is not None and _can_get(session, key, queue):
-            session.request(Frame(*key, "basic.get", {"queue": name}, sent=True))
+            # a name that the broker has not told yet (queue.declare with nowait) is the channel's last one
+            told = "" if name.startswith(UNKNOWN_NAME) else name
+            session.request(Frame(*key, "basic.get", {"queue": told}, sent=True))
     for name in names:
         _compare_counts(session, name)
     for key in _channels(session, command, touched):
         if key[1] and session.channel_is_open(key) and not session.over:
             session.request(_flush(session, key))
-    while not session.over and session.receive(0) is not None:
-        pass
+    session.drain()
     session.mark("quiescent")
 
 
@@ -66,29 +68,70 @@ def _channels(session: Session, command: Command, touched: list[tuple[ChannelKey
 
 def _can_get(session: Session, key: ChannelKey, queue: Queue) -> bool:
     """May the barrier's get be sent, without taking a message and without an error?"""
+    name = queue.name
     return (
         not session.over
         and session.channel_is_open(key)
         and not queue.messages
         and queue.type is not QueueType.STREAM
         and not (queue.type is QueueType.QUORUM and queue.single_active_consumer)
-        and queue.owner in (None, key[0])
+        and session.may_ask_about(key[0], queue)
+        and (not name.startswith(UNKNOWN_NAME) or session.judge.acceptor.broker.channels[key].last_queue == name)
     )
+
+
+def _await_clean_up(session: Session) -> None:
+    """Ask for queues whose connection was lost until they are gone (CONN-021), or the deadline has passed."""
+    deadline = time.monotonic() + session.target.deadline
+    connections = session.open_connections()
+    while connections and not session.over and (name := _abandoned(session)) is not None:
+        _ask(session, connections[0], name)
+        if time.monotonic() > deadline:
+            session.mark("overdue", session.target.deadline)
+            _ask(session, connections[0], name)  # what it says now is the verdict
+            return
+
+
+def _abandoned(session: Session) -> str | None:
+    """A queue that may still be there though the connection that it is exclusive to is lost."""
+    broker = session.judge.acceptor.broker
+    for queue in broker.queues.values():
+        if queue.owner is not None and broker.connections[queue.owner].state is ConnectionState.CLOSED:
+            return queue.name
+    return None
+
+
+def _ask(session: Session, connection: str, name: str) -> None:
+    """Declare the queue passively, on the service channel, which an error may have closed before."""
+    if not session.channel_is_open((connection, SERVICE_CHANNEL)):
+        session.request(Frame(connection, SERVICE_CHANNEL, "channel.open", {}, sent=True))
+    declare = {"queue": name, "passive": True}
+    session.request(Frame(connection, SERVICE_CHANNEL, "queue.declare", declare, sent=True))
+
+
+def _has_channels_to_spare(session: Session, name: str) -> bool:
+    """Not where the client asked for fewer than the broker offers: the sequence is about their number then."""
+    connection = session.judge.acceptor.broker.connections[name]
+    return bool(connection.channel_max == connection.offered.get("channel_max", connection.channel_max))
 
 
 def _compare_counts(session: Session, name: str) -> None:
     """Ask for the numbers of messages and consumers until they are the model's, or the deadline has passed."""
     queue = _queue(session, name)
+    if name.startswith(UNKNOWN_NAME):
+        return  # nobody can ask for it on another channel
     if queue is None or queue.type is QueueType.STREAM or not (queue.messages or queue.unproven or queue.leaving):
         return
-    connections = [connection for connection in session.open_connections() if queue.owner in (None, connection)]
+    connections = [
+        each
+        for each in session.open_connections()
+        if session.may_ask_about(each, queue) and _has_channels_to_spare(session, each)
+    ]
     if not connections:
         return
     deadline = time.monotonic() + session.target.deadline
     while not session.over and queue is not None:
-        session.ensure_channel(connections[0], SERVICE_CHANNEL)
-        declare = {"queue": name, "passive": True}
-        session.request(Frame(connections[0], SERVICE_CHANNEL, "queue.declare", declare, sent=True))
+        _ask(session, connections[0], name)
         queue = _queue(session, name)
         # a quorum queue counts those who hold its deliveries as consumers, so their number never becomes the model's
         if queue is None or (

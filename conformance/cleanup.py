@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from model.alphabet import Frame
 from targets.address import Address
@@ -17,14 +17,17 @@ _CONNECTION = "cleanup"
 PARTING_TIME = 1.0
 
 
-def part(client: WireClient) -> None:
-    """Close every connection as a well-behaved client does, so that nothing of it is left when queues are deleted."""
+def part(client: WireClient, closed: Collection[str] = ()) -> None:
+    """Close every connection as a well-behaved client does, so that nothing of it is left when queues are deleted.
+
+    `closed`: those that the broker has closed already. It may not read them any more.
+    """
     deadline = time.monotonic() + PARTING_TIME
-    waiting = set(client.open_names())
+    waiting = set(client.open_names()).difference(closed)
     for name in waiting:
         client.send(Frame(name, 0, "connection.close", {"reply_code": 200, "reply_text": "done"}, sent=True))
     while waiting:
-        frame = client.receive(max(deadline - time.monotonic(), 0.0))
+        frame = client.receive_before(deadline)
         if frame is None:
             break
         if frame.channel == 0 and frame.method in ("connection.close-ok", "connection.close", "socket.closed"):
@@ -55,11 +58,11 @@ def _delete(client: WireClient, names: list[tuple[str, str]]) -> None:
         client.send(Frame(_CONNECTION, channel, f"{kind}.delete", {kind: name}, sent=True))
     deadline = time.monotonic() + TIME_LIMIT
     answered = 0
-    while answered < len(names) and time.monotonic() < deadline and client.is_open(_CONNECTION):
-        frame = client.receive(deadline - time.monotonic())
+    while answered < len(names) and client.is_open(_CONNECTION):
+        frame = client.receive_before(deadline)
         if frame is None or frame.method in ("socket.closed", "connection.close"):
             break
         if frame.method in ("queue.delete-ok", "exchange.delete-ok", "channel.close"):
             answered += 1
     client.send(Frame(_CONNECTION, 0, "connection.close", {"reply_code": 200, "reply_text": "done"}, sent=True))
-    client.receive(max(deadline - time.monotonic(), 0.0))
+    client.receive_before(deadline)

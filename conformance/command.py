@@ -18,7 +18,8 @@ Besides the methods of AMQP there is what else the alphabet has (`model.alphabet
 the operator's doings on the connection `broker`. `connection.open` opens a connection as a client does, from the TCP
 connection on, with wishes of one's own: `a connection.open consumer-cancel-notify=false frame-max=4095 user=nobody`;
 `a! connection.open` is that method alone. A publish that is `unfinished` is its method frame alone, and the keys of an
-argument table that have no `x-` go by `arguments={"key": "value"}`.
+argument table that have no `x-` go by `arguments={"key": "value"}`. Values that JSON has not are written as in traces
+(`conformance.trace_values`): `{"$datetime": "2024-02-29T12:00:00+00:00"}`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ from conformance.command_arguments import (
     TABLE_NAMES,
     TEXT,
 )
+from conformance.trace_values import ValueNotRecordable, decode_value, encode_value
 from model.alphabet import CONTENT_METHODS, METHOD_IDS, PSEUDO_METHODS, Content, Table
+
 
 class CommandSyntaxError(ValueError):
     """A line is not a command. `column` counts from 1."""
@@ -221,6 +224,9 @@ def _value(text: str, kind: str, column: int) -> Any:
         try:
             value = json.loads(text)
             json.dumps(value, ensure_ascii=False).encode()
+            value = decode_value(value)
+        except ValueNotRecordable as error:
+            raise CommandSyntaxError(str(error), column) from None
         except json.JSONDecodeError as error:
             raise CommandSyntaxError(f"{text!r} is not JSON: {error.msg}", column + error.pos) from None
         except UnicodeEncodeError:
@@ -303,7 +309,7 @@ def _could_be_a_flag(value: Any, kinds: dict[str, str]) -> bool:
 def _printed(value: Any, kind: str) -> str:
     """A value in a form that `_value` reads back: bare where that is unambiguous, else JSON."""
     if isinstance(value, bool) or not isinstance(value, str):
-        return json.dumps(value)
+        return json.dumps(encode_value(value))
     plain = bool(re.fullmatch(r"[^\s\"\[{#=&][^\s\"]*", value)) and "=" not in value
     looks_typed = value in _CONSTANTS or _INTEGER.fullmatch(value) or _FRACTION.fullmatch(value)
     return value if plain and not (kind not in (TEXT, OCTETS) and looks_typed) else json.dumps(value)

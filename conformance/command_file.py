@@ -6,6 +6,8 @@ Lines that begin with `@` say what the file is:
     @title …                        a sentence
     @queue-types classic quorum     run once for each, `$type` standing for it; none: run once
     @dialects rabbitmq-3 …          only these; none: all
+    @waits                          spends its time waiting, so it runs beside others
+    @alone                          changes the broker as a whole, so it runs beside no other
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from pathlib import Path
 from conformance.command import Command, CommandSyntaxError, parse_command
 from model.dialects import DIALECTS
 
-KEYS = ("requirement", "title", "queue-types", "dialects")
+KEYS = ("requirement", "title", "queue-types", "dialects", "waits", "alone")
 QUEUE_TYPES = ("classic", "quorum", "stream")
+_FLAGS = ("waits", "alone")
 _CHOICES = {"queue-types": ("queue type", QUEUE_TYPES), "dialects": ("dialect", tuple(DIALECTS))}
 
 
@@ -35,6 +38,9 @@ class CommandFile:
     title: str = ""
     queue_type: str | None = None
     dialects: tuple[str, ...] = ()
+    #: it spends its time waiting, so it runs beside others; it changes the broker as a whole, so it runs beside none
+    waits: bool = False
+    alone: bool = False
 
 
 def read_command_file(path: Path) -> list[CommandFile]:
@@ -56,6 +62,8 @@ def parse_command_file(text: str, where: str = "<text>", name: str = "text") -> 
         requirement=said.get("requirement"),
         title=said.get("title", ""),
         dialects=tuple(said.get("dialects", "").split()),
+        waits="waits" in said,
+        alone="alone" in said,
     )
     files = []
     for queue_type in types or (None,):
@@ -99,6 +107,8 @@ def _head(text: str, where: str) -> tuple[dict[str, str], list[str]]:
         if key in said:
             raise CommandFileError(f"{where}:{number}:1: @{key} is given twice")
         said[key] = value.strip()
+        if key in _FLAGS and said[key]:
+            raise CommandFileError(f"{where}:{number}:{len(key) + 3}: @{key} stands alone on its line")
         what, choices = _CHOICES.get(key, ("", ()))
         for word in said[key].split() if choices else ():
             if word not in choices:
@@ -117,4 +127,5 @@ def print_command_file(file: CommandFile) -> str:
         lines.append(f"@title {file.title}")
     if file.dialects:
         lines.append(f"@dialects {' '.join(file.dialects)}")
+    lines += [f"@{key}" for key, holds in (("waits", file.waits), ("alone", file.alone)) if holds]
     return "\n".join([*lines, *map(str, file.commands), ""])

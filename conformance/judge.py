@@ -13,6 +13,7 @@ from conformance.trace_row import TraceError, TraceRow, row_frame
 from model.acceptor import Acceptor
 from model.alphabet import Frame
 from model.dialects import UnknownDialect, dialect_named
+from model.handshake_content import HEADER_0_9_1
 from model.verdict import Verdict
 
 
@@ -24,12 +25,19 @@ class SequenceJudge:
 
     def __init__(self, start: TraceRow) -> None:
         try:
-            self.acceptor = Acceptor(dialect_named(start["dialect"]))
+            dialect = dialect_named(start["dialect"])
+            self.acceptor = Acceptor(
+                dialect, virtual_host=start.get("virtual_host", "/"), own_user=start.get("user") or ""
+            )
         except UnknownDialect as error:
             raise TraceError(f"the sequence {start['sequence']!r}: {error}") from None
         self._start = start
         self._frames = 0
         self._in_flight: str | None = None
+        #: connections whose beginning was recorded
+        self._begun: set[str] = set()
+        #: why the sequence could not be judged to its end, as its end row says; the other rows do not show that
+        self._undecided: str | None = None
 
     def command(self, text: str) -> None:
         self.acceptor.command = text
@@ -38,11 +46,23 @@ class SequenceJudge:
 
     def frame(self, frame: Frame) -> None:
         self._frames += 1
+        if frame.channel == 0:
+            self._note_beginning(frame)
         if frame.sent:
             self.acceptor.overlapping = frame.method == self._in_flight
             self.acceptor.sent(frame)
         else:
             self.acceptor.received(frame)
+
+    def _note_beginning(self, frame: Frame) -> None:
+        """Traces of the first version begin a connection with connection.start, and know no credentials."""
+        name = frame.connection
+        if frame.method == "socket.open":
+            self._begun.add(name)
+        elif frame.method == "connection.start" and name not in self._begun:
+            header = {"octets": HEADER_0_9_1}
+            self.acceptor.sent(Frame(name, 0, "socket.open", {"assumed": True}, sent=True, time=frame.time))
+            self.acceptor.sent(Frame(name, 0, "protocol.header", header, sent=True, time=frame.time))
 
     def mark(self, mark: str) -> None:
         if mark == "barrier":
@@ -59,6 +79,8 @@ class SequenceJudge:
         verdict, reason = acceptor.verdict, acceptor.reason
         if not complete and verdict is Verdict.PASS:
             verdict, reason = Verdict.INCONCLUSIVE, "the trace ends in the middle of the sequence"
+        elif verdict is Verdict.PASS and self._undecided is not None:
+            verdict, reason = Verdict.INCONCLUSIVE, self._undecided
         return SequenceJudgement(
             sequence=self._start["sequence"],
             target=self._start["target"],
@@ -81,6 +103,8 @@ class SequenceJudge:
             self.command(row["text"])
         elif kind == "mark":
             self.mark(row["mark"])
+        elif kind == "end" and row["verdict"] == Verdict.INCONCLUSIVE:
+            self._undecided = row["reason"] or "no reason was recorded"
         return kind == "end"
 
 

@@ -15,6 +15,8 @@ from model.alphabet import OPERATOR, Content
 from model.verdict import Failure
 
 _PREFIX = re.compile(r"amqpspec-[0-9a-f]{10}-")
+#: What a command says for the address of direct replies that the last request carried.
+REPLY_ADDRESS = "$reply-to"
 _NAME_ARGUMENTS = ("queue", "exchange", "source", "destination")
 _TABLE_ARGUMENTS = ("x-dead-letter-exchange", "x-dead-letter-routing-key", "alternate-exchange")
 #: Headers that name further routing keys (PUBLISH-011).
@@ -33,18 +35,22 @@ def _prefixed(name: Any, prefix: str) -> Any:
     return prefix + name if isinstance(name, str) and name and not name.startswith("amq.") else name
 
 
-def on_the_broker(command: Command, prefix: str) -> Command:
+def on_the_broker(command: Command, prefix: str, reply_address: str = "") -> Command:
     """The command as it is sent: names of queues and exchanges carry the prefix, and so do those of virtual hosts and
     users, so that `/` and the user of the address are the only ones of them that any sequence shares with others.
 
     With the default exchange the routing key is a queue's name. A permission that begins with ^ is about such names.
+    `$reply-to` stands for `reply_address`, the latest address of direct replies that a message has carried.
     """
     arguments = dict(command.arguments)
     for key in _NAME_ARGUMENTS:
         if key in arguments:
             arguments[key] = _prefixed(arguments[key], prefix)
     content = command.content
-    if command.method == "basic.publish" and not arguments.get("exchange"):
+    if reply_address and REPLY_ADDRESS in (arguments.get("routing_key"), command.arguments.get("queue")):
+        key = "routing_key" if "routing_key" in arguments else "queue"
+        arguments[key] = reply_address
+    elif command.method == "basic.publish" and not arguments.get("exchange"):
         arguments["routing_key"] = _prefixed(arguments.get("routing_key", ""), prefix)
         content = _with_prefixed_keys(content, prefix)
     elif command.connection == OPERATOR or command.method in ("connection.open", "connection.start-ok"):

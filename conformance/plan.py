@@ -7,12 +7,15 @@ never at the target, so that equal seeds make equal commands, whatever the targe
 from __future__ import annotations
 
 from conformance.command import Command
-from model.alphabet import Frame
+from conformance.names import REPLY_ADDRESS
+from model.alphabet import Frame, Table
 from model.broker import Broker
 from model.dialects import Dialect
 from model.inputs import process
 from model.observation import observe
 from model.permitted import permitted
+from model.reply_addresses import ADDRESS
+from model.rules.happenings import all_come_about
 from model.state import Channel, ChannelState, Connection, ConnectionState, Queue
 
 
@@ -21,9 +24,14 @@ class Plan:
 
     def __init__(self, dialect: Dialect) -> None:
         self.broker = Broker(dialect)
+        #: what `$reply-to` stands for (`conformance.names`)
+        self.reply_address = ""
 
     def carry_out(self, command: Command) -> None:
         """Process the command as a session would send it, and everything that the broker answers."""
+        if command.method == "connection.open" and not command.as_it_stands:
+            self._open(command)
+            return
         connection = self._connection(command.connection)
         if connection.state is not ConnectionState.OPEN:
             return
@@ -35,11 +43,15 @@ class Plan:
                 command.connection,
                 command.channel,
                 command.method,
-                dict(command.arguments),
+                self._with_address(command.arguments),
                 sent=True,
                 content=command.content,
             )
         )
+
+    def _with_address(self, arguments: Table) -> Table:
+        address = self.reply_address
+        return {name: address if address and value == REPLY_ADDRESS else value for name, value in arguments.items()}
 
     def channel(self, connection: str, number: int) -> Channel | None:
         return self.broker.channels.get((connection, number))
@@ -59,6 +71,17 @@ class Plan:
     def queue(self, name: str) -> Queue | None:
         return self.broker.queues.get(name)
 
+    def _open(self, command: Command) -> None:
+        """A whole handshake. Its outcome is all that counts here; only what surely succeeds is taken to."""
+        if command.connection in self.broker.connections:
+            return
+        wishes = command.arguments
+        connection = self._connection(command.connection)
+        connection.capabilities = dict(wishes.get("capabilities") or connection.capabilities)
+        connection.channel_max = wishes.get("channel_max", 0)
+        if not wishes.keys() <= {"capabilities", "channel_max", "frame_max", "heartbeat"}:
+            connection.state = ConnectionState.CLOSED
+
     def _connection(self, name: str) -> Connection:
         connection = self.broker.connections.get(name)
         if connection is None:
@@ -69,10 +92,14 @@ class Plan:
 
     def _process(self, frame: Frame) -> None:
         process(self.broker, frame)
+        all_come_about(self.broker)
         self.broker.touched.clear()
         self.broker.teardowns.clear()
         while (answer := next(permitted(self.broker), None)) is not None:
             observe(self.broker, answer)
+            told = answer.content.properties.get("reply_to", "") if answer.content is not None else ""
+            if told.startswith(ADDRESS):
+                self.reply_address = told
             # a session answers closes at once
             if answer.method == "channel.close":
                 process(self.broker, Frame(answer.connection, answer.channel, "channel.close-ok", {}, sent=True))

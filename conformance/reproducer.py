@@ -14,10 +14,14 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from conformance import by_hand
 from conformance.command import Command
 from conformance.names import on_the_broker, plain_failure
+from model.alphabet import OPERATOR, Frame
 from model.registry import requirements
+from model.rules.frames import SINGLE_FRAMES
 from model.verdict import Failure, Shape
+from targets.codec import encode
 
 _WIDTH = 118
 #: Stands for the prefix of names, which a program makes when it starts.
@@ -71,7 +75,8 @@ def reproducer(commands: Sequence[Command], failure: Failure) -> str:
             calls.append(f"print({_literal('  # reported here: ' + _one_line(report))})")
     sequence = "def sequence() -> None:\n" + textwrap.indent("\n".join(calls or [_joined("connect", ['"a"'])]), "    ")
     floats = _FLOATS if any(_holds_float((each.arguments, _properties(each))) for each in commands) else ""
-    return f"{_head(failure)}\n\n{sequence}\n\n\n{_client()}{floats}{_TAIL}"
+    operator = by_hand.CLIENT_PART if any(each.connection == OPERATOR for each in commands) else ""
+    return f"{_head(failure)}\n\n{sequence}\n\n\n{_client()}{floats}{operator}{_TAIL}{_left_behind(commands)}"
 
 
 def _where_it_shows(commands: Sequence[Command], failure: Failure) -> int:
@@ -127,9 +132,15 @@ def _one_line(text: str) -> str:
 def _call(command: Command, patient: bool) -> str:
     if command.method == "socket.abort":
         return f"abort({_literal(command.connection)})"
-    if command.method == "connection.open":
-        return _joined("connect", [_literal(command.connection), *_named(command.arguments)])
+    if command.connection == OPERATOR:
+        function, words = by_hand.call(command)
+        return _joined(function, list(map(_literal, words)))
     sent = on_the_broker(command, _PREFIX)
+    if command.method == "connection.open":
+        return _joined("connect", [_literal(command.connection), *_named(sent.arguments)])
+    if command.method in SINGLE_FRAMES:
+        octets = encode(Frame("", sent.channel, sent.method, sent.arguments, True, sent.content))
+        return _joined("raw", [_literal(str(command)), _octets(octets), *([f"quiet={_PATIENCE}"] if patient else [])])
     words = [_literal(str(command)), f"spec.{_pika_class(command.method)}"]
     words += _named({_PIKA_NAMES.get(name, name): value for name, value in sent.arguments.items()})
     if command.method == "connection.update-secret":  # pika cannot decode this one, nor make one of zeros
@@ -140,6 +151,11 @@ def _call(command: Command, patient: bool) -> str:
     if patient:
         words.append(f"quiet={_PATIENCE}")
     return _joined("do", words)
+
+
+def _left_behind(commands: Sequence[Command]) -> str:
+    words = by_hand.left_behind(commands)
+    return f"\n{_joined('left_behind', list(map(_literal, words)))}\n" if words else ""
 
 
 def _joined(function: str, words: list[str]) -> str:
@@ -180,6 +196,13 @@ def _body(body: bytes) -> str:
     if len(body) - len(start) > 40:
         return f'{_literal(start)}.ljust({len(body)}, b".")'
     return _literal(body)
+
+
+def _octets(octets: bytes) -> str:
+    """In hexadecimal digits; what only fills a long body up is not written out."""
+    beginning, end = octets[:-1].rstrip(b"."), octets[-1:]
+    filled = len(octets) - len(beginning) - len(end)
+    return f'{_literal(beginning.hex())} + "2e" * {filled} + "{end.hex()}"' if filled > 40 else _literal(octets.hex())
 
 
 def _properties(command: Command) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
+from conformance.applicability import absent_methods, applicable, not_applicable
 from conformance.command import Command
 from conformance.command_file import CommandFile
 from conformance.events import (
@@ -32,6 +33,7 @@ from conformance.scenario_files import selected, sequence_name
 from conformance.search import CommandSearch, Deviation
 from conformance.session import Session, TargetUnderTest
 from conformance.shrink import shrink
+from conformance.side_by_side import OneAtATime, under_way
 from conformance.trace import TraceWriter
 from model.dialects import dialect_named
 from model.registry import requirements
@@ -78,7 +80,7 @@ class Runner:
         self.target = target
         self.trace = trace
         self.options = options
-        self.listeners = tuple(listeners)
+        self.listeners: tuple[Listener, ...] = (OneAtATime(listeners),)
         self.tally = Tally()
         self.found: dict[str, FoundFailure] = {}
         self.overdue = 0
@@ -88,13 +90,12 @@ class Runner:
 
     def run(self) -> RunResult:
         """Run everything; the result is also the last event, which comes after an interruption as well."""
-        scenarios = selected(self.options.only, self.target.description.dialect)
+        scenarios = applicable(selected(self.options.only, self.target.description.dialect), self.target)
         planned = len(scenarios) + self.options.sequences
         tell(self.listeners, RunStarted(self.target.description, self.options.seed, "lockstep", planned))
         lost: str | None = None
         try:
-            for scenario in scenarios:
-                self._run_scenario(scenario)
+            self._run_scenarios(scenarios)
             if self.options.sequences:
                 self._search()
         except TargetError as error:
@@ -106,10 +107,26 @@ class Runner:
 
     # ----------------------------------------------------------------------------------------- scenarios
 
-    def _run_scenario(self, scenario: CommandFile) -> None:
+    def _run_scenarios(self, scenarios: Sequence[CommandFile]) -> None:
+        """Those that wait beside all others, those that want to be alone at the end."""
+        with under_way([each for each in scenarios if each.waits], self._begin) as waiting:
+            for scenario in scenarios:
+                if not scenario.waits and not scenario.alone:
+                    self._conclude(scenario, self._begin(scenario))
+            for scenario, session in waiting:
+                self._conclude(scenario, session)
+        for scenario in scenarios:
+            if scenario.alone:
+                self._conclude(scenario, self._begin(scenario))
+
+    def _begin(self, scenario: CommandFile) -> Session:
+        """Carry out a scenario; gives its finished session."""
         name = sequence_name(scenario)
         tell(self.listeners, SequenceStarted(name, scenario.requirement))
-        session = self._carry_out(name, scenario.commands, self._target(), scenario.requirement)
+        return self._carry_out(name, scenario.commands, self._target(), scenario.requirement)
+
+    def _conclude(self, scenario: CommandFile, session: Session) -> None:
+        name = sequence_name(scenario)
         judgement = session.finish()
         self._count(judgement)
         new = [failure for failure in judgement.failures if failure.identity not in self.found]
@@ -194,6 +211,7 @@ class Runner:
 
         class Search(CommandSearch):
             dialect = dialect_named(runner.target.description.dialect)
+            absent = absent_methods(runner.target)
             known: ClassVar[set[str]] = set(runner.found)
             failing: ClassVar[tuple[Command, ...]] = ()
             failing_sequence = ""
@@ -288,7 +306,7 @@ class Runner:
             target=self.target.description,
             seed=self.options.seed,
             mode="lockstep",
-            requirements=self.tally.requirements(requirements().values(), dialect),
+            requirements=self.tally.requirements(requirements().values(), dialect, not_applicable(self.target)),
             failures=tuple(failures),
             sequences=self.tally.sequences,
             frames=self.tally.frames,

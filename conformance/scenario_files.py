@@ -1,4 +1,7 @@
-"""The scenarios that come with the suite: one command file for each requirement, in a directory for each chapter."""
+"""The scenarios that come with the suite: a command file or several for each requirement, a directory for each chapter.
+
+They are called ID.amqp, and ID-words.amqp where one sequence cannot show all of it.
+"""
 
 from __future__ import annotations
 

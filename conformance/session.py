@@ -18,19 +18,30 @@ from conformance.events import CommandIssued, FrameObserved, Listener, tell
 from conformance.judge import SequenceJudge
 from conformance.judgement import SequenceJudgement, TargetDescription
 from conformance.names import new_prefix, on_the_broker
+from conformance.opening import STEPS, open_connection, step
 from conformance.trace import TraceWriter
-from model.alphabet import OPERATOR, Frame, Table
-from model.state import ChannelState, ConnectionState
+from model.alphabet import OPERATOR, Frame
+from model.reply_addresses import ADDRESS
+from model.state import ChannelState, Connection, ConnectionState, Queue
 from targets.address import Address
 from targets.errors import OperatorMissing
 from targets.field_values import EncodingError
-from targets.operator import Operator
+from targets.operator import Operator, Peer
 from targets.wire import WireClient
 
 Mark = Literal["barrier", "quiescent", "overdue"]
 
+#: The user that every RabbitMQ is delivered with; his name is no secret, and is recorded.
+KNOWN_USER = "guest"
+
 #: Seconds that an owed frame may take.
 DEFAULT_DEADLINE = 5.0
+
+#: After so many deadlines what is owed is overdue, though other frames come all the time.
+MOST_DEADLINES = 5
+
+#: So many deadlines may pass before the broker reads on while a frame is being written.
+WRITE_DEADLINES = 6
 
 #: The channel on which the suite itself looks at queues and cleans up.
 SERVICE_CHANNEL = 2000
@@ -45,6 +56,8 @@ class TargetUnderTest:
     deadline: float = DEFAULT_DEADLINE
     #: who can do what only the operator of the broker can; None where nobody may
     operator: Operator | None = None
+    #: the server capabilities that it advertises; None: not known, so all of them
+    capabilities: frozenset[str] | None = None
 
 
 class UnsendableCommand(Exception):
@@ -72,6 +85,7 @@ class Session:
         self._trace = trace
         self._listeners = tuple(listeners)
         self._prefix = new_prefix()
+        self._reply_address = ""
         self._made: dict[tuple[str, str], None] = {}
         described = target.description
         self.judge = SequenceJudge(
@@ -82,10 +96,14 @@ class Session:
                 version=described.version,
                 dialect=described.dialect,
                 mode="lockstep",
+                virtual_host=target.address.vhost,
+                user=target.address.user if target.address.user == KNOWN_USER else None,
                 requirement=requirement,
                 seed=seed,
             )
         )
+        #: what the operator did
+        self._operated: list[Frame] = []
         self._finished: SequenceJudgement | None = None
         self._is_judged = True
         #: connections that the broker closed
@@ -93,7 +111,9 @@ class Session:
         #: how often a deadline passed without what was owed
         self.overdue = 0
         self._began = time.monotonic()
-        self.client = WireClient(target.address, observer=self._observe)
+        self.client = WireClient(
+            target.address, observer=self._observe, write_patience=WRITE_DEADLINES * target.deadline
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -108,10 +128,14 @@ class Session:
         finally:
             self._is_judged = False
             try:
-                part(self.client)
-                clean_up(self.target.address, self._made)
+                try:
+                    self._undo()
+                finally:
+                    part(self.client, self._closed)
+                    clean_up(self.target.address, self._made)
             except KeyboardInterrupt:
                 # interrupted in the middle of it: a run leaves nothing behind all the same
+                self._undo()
                 clean_up(self.target.address, self._made)
                 raise
 
@@ -154,19 +178,22 @@ class Session:
         if command.connection == OPERATOR:
             self._operate(on_the_broker(command, self._prefix))
             return
-        if command.method == "connection.open":
-            self._open_connection(command.connection, command.arguments)
+        if command.method in STEPS and not command.channel:
+            self._take_step(on_the_broker(command, self._prefix))
             return
         if not self.is_usable(command.connection):
             if command.connection in self.judge.acceptor.broker.connections:
                 return  # it was closed: nothing can be sent on it any more
-            self._open_connection(command.connection, {})
+            open_connection(self, command.connection, {})
         if command.method == "socket.abort":
             self.client.abort(command.connection)
             return
+        if command.method == "socket.silence":
+            self.client.silence(command.connection)
+            return
         if command.channel and not command.as_it_stands and command.method != "channel.open":
             self.ensure_channel(command.connection, command.channel)
-        sent = on_the_broker(command, self._prefix)
+        sent = on_the_broker(command, self._prefix, self._reply_address)
         if command.method in ("queue.declare", "exchange.declare"):
             kind = command.method.partition(".")[0]
             self._made[(kind, sent.arguments.get(kind, ""))] = None
@@ -186,18 +213,53 @@ class Session:
             return
         if self.target.operator is None:
             raise OperatorMissing(f"{command}: this target has no operator")
+        if command.method == "operator.set-permissions":
+            frame.arguments.setdefault("virtual_host", self.target.address.vhost)
         self.client.note(frame)
-        self.target.operator.carry_out(frame)
+        self._operated.append(frame)
+        self.target.operator.carry_out([frame], lambda name: Peer(self.client.local_port(name), self.known_as(name)))
 
-    def _open_connection(self, name: str, arguments: Table) -> None:
-        if self.client.is_open(name) or name in self.judge.acceptor.broker.connections:
-            return
-        capabilities = arguments.get("capabilities")
-        properties = None
-        if capabilities is not None:
-            properties = {"product": "amqpspec", "capabilities": dict(capabilities)}
-        vhost = arguments.get("virtual_host")
-        self.client.open(name, client_properties=properties, vhost=vhost)
+    def known_as(self, name: str) -> str:
+        """What the broker is told that a connection is called."""
+        return self._prefix + name
+
+    def _undo(self) -> None:
+        """Take away what the operator made, first of all alarms, which keep everything else from being answered."""
+        if self._operated and self.target.operator is not None:
+            self.target.operator.undo(self._operated)
+
+    def _take_step(self, command: Command) -> None:
+        """A step of a handshake, or all of them; a connection that is over makes room for a new one of its name.
+
+        `connection.open` on an open connection changes nothing, and with a `!` it is that method alone. A step that a
+        new connection is not ready for is made after those before it.
+        """
+        name, method = command.connection, command.method
+        is_whole = method == STEPS[-1] and not command.as_it_stands
+        makes_anew = is_whole or method == STEPS[0]
+        if self.is_usable(name) and not (makes_anew and self._is_over(name)):
+            if not makes_anew:
+                self.client.send(step(self, name, method, command.arguments))
+        elif is_whole:
+            open_connection(self, name, command.arguments)
+        elif method == STEPS[0]:
+            self.connect(name)
+        else:
+            open_connection(self, name, {}, until=method)
+            if self.is_usable(name) and not self.over:
+                self.client.send(step(self, name, method, command.arguments))
+
+    def _is_over(self, name: str) -> bool:
+        """Was everything said on the connection? Its TCP connection is for the client to end then."""
+        connection = self.judge.acceptor.broker.connections.get(name)
+        return connection is not None and connection.state is ConnectionState.CLOSED
+
+    def connect(self, name: str) -> None:
+        """Make the TCP connection of that name, in place of one that is over. Raises `TargetUnreachable`."""
+        if name in self.judge.acceptor.broker.connections:
+            self.client.leave(name)
+        self._closed.discard(name)
+        self.client.connect(name)
 
     def ensure_channel(self, connection: str, number: int) -> None:
         """Open a channel that was never open in this sequence."""
@@ -212,18 +274,28 @@ class Session:
         self.collect()
 
     def collect(self) -> None:
-        """Receive until nothing is owed, or until the deadline has passed without a frame."""
+        """Receive until nothing is owed, or the deadline has passed without a frame, or several with other frames."""
         acceptor = self.judge.acceptor
+        began = time.monotonic()
         while acceptor.owes():
-            if self.receive(self.target.deadline) is None:
-                self.mark("overdue", self.target.deadline)
+            patience = self.target.deadline + acceptor.patience
+            if self.receive(patience) is None or time.monotonic() - began > MOST_DEADLINES * patience:
+                self.mark("overdue", patience)
                 return
+
+    def drain(self) -> None:
+        """Take what is there already; of a broker that goes on and on, what it sends for some time."""
+        until = time.monotonic() + MOST_DEADLINES * self.target.deadline
+        while not self.over and time.monotonic() < until and self.receive(0) is not None:
+            pass
 
     def receive(self, timeout: float) -> Frame | None:
         """The next frame; closes that the broker sends are answered."""
         frame = self.client.receive(timeout)
         if frame is None:
             return None
+        if frame.content is not None and frame.content.properties.get("reply_to", "").startswith(ADDRESS):
+            self._reply_address = frame.content.properties["reply_to"]
         if frame.method == "channel.close":
             self._answer(frame, "channel.close-ok")
         elif frame.method == "connection.close":
@@ -264,11 +336,26 @@ class Session:
         return [
             name
             for name, connection in broker.connections.items()
-            if connection.state is ConnectionState.OPEN and self.is_usable(name)
+            if connection.state is ConnectionState.OPEN and self._answers(connection)
         ]
 
     def channel_is_open(self, key: tuple[str, int]) -> bool:
-        channel = self.judge.acceptor.broker.channels.get(key)
-        return channel is not None and channel.state is ChannelState.OPEN and self.is_usable(key[0])
+        broker = self.judge.acceptor.broker
+        channel = broker.channels.get(key)
+        if channel is None or channel.state is not ChannelState.OPEN or channel.assembly is not None:
+            return False
+        return self._answers(broker.connections[key[0]])
+
+    def _answers(self, connection: Connection) -> bool:
+        """May it be asked questions? The broker does not read a blocked connection, and takes what follows a lie about
+        a frame's size for something else.
+        """
+        return self.is_usable(connection.name) and not connection.blocked and not connection.out_of_step
+
+    def may_ask_about(self, connection: str, queue: Queue) -> bool:
+        """May whoever has the connection ask about the queue?"""
+        broker = self.judge.acceptor.broker
+        asking = broker.connections[connection]
+        return queue.owner in (None, connection) and asking.vhost == queue.vhost and asking.user not in broker.users
 
 

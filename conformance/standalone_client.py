@@ -37,6 +37,8 @@ class Connection:
     def __init__(self, name: str, capabilities: Any, virtual_host: str) -> None:
         self.name, self.capabilities, self.virtual_host = name, capabilities, virtual_host
         self.state, self.octets, self.frame_max = "opening", b"", 131072
+        self.login = (SERVER.credentials.username, SERVER.credentials.password)
+        self.limits: dict[str, int] = {}  # what connection.tune-ok says, where it is not the broker's offer
         self.used: set[int] = set()  # channels that were ever opened
         self.open: dict[int, int] = {}  # channels that are open: their prefetch counts
         self.content: dict[int, Any] = {}  # by channel: method, header and body as far as they have come
@@ -66,8 +68,8 @@ class Connection:
         if kind is spec.Channel.Open:
             self.used.add(channel)
             self.hidden[channel, "Basic.QosOk"].clear()
-        elif kind is spec.Channel.Close:
-            self.open.pop(channel, None)
+        elif kind is spec.Channel.Close or (kind is spec.Basic.Publish and properties is None):
+            self.open.pop(channel, None)  # or nothing but the content may follow
         elif kind is spec.Connection.Close:
             self.state = "closing"
         elif kind is spec.Basic.Qos and channel in self.open and not method.global_qos:
@@ -118,13 +120,15 @@ class Connection:
         if not (requests.popleft() if requests else opening and kind is not spec.Connection.Close):
             self.say(channel, method.NAME + in_words(method) + content)
         if kind is spec.Connection.Start and opening:
-            login = f"\0{SERVER.credentials.username}\0{SERVER.credentials.password}"
-            ours, theirs = {"product": "reproducer", "capabilities": self.capabilities}, method.server_properties
+            login = "\0" + "\0".join(self.login)
+            ours = {"product": "reproducer", "connection_name": P + self.name, "capabilities": self.capabilities}
+            theirs = method.server_properties
             print(f"{self.name} to {theirs.get('product')} {theirs.get('version')}")
             self.send(0, spec.Connection.StartOk, client_properties=ours, mechanism="PLAIN", response=login, locale="C")
         elif kind is spec.Connection.Tune and opening:
-            self.frame_max = min(method.frame_max or 131072, 131072)
-            self.send(0, spec.Connection.TuneOk, channel_max=method.channel_max, frame_max=self.frame_max)
+            limits = {"channel_max": method.channel_max, "frame_max": min(method.frame_max or 131072, 131072)}
+            self.send(0, spec.Connection.TuneOk, **limits | self.limits)
+            self.frame_max = self.limits.get("frame_max", limits["frame_max"])
             self.send(0, spec.Connection.Open, virtual_host=self.virtual_host)
         elif kind is spec.Connection.OpenOk and opening:
             self.state = "open"
@@ -164,10 +168,19 @@ def settle(quiet: float = QUIET) -> None:
     wait(lambda: False, quiet)
 
 
-def connect(name: str, capabilities: Any = CAPABLE, virtual_host: str = SERVER.virtual_host) -> Connection:
+def connect(
+    name: str,
+    capabilities: Any = CAPABLE,
+    virtual_host: str = SERVER.virtual_host,
+    user: str = "",
+    password: str = "",
+    **limits: int,
+) -> Connection:
     if name not in CONNECTIONS:
         try:
             CONNECTIONS[name] = Connection(name, capabilities, virtual_host)
+            CONNECTIONS[name].login = (user, password) if user else CONNECTIONS[name].login
+            CONNECTIONS[name].limits = limits
         except OSError as error:
             sys.exit(f"no connection to {SERVER.host} port {SERVER.port}: {error}")
         wait(lambda: CONNECTIONS[name].state != "opening", DEADLINE)
@@ -179,23 +192,44 @@ def open_channel(connection: Connection, channel: int) -> None:
     wait(lambda: channel in connection.open or connection.state != "open", DEADLINE)
 
 
-def do(text: str, kind: Any, quiet: float = QUIET, **arguments: Any) -> None:
-    """Send one method; a text that ends in "&" is not waited for.
+def place(text: str, kind: Any = None) -> tuple[Connection, int]:
+    """Where the text says that it is sent to: a.1 is channel 1 of connection a.
 
-    The text says where to: a.1 is channel 1 of connection a. It is opened before its first use, unless there is a "!".
+    It is opened before its first use, unless there is a "!".
     """
     print(">", text, flush=True)
-    place = text.split()[0]
-    name, _, number = place.rstrip("!").partition(".")
+    where = text.split()[0]
+    name, _, number = where.rstrip("!").partition(".")
     connection, channel = connect(name), int(number or 0)
     if connection.state == "gone":
-        return print("  (not sent)")
-    if channel and not place.endswith("!") and kind is not spec.Channel.Open and channel not in connection.used:
+        print("  (not sent)")
+    elif channel and not where.endswith("!") and kind is not spec.Channel.Open and channel not in connection.used:
         open_channel(connection, channel)
+    return connection, channel
+
+
+def do(text: str, kind: Any, quiet: float = QUIET, **arguments: Any) -> None:
+    """Send one method; a text that ends in "&" is not waited for. A publish without properties is its method alone."""
+    connection, channel = place(text, kind)
+    if connection.state == "gone":
+        return
     what = {spec.Queue.Declare: "queue", spec.Exchange.Declare: "exchange"}.get(kind, "")
     if arguments.get(what, "").startswith(P) and not arguments.get("passive"):
         MADE.setdefault((what, arguments[what]), (connection, arguments.get("arguments", {})))
     connection.send(channel, kind, hide=False, **arguments)
+    if not text.endswith(" &"):
+        settle(quiet)
+
+
+def raw(text: str, octets: str, quiet: float = QUIET) -> None:
+    """Send one frame as it is. What it leaves its channel in is nobody's business, so nothing else is sent there."""
+    connection, channel = place(text)
+    if connection.state != "gone":
+        connection.open.pop(channel, None)
+        try:
+            connection.socket.sendall(bytes.fromhex(octets))
+        except OSError as error:
+            connection.say(channel, f"(could not be sent: {error})")
     if not text.endswith(" &"):
         settle(quiet)
 

@@ -9,6 +9,7 @@ Parquet, in flat memory; `sequences` sorts them into sequences; `row_frame` make
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -49,12 +50,14 @@ class TraceWriter:
     """Writes the trace of a run: `with TraceWriter(out / "trace.jsonl") as trace: …`. Replaces an older file.
 
     Each method writes one row, hands it to the operating system, and returns it in the form in which
-    `read_trace` will give it, so that live and offline judging see the same. Not for use by several threads.
+    `read_trace` will give it, so that live and offline judging see the same. Several threads may write, each
+    its own sequence.
     Raises `TraceError` if the file cannot be written, or for a value that has no written form.
     """
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
+        self._one_at_a_time = threading.Lock()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file: BinaryIO = self.path.open("wb")
@@ -85,10 +88,15 @@ class TraceWriter:
         version: str,
         dialect: str,
         mode: str,
+        virtual_host: str = "/",
+        user: str | None = None,
         requirement: str | None = None,
         seed: int | None = None,
     ) -> TraceRow:
-        """A sequence begins. `target` is a label for people; `seed` fits in 64 bits with sign."""
+        """A sequence begins. `target` is a label for people; `seed` fits in 64 bits with sign.
+
+        `virtual_host`: the one that exists. `user`: the name of the target's user, where it is no secret.
+        """
         if seed is not None and not -(2**63) <= seed < 2**63:
             raise TraceError(f"{self.path}: the seed {seed} does not fit in 64 bits")
         row = TraceRow(
@@ -99,6 +107,8 @@ class TraceWriter:
             version=version,
             dialect=dialect,
             mode=mode,
+            virtual_host=virtual_host,
+            user=user,
             requirement=requirement,
             seed=seed,
         )
@@ -137,8 +147,9 @@ class TraceWriter:
         except ValueNotRecordable as error:
             raise TraceError(f"{self.path}: {row.get('method', row['kind'])}: {error}") from error
         try:
-            self._file.write(line)
-            self._file.flush()
+            with self._one_at_a_time:
+                self._file.write(line)
+                self._file.flush()
         except OSError as error:
             raise TraceError(f"{self.path}: the trace cannot be written: {error.strerror}") from error
         return row

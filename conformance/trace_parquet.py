@@ -25,6 +25,8 @@ SCHEMA = pa.schema(
         pa.field("version", pa.string()),
         pa.field("dialect", pa.string()),
         pa.field("mode", pa.string()),
+        pa.field("virtual_host", pa.string()),
+        pa.field("user", pa.string()),
         pa.field("requirement", pa.string()),
         pa.field("seed", pa.int64()),
         pa.field("text", pa.string()),
@@ -51,7 +53,7 @@ GROUP_ROWS = 20_000
 GROUP_OCTETS = 32 * 1024 * 1024
 
 _JSON_COLUMNS = ("arguments", "properties", "failures", "exercised")
-_NULLABLE_KEYS = {"start": ("requirement", "seed"), "end": ("reason",)}
+_NULLABLE_KEYS = {"start": ("requirement", "seed", "user"), "end": ("reason",)}
 
 
 def write_parquet(rows: Iterable[TraceRow], destination: Path | str) -> int:

@@ -3,7 +3,7 @@
 In memory a row is the object that `json` made of the line, with the tags of `conformance.trace_values`
 already undone. It is a plain dict because offline judging spends much of its time here.
 
-Credentials never enter a trace: `frame_row` leaves out the fields of the handshake that hold them, and
+Credentials never enter a trace: frames come with those of the target masked (`targets.handshake.recordable`), and
 `without_credentials` cuts the user part of URLs from texts.
 """
 
@@ -24,12 +24,6 @@ MAX_BODY = 64 * 1024
 #: No body is rebuilt longer than this: the largest message that any RabbitMQ accepts.
 MAX_STAND_IN = 512 * 1024 * 1024
 
-NOT_RECORDED = "(not recorded)"
-_SECRETS = {
-    "connection.start-ok": "response",
-    "connection.secure-ok": "response",
-    "connection.update-secret": "new_secret",
-}
 _URL_USER = re.compile(r"(?<=://)\S*@")
 
 
@@ -49,6 +43,8 @@ class TraceRow(TypedDict, total=False):
     version: str
     dialect: str
     mode: str
+    virtual_host: str
+    user: str | None
     requirement: str | None
     seed: int | None
     # command
@@ -79,11 +75,7 @@ class TraceError(Exception):
 
 
 def frame_row(sequence: str, frame: Frame) -> TraceRow:
-    """The row of a frame. It shares the frame's tables. Fields that hold credentials are left out."""
-    arguments = frame.arguments
-    secret = _SECRETS.get(frame.method)
-    if secret is not None and secret in arguments:
-        arguments = {**arguments, secret: NOT_RECORDED}
+    """The row of a frame. It shares the frame's tables."""
     row = TraceRow(
         kind="frame",
         sequence=sequence,
@@ -92,7 +84,7 @@ def frame_row(sequence: str, frame: Frame) -> TraceRow:
         channel=frame.channel,
         direction="sent" if frame.sent else "received",
         method=frame.method,
-        arguments=arguments,
+        arguments=frame.arguments,
     )
     if frame.content is not None:
         if frame.content.properties:
@@ -182,7 +174,7 @@ _KEYS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
 #: Keys that may be there.
 _OPTIONAL: Mapping[str, tuple[type, ...]] = {
     "properties": _OBJECT, "body": _TEXT, "body_base64": _TEXT, "body_size": (int,), "body_sha256": _TEXT,
-    "waited": _NUMBER,
+    "waited": _NUMBER, "virtual_host": _TEXT, "user": _TEXT_OR_NULL,
 }  # fmt: skip
 #: Keys of which only some values have a meaning.
 _CHOICES: Mapping[str, tuple[str, ...]] = {

@@ -17,13 +17,16 @@ from collections import Counter
 from model.alphabet import Frame
 from model.broker import Broker
 from model.debts import Debt, debt_text, debts, unproven
-from model.departures import Departure, departures_of
+from model.departure import Departure
+from model.departures import departures_of
 from model.dialects import Dialect
-from model.explanations import Explanation, TooManyExplanations, merged, points
+from model.explanations import Explanation, TooManyExplanations, may_be_quiet, merged, points, settled
 from model.inputs import process
 from model.mismatch import Mismatch, Mismatches
 from model.observation import observe
+from model.rules.expiry import uses_are_over
 from model.rules.pipelining import note_pipelined
+from model.state import Expected
 from model.state_wording import allowed_frames, state_lines
 from model.verdict import Failure, Shape, Verdict
 from model.wording import describe
@@ -35,10 +38,12 @@ DEFAULT_BOUND = 128
 class Acceptor:
     """Judges one sequence of frames. `failures` grows; `finished` says that nothing more can be judged."""
 
-    def __init__(self, dialect: Dialect, bound: int = DEFAULT_BOUND) -> None:
+    def __init__(
+        self, dialect: Dialect, bound: int = DEFAULT_BOUND, virtual_host: str = "/", own_user: str = ""
+    ) -> None:
         self.dialect = dialect
         self.bound = bound
-        self.explanations = [Explanation(Broker(dialect))]
+        self.explanations = [Explanation(Broker(dialect, virtual_host, own_user))]
         self.failures: list[Failure] = []
         self.finished = False
         self.reason: str | None = None
@@ -47,6 +52,7 @@ class Acceptor:
         #: the next input is sent without waiting for what this one brings about: it may be processed after it
         self.overlapping = False
         self._departures = departures_of(dialect)
+        self._time = 0.0
 
     # ------------------------------------------------------------------------------------------ the trace
 
@@ -54,9 +60,14 @@ class Acceptor:
         """The client sent this frame."""
         if self.finished:
             return
+        self._time = max(self._time, frame.time)
+        for explanation in self.explanations:
+            explanation.time_passes(frame.time)
         only = self.explanations[0]
         if len(self.explanations) == 1 and not only.pending and only.broker.quiet and not self.overlapping:
             self._process(only, frame)
+        elif not self.overlapping and all(each.is_at_rest for each in self.explanations):
+            self._process_by_all(frame)
         else:
             if not only.broker.counting:
                 only.uncounted.append(frame)
@@ -68,6 +79,7 @@ class Acceptor:
         """The broker sent this frame."""
         if self.finished:
             return
+        self._time = max(self._time, frame.time)
         only = self.explanations[0]
         if len(self.explanations) == 1 and not only.pending:
             mismatches = observe(only.broker, frame)
@@ -91,6 +103,7 @@ class Acceptor:
         for explanation in self.explanations:
             explanation.broker.touched.clear()
             explanation.uncounted.clear()
+            uses_are_over(explanation.broker, self._time)
 
     def overdue(self) -> None:
         """The time is up for whatever is owed."""
@@ -113,6 +126,21 @@ class Acceptor:
             return Verdict.FAIL
         return Verdict.INCONCLUSIVE if self.reason else Verdict.PASS
 
+    @property
+    def patience(self) -> float:
+        """Seconds beyond the usual deadline that something may take of what is owed."""
+        return max(
+            (
+                owed.patience
+                for explanation in self.explanations
+                for key in explanation.broker.debtors
+                if not key[1]
+                for owed in explanation.broker.connections[key[0]].owed
+                if isinstance(owed, Expected)
+            ),
+            default=0.0,
+        )
+
     def owes(self) -> bool:
         """Is some frame owed, however the inputs that are under way are processed?"""
         if self.finished:
@@ -124,18 +152,9 @@ class Acceptor:
             return False
 
     def _owes(self) -> bool:
-        for explanation in self.explanations:
-            if explanation.departure is not None:
-                continue  # what a known defect keeps back is owed all the same
-            if not explanation.pending:
-                if explanation.broker.quiet:
-                    return False
-            elif any(
-                not point.pending and point.departure is None and point.broker.quiet
-                for point in points(explanation, self._departures, self.bound)
-            ):
-                return False
-        return True
+        # what a known defect keeps back is owed all the same
+        lawful = (explanation for explanation in self.explanations if explanation.departure is None)
+        return not any(may_be_quiet(explanation, self._departures, self.bound) for explanation in lawful)
 
     # ----------------------------------------------------------------------------------- several explanations
 
@@ -149,15 +168,28 @@ class Acceptor:
                 departed.pending.append(frame)
                 departed.departure, departed.departing = departure, frame
                 self.explanations.append(departed)
+        others = list(explanation.alternatives(frame))
         process(explanation.broker, frame)
-        if explanation.broker.teardowns:
+        if explanation.broker.teardowns or explanation.broker.happenings:
             explanation.expect_teardowns()
+        self.explanations += others
+
+    def _process_by_all(self, frame: Frame) -> None:
+        """Only what the broker may do by itself is open: it has been done before the input, or not."""
+        try:
+            self.explanations = settled(self.explanations, self._departures, self.bound)
+        except TooManyExplanations:
+            self._give_up()
+            return
+        for explanation in list(self.explanations):
+            self._process(explanation, frame)
+        self.explanations = merged(self.explanations)
 
     def _process_what_is_certain(self) -> None:
         """A quiet state permits no output, so its next input has been processed whenever one is seen."""
         while len(self.explanations) == 1:
             only = self.explanations[0]
-            if not only.pending or not only.broker.quiet or self.overlapping:
+            if only.is_settled or not only.broker.quiet or self.overlapping:
                 return
             if len({(frame.connection, frame.channel) for frame in only.pending}) > 1:
                 return
@@ -174,7 +206,7 @@ class Acceptor:
                     survivors.append(candidate)
                 elif not any(mismatch.fatal for mismatch in mismatches):
                     flawed.append((candidate, mismatches))
-                elif best is None or (not candidate.pending and candidate.departure is None):
+                elif best is None or not (candidate.pending or candidate.departure or candidate.is_unusual):
                     best = (candidate, mismatches)
                 if len(survivors) + len(flawed) > self.bound:
                     raise TooManyExplanations
@@ -202,7 +234,7 @@ class Acceptor:
             return
         if len(self.explanations) > 1 or self.explanations[0].pending:
             try:
-                self.explanations = self._ended()
+                self.explanations = settled(self.explanations, self._departures, self.bound, prove)
             except TooManyExplanations:
                 self._give_up()
                 return
@@ -212,7 +244,9 @@ class Acceptor:
         if proven:
             self.explanations = proven
             return
-        departed = [] if lawful else quiet
+        departed = [e for e in quiet if e.departure is not None and not (prove and any(unproven(e.broker)))]
+        if lawful and not prove:
+            departed = []
         first = next((e for e in self.explanations if e.departure is None), self.explanations[0])
         missing = next(debts(first.broker), None) or next(unproven(first.broker), None)
         if missing is None:
@@ -224,15 +258,6 @@ class Acceptor:
                 explanation.departure = explanation.departing = None
         else:
             self.finished = True
-
-    def _ended(self) -> list[Explanation]:
-        """The explanations with everything processed."""
-        ended: list[Explanation] = []
-        for explanation in self.explanations:
-            ended += [point for point in points(explanation, self._departures, self.bound) if not point.pending]
-            if len(ended) > self.bound:
-                raise TooManyExplanations
-        return merged(ended)
 
     def _give_up(self) -> None:
         self.reason = f"more than {self.bound} explanations are possible"

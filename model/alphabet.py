@@ -23,8 +23,9 @@ Single frames, as far as they are not the method frame, content header and bodie
 `frame`; a client sends them on purpose, and a server's decoder gives them for what it cannot put together:
 
 * `frame.method` (`class_id`, `method_id`, `payload`: the octets behind these two): a method that does not exist, or
-  whose arguments cannot be decoded;
-* `frame.header` (`class_id`, `weight`, `body_size`, `payload`: property flags and list; `0000` if left out);
+  whose arguments cannot be decoded (`fault` says what in them is wrong: "table", "text");
+* `frame.header` (`class_id`, 60 if left out, `weight`, `body_size`, `payload`: property flags and list; `0000` if left
+  out; where these can be read, `properties` has them);
 * `frame.body`: the body is the frame's content;
 * `frame.other` (`type`, `size`: octets that the payload is said to have, `payload`, `end`: the last octet): anything
   else. What is left out is right: `type` 1, `size` the payload's, `end` 206.
@@ -115,6 +116,9 @@ OPERATOR = "broker"
 
 #: What a credential that the target was given is replaced by before anybody sees it.
 MASK = "***"
+
+#: The `reason` of socket.closed when the client hung up because the broker kept none of its heartbeats.
+NO_HEARTBEAT = "no heartbeat"
 
 #: Inputs that are no methods of AMQP.
 PSEUDO_METHODS = frozenset({

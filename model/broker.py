@@ -10,7 +10,7 @@ Pure: no clock, no randomness, no input or output. Copied with `copy.deepcopy` w
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -30,7 +30,9 @@ from model.state import (
     Queue,
     QueueType,
     Unacknowledged,
+    User,
 )
+from model.topology import remove_bindings_to
 
 PREDECLARED_EXCHANGES = {
     "": "direct",
@@ -48,12 +50,20 @@ Rule = Callable[["Broker", Channel, Frame], None]
 class Broker:
     """One virtual host of a broker that speaks `dialect`, and everybody's connections to it."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, virtual_host: str = "/", own_user: str = "") -> None:
+        """`virtual_host`: the one that exists. `own_user`: who logs in with what the target was given, if known."""
         self.dialect = dialect
+        self.own_user = own_user
         self.connections: dict[str, Connection] = {}
         self.channels: dict[ChannelKey, Channel] = {}
         self.queues: dict[str, Queue] = {}
         self.exchanges = {name: Exchange(name, type) for name, type in PREDECLARED_EXCHANGES.items()}
+        #: those that the operator made, and virtual hosts that are there (True) or were deleted (False); an alarm of his
+        self.users: dict[str, User] = {}
+        self.vhosts: dict[str, bool] = {virtual_host: True}
+        self.alarm = False
+        #: the requirement by which the input is processed at all: blamed before those that say what it brings about
+        self.credit = ""
         #: counts the inputs; stamps say which of two changes is the later one
         self.stamp = 0
         #: how often each requirement made a difference
@@ -64,14 +74,28 @@ class Broker:
         self.counting = True
         #: connections that an error has broken, and whose other channels the broker ends when it comes to it
         self.teardowns: list[str] = []
+        #: what the broker will do by itself, sooner or later (model.rules.happenings)
+        self.happenings: list[Frame] = []
+        #: when the input being processed was sent, and the latest moment that was heard of; both of `Frame.time`
+        self.now = self.latest = 0.0
+        #: names of queues that expire when they are not used (model.rules.expiry)
+        self.expiring: dict[str, None] = {}
         #: names handed out so far (amq.gen-…, amq.ctag-…)
         self.serial = 0
+        #: addresses of direct replies: the model's name for each, and the broker's once it was seen
+        self.reply_addresses: dict[str, str | None] = {}
         #: who owes a frame, and which queues have something to deliver and somebody to take it
         #: (dictionaries serve as sets that remember the order in which things were put in)
         self.debtors: dict[ChannelKey, None] = {}
         self.deliverable: dict[Queue, None] = {}
         #: (channel, queue) pairs whose order towards each other only a round trip can settle
         self.touched: dict[tuple[ChannelKey, Queue], None] = {}
+        #: queues that went by themselves, with the requirement that says so: blamed if they are still there
+        self.ended_queues: dict[str, str] = {}
+        #: exchanges that went by themselves, with the requirement that says so: blamed if they are still there
+        self.ended_exchanges: dict[str, str] = {}
+        #: bodies published of late, with the requirement that routed them: blamed if they turn up where they should not
+        self.published: deque[tuple[bytes, str]] = deque(maxlen=64)
 
     # ------------------------------------------------------------------------------- small things
 
@@ -103,6 +127,8 @@ class Broker:
         departures: dict[str, tuple[object, str]] | None = None,
     ) -> None:
         """The channel owes this frame; the first requirement is broken if it does not come."""
+        if self.credit:
+            requirements = (self.credit, *requirements)
         self.blame(channel, requirements[0])
         channel.owed.append(
             Expected(
@@ -114,9 +140,10 @@ class Broker:
     def blame(self, channel: Channel, requirement: str) -> None:
         """The input being processed comes under this requirement: blamed for a frame that nothing explains."""
         if self.counting:
-            channel.reason = self.reason = requirement
+            channel.reason = self.reason = self.credit or requirement
 
     def owe_get(self, channel: Channel, queue: Queue, no_ack: bool) -> None:
+        self.used(queue)
         channel.owed.append(PendingGet(queue, no_ack, queue.next_position, self.counting))
         self.debtors[channel.key] = None
 
@@ -133,6 +160,12 @@ class Broker:
         return not self.debtors and not self.deliverable
 
     # ----------------------------------------------------------------------------------------- queues
+
+    def used(self, queue: Queue) -> None:
+        """The queue is used: where it expires (QUEUE-027), its time begins anew."""
+        if self.expiring:
+            queue.idle_since, queue.idle_by = self.now, self.latest
+            queue.uses += 1
 
     def has_room(self, consumer: Consumer) -> bool:
         """May the consumer be handed one more message, as far as its limits go (QOS-001, QOS-005, QOS-008)?"""
@@ -273,14 +306,24 @@ class Broker:
         if consumer in queue.consumers:
             was_active = queue.consumers[0] is consumer
             queue.consumers.remove(consumer)
+            self.used(queue)
             queue.leaving += 1
             if was_active and queue.single_active_consumer and queue.consumers:
                 queue.consumers[0].reason, queue.consumers[0].stamp = "SAC-002", self.stamp
-        if queue.auto_delete and not queue.consumers and not queue.deleted:
+        if queue.reply_address:
+            self.delete_queue(queue, "REPLY-004")
+        elif queue.auto_delete and not queue.consumers and not queue.deleted:
             self.fired("QUEUE-021")
-            self.delete_queue(queue, "QUEUE-021")
+            self.end_queue(queue, "QUEUE-021")
         else:
             self.refresh(queue)
+
+    def end_queue(self, queue: Queue, requirement: str) -> None:
+        """The queue goes by itself; the requirement is blamed if it is found to be still there."""
+        self.ended_queues[queue.name] = requirement
+        if len(self.ended_queues) > 64:
+            del self.ended_queues[next(iter(self.ended_queues))]
+        self.delete_queue(queue, requirement)
 
     def delete_queue(self, queue: Queue, requirement: str, told_later: ChannelKey | None = None) -> None:
         """The queue is gone, with its bindings, ready messages and consumers, who are told if they asked to be.
@@ -289,8 +332,7 @@ class Broker:
         """
         queue.deleted = True
         self.queues.pop(queue.name, None)
-        for exchange in self.exchanges.values():
-            exchange.bindings = [b for b in exchange.bindings if b.queue is not queue]
+        remove_bindings_to(self, queue)
         for message in queue.messages:
             self.drop(queue, message, requirement)
         queue.messages.clear()
@@ -316,8 +358,9 @@ class Broker:
         """The broker tells the channel that a consumer is gone, if the client can take it (CANCEL-010)."""
         if channel.state is not ChannelState.OPEN:
             return
-        if self.connections[channel.connection].capabilities.get("consumer_cancel_notify") is not True:
-            self.fired("CANCEL-010")
+        connection = self.connections[channel.connection]
+        if not connection.is_told_of_cancels:
+            self.fired("CAP-005" if connection.wish_in_vain else "CANCEL-010")
             return
         arguments = {"consumer_tag": tag, "nowait": True}
         self.owe(
@@ -335,6 +378,7 @@ class Broker:
             self.fired("CANCEL-014")
         if entry.queue.type is QueueType.QUORUM:
             entry.queue.settling += 1
+            self.used(entry.queue)
         if consumer is not None:
             if consumer.prefetch and consumer.outstanding == consumer.prefetch and entry.queue.messages:
                 self.fired("QOS-004")
@@ -351,9 +395,12 @@ class Broker:
             if channel.last_queue == queue.name:
                 channel.last_queue = arguments["queue"]
         self.queues.pop(queue.name, None)
+        expires = queue.name in self.expiring
         queue.name = arguments["queue"]
         if not queue.deleted:
             self.queues[queue.name] = queue
+            if expires:
+                self.expiring[queue.name] = None
 
     def announce_consumer(self, consumer: Consumer, arguments: Table) -> None:
         """consume-ok has come: deliveries may follow, and a tag that the broker chose is known (CONSUME-002)."""

@@ -36,15 +36,28 @@ class _Copy:
         self._messages: dict[int, Message] = {}
         self._queues: dict[int, Queue] = {}
         self._consumers: dict[int, Consumer] = {}
+        self._exchanges: dict[int, Exchange] = {}
         new = object.__new__(type(broker))
         new.__dict__.update(broker.__dict__)
         queue = self._queue
         new.queues = {name: queue(each) for name, each in broker.queues.items()}
         new.exchanges = {name: self._exchange(each) for name, each in broker.exchanges.items()}
+        for name, each in broker.exchanges.items():
+            # only now: bindings may lead in a circle
+            new.exchanges[name].bindings = list(map(self._binding, each.bindings))
+            new.exchanges[name].unbound = list(map(self._binding, each.unbound))
+        new.ended_exchanges = dict(broker.ended_exchanges)
+        new.published = broker.published.copy()
         new.channels = {key: self._channel(each) for key, each in broker.channels.items()}
         new.connections = {name: self._connection(each) for name, each in broker.connections.items()}
+        new.users = dict(broker.users)
+        new.vhosts = dict(broker.vhosts)
+        new.reply_addresses = dict(broker.reply_addresses)
         new.exercised = broker.exercised.copy()
         new.teardowns = list(broker.teardowns)
+        new.happenings = list(broker.happenings)
+        new.expiring = dict(broker.expiring)
+        new.ended_queues = dict(broker.ended_queues)
         new.debtors = dict(broker.debtors)
         new.deliverable = {queue(each): None for each in broker.deliverable}
         new.touched = {(key, queue(each)): None for key, each in broker.touched}
@@ -68,6 +81,7 @@ class _Copy:
                 deque(map(message, old.messages)), old.returned, dict.fromkeys(map(message, old.unproven)),
                 old.crowd, [], old.leaving, old.settling, old.reason, old.next_position,
                 deque(map(message, old.gone), old.gone.maxlen), old.deleted, list(map(message, old.log)),
+                old.vhost, old.reply_address, old.idle_since, old.idle_by, old.uses, old.settled_use, old.expiring_use,
             )  # fmt: skip
             new.consumers = list(map(self._consumer, old.consumers))
         return new
@@ -86,8 +100,17 @@ class _Copy:
         return new
 
     def _exchange(self, old: Exchange) -> Exchange:
-        bindings = [Binding(self._queue(b.queue), b.routing_key, b.arguments) for b in old.bindings]
-        return Exchange(old.name, old.type, old.durable, old.auto_delete, old.internal, old.arguments, bindings)
+        new = self._exchanges.get(id(old))
+        if new is None:
+            new = self._exchanges[id(old)] = Exchange(
+                old.name, old.type, old.durable, old.auto_delete, old.internal, old.arguments
+            )
+        return new
+
+    def _binding(self, old: Binding) -> Binding:
+        destination = old.destination
+        new = self._queue(destination) if isinstance(destination, Queue) else self._exchange(destination)
+        return Binding(new, old.routing_key, old.identity, old.arguments)
 
     def _channel(self, old: Channel) -> Channel:
         return Channel(
@@ -100,13 +123,16 @@ class _Copy:
                 number: tuple((self._queue(queue), self._message(message)) for queue, message in copies)
                 for number, copies in old.unconfirmed.items()
             },
-            list(map(self._owed, old.owed)), old.last_queue, dict(old.known_types), old.reason,
+            list(map(self._owed, old.owed)), old.last_queue, dict(old.known_types), old.uncounted_replies, old.reason,
+            old.assembly,
         )  # fmt: skip
 
     def _connection(self, old: Connection) -> Connection:
         return Connection(
             old.name, old.state, old.capabilities, old.server_properties, old.user, old.vhost, old.channel_max,
-            list(map(self._owed, old.owed)), old.may_end,
+            list(map(self._owed, old.owed)), old.may_end, old.may_announce_end, old.mechanisms, old.offered,
+            old.frame_max, old.heartbeat, old.wish_in_vain, old.is_assumed, old.began, old.heard, old.blocked, list(old.held), old.told_of_block,
+            old.out_of_step,
         )  # fmt: skip
 
     def _unacknowledged(self, old: Unacknowledged) -> Unacknowledged:

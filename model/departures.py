@@ -7,15 +7,18 @@ judging goes on from the state that the departure leads to: so a known defect do
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from datetime import datetime
 
-from model.alphabet import Frame
+from model.alphabet import EMPTY_CONTENT, Frame
 from model.broker import Broker
+from model.departure import Departure, crash_with, internal_error
+from model.departures_of_queues import QUEUE_DEPARTURES
 from model.dialects import Dialect, ExclusiveQuorumConsumer
 from model.inputs import process
-from model.rules.closing import break_connection
-from model.rules.publish import route
+from model.reply_addresses import REPLY_TO
+from model.routing import TIME_STAMPS
+from model.rules.publish import routes_of
 from model.state import (
     ChannelState,
     ConnectionState,
@@ -25,24 +28,6 @@ from model.state import (
     QueueType,
     Unacknowledged,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Departure:
-    """One known wrong behaviour: the promise it breaks, who does it, and where that was read or seen."""
-
-    name: str
-    requirement: str
-    statement: str
-    source: str
-    #: names of the dialects whose brokers do it
-    dialects: tuple[str, ...]
-    #: the methods that can come under it
-    methods: tuple[str, ...]
-    #: does this input, of one of these methods, in this state, come under it?
-    applies: Callable[[Broker, Frame], bool]
-    #: processes the input as the broker does
-    process: Callable[[Broker, Frame], None]
 
 
 def _consumes_exclusively_beside(broker: Broker, frame: Frame) -> bool:
@@ -63,35 +48,6 @@ def _consume_all_the_same(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
     broker.dialect = dialect
     broker.fired("CONSUME-008")
-
-
-def _uses_name_of_other_type(broker: Broker, frame: Frame) -> bool:
-    """Does the input deal with a queue whose name the channel knows for one of another type?"""
-    channel = broker.channels.get((frame.connection, frame.channel))
-    if channel is None or not channel.known_types or channel.state is not ChannelState.OPEN:
-        return False
-    if frame.method == "basic.publish":
-        exchange = broker.exchanges.get(frame.arguments.get("exchange", ""))
-        if exchange is None:
-            return False
-        queues = [queue for queue, _ in route(broker, exchange, frame.arguments.get("routing_key", ""))]
-    elif frame.method in ("basic.get", "basic.consume"):
-        named = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
-        queues = [named] if named is not None else []
-    else:
-        return False
-    return any(channel.known_types.get(queue.name, queue.type) is not queue.type for queue in queues)
-
-
-def _close_with_internal_error(broker: Broker, frame: Frame) -> None:
-    broker.stamp += 1
-    broker.fired("QUEUE-029")
-    break_connection(broker, broker.channels[(frame.connection, frame.channel)], _internal_error())
-
-
-def _internal_error() -> Expected:
-    arguments = {"reply_code": 541, "reply_text": "INTERNAL_ERROR", "class_id": 0, "method_id": 0}
-    return Expected("connection.close", arguments, ("CHAN-007",), counted=False)
 
 
 def _own_consumer(broker: Broker, frame: Frame) -> Consumer | None:
@@ -132,7 +88,7 @@ def _break_after_it(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
     connection = broker.connections[frame.connection]
     if connection.state is ConnectionState.OPEN:
-        connection.owed.append(_internal_error())
+        connection.owed.append(internal_error())
         broker.debtors[(connection.name, 0)] = None
 
 
@@ -162,6 +118,61 @@ def _inherit_deliveries(broker: Broker, frame: Frame) -> None:
             entry.consumer = consumer
             consumer.outstanding += 1
         broker.refresh(consumer.queue)
+
+
+def _uses_tag_of_reply_consumer(broker: Broker, frame: Frame) -> bool:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if frame.method != "basic.consume" or channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
+    return consumer is not None and consumer.queue.reply_address and frame.arguments.get("queue", "") != REPLY_TO
+
+
+def _consume_under_the_same_tag(broker: Broker, frame: Frame) -> None:
+    """The reply consumer goes on as well; nobody can tell its deliveries from the other's, so it is left out."""
+    channel = broker.channels[(frame.connection, frame.channel)]
+    broker.remove_consumer(channel.consumers[frame.arguments["consumer_tag"]], "CONSUME-003")
+    process(broker, frame)
+
+
+def _routes_by_time_stamp(broker: Broker, frame: Frame) -> bool:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    exchange = broker.exchanges.get(frame.arguments.get("exchange", ""))
+    if exchange is None or channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    content = frame.content or EMPTY_CONTENT
+    if not any(isinstance(value, datetime) for value in (content.properties.get("headers") or {}).values()):
+        return False
+    return TIME_STAMPS in routes_of(broker, exchange, frame.arguments.get("routing_key", ""), content).queues.values()
+
+
+def _route_without_time_stamps(broker: Broker, frame: Frame) -> None:
+    dialect = broker.dialect
+    broker.dialect = replace(dialect, timestamp_headers_match=False)
+    process(broker, frame)
+    broker.dialect = dialect
+    broker.fired("PUBLISH-018")
+
+
+def _declares_malformed_address(broker: Broker, frame: Frame) -> bool:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    name = frame.arguments.get("queue", "")
+    return bool(name.startswith(REPLY_TO) and name != REPLY_TO and name not in broker.queues)
+
+
+def _closes_behind_error(broker: Broker, frame: Frame) -> bool:
+    """Does the client close a connection that an error on a channel has broken, before the broker has said so?"""
+    connection = broker.connections.get(frame.connection)
+    if frame.method != "connection.close" or connection is None or connection.state is not ConnectionState.OPEN:
+        return False
+    return any(isinstance(owed, Expected) and owed.method == "connection.close" for owed in connection.owed)
+
+
+def _leave_unanswered(broker: Broker, frame: Frame) -> None:
+    broker.stamp += 1
+    broker.fired("CONN-030")
 
 
 DEPARTURES: tuple[Departure, ...] = (
@@ -219,15 +230,49 @@ DEPARTURES: tuple[Departure, ...] = (
         process=_inherit_deliveries,
     ),
     Departure(
-        name="stale-queue-type",
-        requirement="QUEUE-029",
-        statement="A channel that dealt with a queue, and meets another type under the same name after the queue was"
-        " deleted and declared anew, goes on with its state of the old type; the connection closes with 541.",
-        source="rabbit_queue_type:get_ctx_with finds the old context by name; rabbit_classic_queue:qpids, case_clause",
+        name="close-behind-error-unanswered",
+        requirement="CONN-030",
+        statement="When a client's connection.close crosses the one that an error on a channel brings about, it is not"
+        " answered.",
+        source="rabbit_reader:handle_exception in state closing sends connection.close, and maybe_close no close-ok then",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
-        methods=("basic.publish", "basic.get", "basic.consume"),
-        applies=_uses_name_of_other_type,
-        process=_close_with_internal_error,
+        methods=("connection.close",),
+        applies=_closes_behind_error,
+        process=_leave_unanswered,
+    ),
+    *QUEUE_DEPARTURES,
+    Departure(
+        name="reply-consumer-tag-taken-twice",
+        requirement="REPLY-005",
+        statement="The tag of a consumer of direct replies can be used again on its channel: it is not among the"
+        " channel's consumers, where basic.consume looks for it.",
+        source="rabbit_channel:handle_method basic.consume, consumer_mapping does not hold the reply consumer",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.consume",),
+        applies=_uses_tag_of_reply_consumer,
+        process=_consume_under_the_same_tag,
+    ),
+    Departure(
+        name="timestamp-headers-never-match",
+        requirement="PUBLISH-018",
+        statement="A headers exchange compares a time stamp in milliseconds, the message's, with one in seconds, the"
+        " binding's, so no two are equal.",
+        source="mc_amqpl:routing_value multiplies by 1000; rabbit_exchange_type_headers takes the argument as it is",
+        dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.publish",),
+        applies=_routes_by_time_stamp,
+        process=_route_without_time_stamps,
+    ),
+    Departure(
+        name="malformed-reply-address-breaks",
+        requirement="REPLY-002",
+        statement="Declaring a queue whose name begins like an address of direct replies and is none, passively or not,"
+        " crashes the channel; the connection closes with 541.",
+        source="rabbit_channel:handle_method queue.declare: rabbit_volatile_queue:new gives error, taken for a queue",
+        dialects=("rabbitmq-4.3",),
+        methods=("queue.declare",),
+        applies=_declares_malformed_address,
+        process=crash_with("REPLY-002"),
     ),
 )
 

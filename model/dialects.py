@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from model.queue_arguments_known import KNOWN_TO_3, KNOWN_TO_4_0, KNOWN_TO_4_3, KnownArguments
+
 
 class QuorumRequeue(Enum):
     """Where a message goes that a client gives back to a quorum queue (`rabbit_fifo:return`)."""
@@ -27,6 +29,16 @@ class ExclusiveQuorumConsumer(Enum):
 
     ENFORCED = "enforced"
     IGNORED = "ignored"
+
+
+class TransientQueues(Enum):
+    """Queues that are neither durable nor exclusive (QUEUE-018; feature `transient_nonexcl_queues`)."""
+
+    ALLOWED = "allowed"
+    #: an administrator may have forbidden or allowed them: both are right
+    EITHER = "either"
+    #: refused with 541 (rabbit_amqqueue:declare)
+    REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +77,67 @@ class Dialect:
     stream_names_delivery_mode: bool
     #: the name that the queue type has in redeclare errors when it was not given: "classic", or None: "none"
     default_queue_type_in_errors: str | None
-    #: `x-consumer-timeout` is an argument of classic queues (rabbit_classic_queue:capabilities)
-    classic_queue_timeout_argument: bool
+    #: which arguments queue.declare knows (rabbit_*_queue:capabilities)
+    queue_arguments: KnownArguments
+    #: queue.declare without a name tells that the queue type is unknown, where others crash (rabbit_queue_type:discover)
+    refuses_unknown_type_for_server_name: bool
+    #: denied by default from 4.3 on, which a build or a configuration may undo (rabbit_amqqueue, deprecated feature)
+    transient_queues: TransientQueues
     #: `x-consumer-timeout` of basic.consume is checked (rabbit_queue_type:consume)
     consumer_timeout_checked: bool
     #: nack and reject on a stream: accepted as a return of credit, or 540 (rabbit_stream_queue:settle)
     stream_reject: bool
     #: refusals of stream consumers name the stream as 3 did (rabbit_stream_queue:consume)
     first_stream_texts: bool
+    #: a mandatory message that goes to an address of direct replies only is not returned (REPLY-003); rabbit_channel
+    #: knew such an address for a queue only from 4.2 on
+    reply_address_is_routable: bool
     #: qos(global=true) limits the whole channel; otherwise it is read as global=false (rabbit_channel, 4.3)
     channel_prefetch: bool
+    #: a refusal for want of a permission names the permission (rabbit_access_control:check_resource_access)
+    refusals_name_permission: bool
+    #: passive declares need a permission, whichever (rabbit_channel:check_any_resource_access_permitted)
+    passive_declare_needs_permission: bool
     #: basic.cancel-ok sent by the client: accepted, or 503 (rabbit_channel:handle_method)
     client_cancel_ok: bool
+    #: reply code for declaring an exchange again with another type (rabbit_exchange:assert_equivalence; 0-9-1: 530)
+    exchange_type_change: int
+    #: reply code for a content header of another class than its method's (0-9-1 section 4.2.6.1: 501)
+    wrong_content_class: int
+    #: a body that is longer than its header says is refused with 501; else never noticed (rabbit_command_assembler)
+    checks_body_length: bool
+    #: octets of the largest body that a content header may announce (rabbit_command_assembler, 4.3); None: any
+    largest_announced_body: int | None
+    #: what is no frame ends the TCP connection without a close (0-9-1 section 4.2.3), and not with 501
+    ends_silently_without_frame_end: bool
+    #: octets of the largest body (`max_message_size` in rabbit's environment, rabbit_channel:check_msg_size)
+    max_message_size: int
+    #: user-id is checked before expiration, CC and BCC, and not behind them (rabbit_channel, basic.publish)
+    user_id_checked_first: bool
+    #: a message's expiration comes back as the number that it is: 060000 as 60000 (mc_amqpl:protocol_state, from 4.0)
+    expiration_is_rewritten: bool
+    #: a header 1 equals a binding's argument 1.0 (rabbit_exchange_type_headers: `==` up to 3, `=:=` later)
+    headers_numbers_by_value: bool
+    #: most `#` in the key of a topic binding (rabbit_exchange_type_topic:validate_binding, from 4.3.5); None: no limit
+    topic_wildcard_limit: int | None
+    #: what is offered in connection.start (rabbit_reader:auth_mechanisms; CONN-001)
+    mechanisms: tuple[str, ...]
+    #: the header of 0-9 is taken for that of 0-9-1 (rabbit_reader:version_negotiation; CONN-002)
+    accepts_0_9_header: bool
+    #: 0-8 is spoken as well (rabbit_reader:handshake of 3.10; CONN-004)
+    speaks_0_8: bool
+    #: the headers of AMQP 1.0 that are answered by AMQP 1.0, as octets in hexadecimal text (rabbit_reader:become_1_0)
+    headers_1_0: tuple[str, ...]
+    #: a header that nobody understands is answered with that of AMQP 1.0, unless it looks like 0-9 or later (CONN-003)
+    refuses_with_1_0_header: bool
+    #: least frame-max of connection.tune-ok (FRAME_MIN_SIZE in rabbit.hrl, since 4.1 that of 1.0's initial frame)
+    least_frame_max: int
+    #: seconds that a client who is not trusted waits for the end (SILENT_CLOSE_DELAY in rabbit_reader)
+    silent_close_delay: float
+    #: seconds for the whole handshake (handshake_timeout in rabbit's environment); None: none is known
+    handshake_timeout: float | None
+    #: in a headers exchange equal time stamps are equal (PUBLISH-018)
+    timestamp_headers_match: bool = True
     #: what an exclusive consumer of a quorum queue or stream is promised to be
     exclusive_quorum_consumer: ExclusiveQuorumConsumer = ExclusiveQuorumConsumer.ENFORCED
 
@@ -101,12 +162,35 @@ AMQP_0_9_1 = Dialect(
     queue_type_in_get_error="quorum",
     stream_names_delivery_mode=False,
     default_queue_type_in_errors=None,
-    classic_queue_timeout_argument=False,
+    queue_arguments=KNOWN_TO_3,
+    refuses_unknown_type_for_server_name=True,
+    transient_queues=TransientQueues.ALLOWED,
     consumer_timeout_checked=False,
     stream_reject=True,
     first_stream_texts=False,
+    reply_address_is_routable=False,
     channel_prefetch=True,
+    refusals_name_permission=True,
+    passive_declare_needs_permission=False,
     client_cancel_ok=False,
+    exchange_type_change=530,
+    wrong_content_class=501,
+    checks_body_length=True,
+    largest_announced_body=None,
+    ends_silently_without_frame_end=True,
+    max_message_size=2**63 - 1,
+    user_id_checked_first=True,
+    expiration_is_rewritten=False,
+    headers_numbers_by_value=True,
+    topic_wildcard_limit=None,
+    mechanisms=("PLAIN",),
+    accepts_0_9_header=False,
+    speaks_0_8=False,
+    headers_1_0=(),
+    refuses_with_1_0_header=False,
+    least_frame_max=4096,
+    silent_close_delay=3.0,
+    handshake_timeout=None,
 )
 
 RABBITMQ_3 = replace(
@@ -119,9 +203,20 @@ RABBITMQ_3 = replace(
     quorum_requeue=QuorumRequeue.FRONT_WITH_LIMIT,
     negative_delivery_limit_is_none=False,
     quorum_count_on_first_get=True,
-    classic_queue_timeout_argument=True,
+    refuses_unknown_type_for_server_name=False,
     stream_reject=False,
     first_stream_texts=True,
+    refusals_name_permission=False,
+    exchange_type_change=406,
+    wrong_content_class=505,
+    checks_body_length=False,
+    ends_silently_without_frame_end=False,
+    max_message_size=134_217_728,
+    mechanisms=("PLAIN", "AMQPLAIN"),
+    accepts_0_9_header=True,
+    speaks_0_8=True,
+    headers_1_0=("414d515000010000", "414d515003010000"),
+    handshake_timeout=10.0,
 )
 
 RABBITMQ_4_0 = replace(
@@ -136,8 +231,18 @@ RABBITMQ_4_0 = replace(
     lost_consumers_by_creation=True,
     stream_names_delivery_mode=True,
     default_queue_type_in_errors="classic",
+    queue_arguments=KNOWN_TO_4_0,
     stream_reject=True,
     first_stream_texts=False,
+    refusals_name_permission=True,
+    max_message_size=16_777_216,
+    user_id_checked_first=False,
+    expiration_is_rewritten=True,
+    headers_numbers_by_value=False,
+    mechanisms=("PLAIN", "AMQPLAIN", "ANONYMOUS"),
+    speaks_0_8=False,
+    headers_1_0=("414d515003010000",),
+    refuses_with_1_0_header=True,
 )
 
 RABBITMQ_4_3 = replace(
@@ -146,12 +251,20 @@ RABBITMQ_4_3 = replace(
     title="RabbitMQ 4.3",
     quorum_requeue=QuorumRequeue.FRONT,
     quorum_nack_keeps_count=True,
+    checks_body_length=True,
+    largest_announced_body=536_870_912,
     quorum_acquired_count=True,
     queue_type_in_get_error='<<"quorum">>',
-    classic_queue_timeout_argument=False,
+    queue_arguments=KNOWN_TO_4_3,
+    refuses_unknown_type_for_server_name=True,
+    transient_queues=TransientQueues.EITHER,
     consumer_timeout_checked=True,
+    reply_address_is_routable=True,
     channel_prefetch=False,
     client_cancel_ok=True,
+    passive_declare_needs_permission=True,
+    topic_wildcard_limit=2,
+    least_frame_max=8192,
 )
 
 DIALECTS: dict[str, Dialect] = {
@@ -160,6 +273,9 @@ DIALECTS: dict[str, Dialect] = {
 
 #: The dialect of the embedded broker, and of a broker that says of itself what we do not know.
 DEFAULT_DIALECT = RABBITMQ_4_3
+
+#: What the embedded broker calls itself; its server properties have the key `dialect`.
+EMBEDDED_PRODUCT = "amqpspec"
 
 
 class UnknownDialect(ValueError):
@@ -177,12 +293,14 @@ def dialect_named(name: str) -> Dialect:
 def dialect_of(server_properties: Mapping[str, Any]) -> Dialect:
     """The dialect that fits what a broker says of itself in connection.start.
 
-    RabbitMQ by its version; a broker of another product is held to RabbitMQ's newest dialect, which is what its
-    clients expect of it.
+    RabbitMQ by its version, our own embedded broker by what it says; a broker of another product is held to RabbitMQ's
+    newest dialect, which is what its clients expect of it.
     """
+    if server_properties.get("product") == EMBEDDED_PRODUCT:
+        return DIALECTS.get(str(server_properties.get("dialect", "")), DEFAULT_DIALECT)
     if server_properties.get("product") != "RabbitMQ":
         return DEFAULT_DIALECT
-    found = re.match(r"(\d+)\.(\d+)", str(server_properties.get("version", "")))
+    found = re.match(r"([0-9]{1,9})\.([0-9]{1,9})", str(server_properties.get("version", "")))
     version = (int(found[1]), int(found[2])) if found else (9, 9)
     if version < (4, 0):
         return RABBITMQ_3

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from model.patterns import Pattern
+from model.state import UNKNOWN_NAME
+
 #: reply code: (constant's name, whether it closes the connection; the others close the channel)
 REPLY_CODES: dict[int, tuple[str, bool]] = {
     311: ("CONTENT_TOO_LARGE", False),
@@ -31,14 +34,58 @@ class ProtocolError(Exception):
     Raised by rules, turned into an obligation by `Broker.process`. It never leaves the model.
     """
 
-    def __init__(self, requirement: str, code: int, explanation: str) -> None:
+    def __init__(
+        self,
+        requirement: str,
+        code: int,
+        explanation: str,
+        *,
+        any_text: bool = False,
+        identifiers: tuple[int, int] | None = None,
+        pattern: Pattern | None = None,
+    ) -> None:
         super().__init__(explanation)
         self.requirement = requirement
         self.code = code
         name, self.closes_connection = REPLY_CODES[code]
-        whole = f"{name} - {explanation}"
+        whole = f"{name} - {explanation}" if explanation else name
         self.text = shortened(whole)
         self.is_cut = self.text != whole
+        #: the text is the broker's own choice, or holds a name that it chose and nobody has been told
+        self.any_text = any_text or UNKNOWN_NAME in explanation
+        #: class and method that the close names, if not those of the frame that it is about
+        self.identifiers = identifiers
+        #: right texts, where more than `text` is right
+        self.pattern = pattern
+
+
+class FrameError(ProtocolError):
+    """The frame is wrong where it stands: the connection closes, whatever the channel is in the middle of.
+
+    Raised where RabbitMQ's reader finds the error itself, and not the process of a channel. `fatal`: nothing that
+    follows can be understood, and none of it is read.
+    """
+
+    def __init__(
+        self,
+        requirement: str,
+        code: int,
+        explanation: str,
+        *,
+        identifiers: tuple[int, int] = (0, 0),
+        pattern: Pattern | None = None,
+        fatal: bool = False,
+    ) -> None:
+        super().__init__(requirement, code, explanation, identifiers=identifiers, pattern=pattern)
+        self.fatal = fatal
+
+
+class SilentEnd(Exception):
+    """The frame breaks `requirement`: the broker owes the end of the TCP connection, and no close."""
+
+    def __init__(self, requirement: str) -> None:
+        super().__init__(requirement)
+        self.requirement = requirement
 
 
 def shortened(text: str) -> str:

@@ -6,11 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from model.alphabet import Frame
+from model.alternatives import alternatives_to
 from model.broker import Broker
 from model.copying import copy_broker
-from model.departures import Departure
+from model.departure import Departure
 from model.fingerprint import fingerprint
 from model.inputs import process
+from model.rules.closing import CLEAN_UP
+from model.rules.expiry import expiries
+from model.rules.happenings import can_come_about, is_happening
 
 
 class TooManyExplanations(Exception):
@@ -29,9 +33,24 @@ class Explanation:
     departing: Frame | None = None
     #: inputs of barriers: judged, but no exercise of anything; shared by all explanations
     uncounted: list[Frame] = field(default_factory=list)
+    #: some input was processed in another way than the usual one (`model.alternatives`): not the one to blame by
+    is_unusual: bool = False
 
     def fork(self) -> Explanation:
-        return Explanation(copy_broker(self.broker), list(self.pending), self.departure, self.departing, self.uncounted)
+        return Explanation(
+            copy_broker(self.broker), list(self.pending), self.departure, self.departing, self.uncounted,
+            self.is_unusual,
+        )  # fmt: skip
+
+    def alternatives(self, frame: Frame) -> Iterator[Explanation]:
+        """Copies in which the input, pending or new, has been processed in another way that is right as well."""
+        for alternative in alternatives_to(self.broker, frame):
+            other = self.fork()
+            other.is_unusual = True
+            other.pending = [pending for pending in self.pending if pending is not frame]
+            alternative.process(other.broker, frame)
+            other.expect_teardowns()
+            yield other
 
     def process_pending(self, index: int) -> None:
         """Process one of the pending inputs; the one that comes under the departure as the departure says."""
@@ -45,11 +64,37 @@ class Explanation:
         self.broker.counting = counting
         self.expect_teardowns()
 
+    def time_passes(self, now: float) -> None:
+        """It is `now`: what that brings about comes about, or may (`model.rules.expiry`)."""
+        if self.broker.expiring:
+            expiries(self.broker, now, is_certain=self.is_settled)
+            self.expect_teardowns()
+        if self.pending:
+            # what came about in another way, or not at all, is no longer expected
+            self.pending = [f for f in self.pending if not is_happening(f) or can_come_about(self.broker, f)]
+
+    @property
+    def is_settled(self) -> bool:
+        """No input is under way; what the broker may do by itself is none."""
+        return all(map(is_happening, self.pending))
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Nothing is under way, and the broker may send nothing: the next input is processed when it is sent."""
+        return self.is_settled and self.departure is None and self.broker.quiet
+
+    @property
+    def has_to_clean_up(self) -> bool:
+        """The broker has something to do yet behind a client that is gone (CONN-021)."""
+        return any(frame.method == CLEAN_UP for frame in self.pending)
+
     def expect_teardowns(self) -> None:
         """What the broker will do by itself, at a moment of its choice, is pending like an input."""
         for connection in self.broker.teardowns:
             self.pending.append(Frame(connection, 0, "connection.teardown", {}, sent=True))
         self.broker.teardowns.clear()
+        self.pending += self.broker.happenings
+        self.broker.happenings.clear()
 
 
 def points(
@@ -90,6 +135,8 @@ def _process_one(
     further.process_pending(index)
     yield further
     frame = point.pending[index]
+    if frame is not point.departing:
+        yield from point.alternatives(frame)
     for departure in departures.get(frame.method, ()) if point.departure is None else ():
         if departure.applies(point.broker, frame):
             departed = point.fork()
@@ -117,3 +164,30 @@ def merged(explanations: list[Explanation]) -> list[Explanation]:
         key = (fingerprint(explanation.broker), tuple(map(id, explanation.pending)), explanation.departure is None)
         unique.setdefault(key, explanation)
     return list(unique.values())
+
+
+def settled(
+    explanations: list[Explanation], departures: Mapping[str, tuple[Departure, ...]], bound: int, finally_: bool = False
+) -> list[Explanation]:
+    """The explanations with all inputs processed. `finally_`: and with everything done that the broker had to do.
+
+    Raises `TooManyExplanations`.
+    """
+    found: list[Explanation] = []
+    for explanation in explanations:
+        for point in points(explanation, departures, bound):
+            if point.is_settled and not (finally_ and point.has_to_clean_up):
+                found.append(point)
+        if len(found) > bound:
+            raise TooManyExplanations
+    return merged(found)
+
+
+def may_be_quiet(explanation: Explanation, departures: Mapping[str, tuple[Departure, ...]], bound: int) -> bool:
+    """Is there a point at which all inputs are processed, lawfully, and nothing is owed?"""
+    if explanation.is_settled and explanation.broker.quiet:
+        return True
+    return bool(explanation.pending) and any(
+        point.is_settled and point.departure is None and point.broker.quiet
+        for point in points(explanation, departures, bound)
+    )

@@ -5,19 +5,44 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from model.broker import Broker
-from model.state import Channel, Consumer, Expected, Message, PendingGet, Queue
+from model.state import Channel, Connection, Consumer, Exchange, Expected, Message, PendingGet, Queue
 
 
 def fingerprint(broker: Broker) -> Hashable:
     """Everything that can make a difference to what is permitted later; nothing that only words failures."""
     return (
-        tuple(sorted((c.name, c.state.value, repr(_owed(c.owed)), c.may_end) for c in broker.connections.values())),
+        tuple(
+            sorted(
+                (c.name, c.state.value, repr(_owed(c.owed)), c.may_end, c.blocked, len(c.held), c.out_of_step, _agreed(c))
+                for c in broker.connections.values()
+            )
+        ),
+        (repr(sorted(broker.users.items())), repr(sorted(broker.vhosts.items())), broker.alarm),
+        tuple(broker.reply_addresses.items()),
         tuple(sorted((_channel(c) for c in broker.channels.values()), key=repr)),
         tuple(sorted((_queue(q) for q in broker.queues.values()), key=repr)),
-        tuple(
-            (e.name, e.type, tuple(sorted((b.queue.name, b.routing_key) for b in e.bindings)))
-            for e in broker.exchanges.values()
-        ),
+        tuple(sorted(map(_exchange, broker.exchanges.values()))),
+    )
+
+
+def _agreed(connection: Connection) -> Hashable:
+    """What the handshake settled, or has settled so far."""
+    place = (connection.user, connection.vhost)
+    offered = sorted(connection.offered.items())
+    limits = (connection.channel_max, connection.frame_max, connection.heartbeat)
+    return (place, connection.mechanisms, tuple(offered), limits, connection.may_announce_end)
+
+
+def _exchange(exchange: Exchange) -> tuple[str, str, tuple[bool, bool, bool], str, tuple[tuple[object, ...], ...]]:
+    bindings = sorted(
+        (isinstance(b.destination, Queue), b.destination.name, b.routing_key, b.identity) for b in exchange.bindings
+    )
+    return (
+        exchange.name,
+        exchange.type,
+        (exchange.durable, exchange.auto_delete, exchange.internal),
+        exchange.alternate or "",
+        tuple(bindings),
     )
 
 
@@ -70,6 +95,8 @@ def _channel(channel: Channel) -> Hashable:
         (channel.prefetch, channel.channel_prefetch, channel.confirming, channel.published, channel.last_queue),
         tuple(channel.unconfirmed),
         _owed(channel.owed),
+        channel.uncounted_replies,
+        None if channel.assembly is None else repr(channel.assembly),
     )
 
 
@@ -95,5 +122,6 @@ def _queue(queue: Queue) -> Hashable:
         tuple(growing or ()),
         (queue.returned, len(queue.unproven), queue.leaving, queue.settling, queue.next_position),
         tuple(map(_content, queue.log)),
+        (queue.uses, queue.idle_since, queue.idle_by) if "x-expires" in queue.arguments else (),
         tuple(consumers),
     )

@@ -2,36 +2,93 @@
 
 from __future__ import annotations
 
-from model.alphabet import Frame
+from model.alphabet import CONTENT_METHODS, OPERATOR, Frame
 from model.broker import Broker
-from model.errors import ProtocolError
+from model.errors import FrameError, ProtocolError, SilentEnd
 from model.rules import RULES
-from model.rules.closing import fail
+from model.rules.assembly import assembled
+from model.rules.blocking import is_held, released, requirement_of
+from model.rules.closing import end_connection, fail, fail_frame
 from model.rules.connection import connection_input
+from model.rules.frames import SINGLE_FRAMES, admit_channel, frame_input
+from model.rules.handshake import handshake_input, refuse_silently
+from model.rules.happenings import come_about, is_happening
+from model.rules.operator import operate
 from model.state import Channel, ChannelState, Connection, ConnectionState
 
+#: What the client does, or what the broker does, without a frame that is read.
+_NOT_READ = frozenset({"socket.open", "socket.abort", "socket.silence", "connection.teardown"})
 
-def process(broker: Broker, frame: Frame) -> None:
-    """Process one client frame; the state changes at once. Never raises for anything that a client can send."""
+
+def process(broker: Broker, frame: Frame, credit: str = "") -> None:
+    """Process one client frame; the state changes at once. Never raises for anything that a client can send.
+
+    What the operator does and `clock.wait` come on the connection `OPERATOR`, which is none. `credit`: `Broker.credit`.
+    """
     broker.stamp += 1
+    broker.credit = credit
+    if frame.time:
+        broker.now = frame.time
+        broker.latest = max(broker.latest, frame.time)
+    if is_happening(frame):
+        come_about(broker, frame)
+        return
+    if frame.connection == OPERATOR:
+        operate(broker, frame)
+        for each in list(broker.connections.values()):
+            for held in released(broker, each):
+                process(broker, held, requirement_of(each))
+        return
     connection = broker.connections.get(frame.connection)
     if connection is None:
         connection = broker.connections[frame.connection] = Connection(frame.connection)
-    if frame.channel == 0:
+    if frame.method != "socket.silence":
+        connection.heard = frame.time
+    if (broker.alarm or connection.blocked) and is_held(broker, connection, frame):
+        return
+    if connection.out_of_step and frame.method not in _NOT_READ:
+        return
+    if frame.channel == 0 and (frame.method not in SINGLE_FRAMES or connection.state is not ConnectionState.OPEN):
         connection_input(broker, connection, frame)
         return
     if connection.state is not ConnectionState.OPEN:
+        if connection.state.in_handshake:
+            handshake_input(broker, connection, frame)
         return  # whatever follows a close is ignored (0-9-1 section 1.4.2.8)
-    channel = broker.channel(frame.connection, frame.channel)
     try:
+        is_single = frame.method in SINGLE_FRAMES
+        understood = frame_input(broker, connection, frame) if is_single else frame
+        if understood is not None:
+            _on_channel(broker, connection, understood, is_single)
+    except FrameError as error:
+        fail_frame(broker, connection, frame, error)
+    except SilentEnd as error:
+        end_connection(broker, connection)
+        refuse_silently(broker, connection, error.requirement)
+
+
+def _on_channel(broker: Broker, connection: Connection, frame: Frame, is_single: bool) -> None:
+    """Raises `FrameError` and `SilentEnd`."""
+    channel = broker.channel(frame.connection, frame.channel)
+    if channel.state is ChannelState.CLOSED:
+        admit_channel(broker, connection, channel)
+    begun = channel.assembly
+    try:
+        if begun is not None or is_single or (frame.content is None and frame.method in CONTENT_METHODS):
+            whole = assembled(broker, channel, frame)
+            if whole is None:
+                return
+            frame = whole
         if channel.state is not ChannelState.OPEN and not _admitted(broker, channel, frame):
             return
         rule = RULES.get(frame.method)
         if rule is None:
             raise ProtocolError("CHAN-011", 503, "unimplemented method")
         rule(broker, channel, frame)
+    except (FrameError, SilentEnd):
+        raise
     except ProtocolError as error:
-        fail(broker, channel, frame, error)
+        fail(broker, channel, frame if begun is None else begun.method, error)
 
 
 def _admitted(broker: Broker, channel: Channel, frame: Frame) -> bool:

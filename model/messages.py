@@ -8,6 +8,8 @@ from typing import Any
 from model.alphabet import Frame
 from model.broker import Broker
 from model.mismatch import Mismatch
+from model.reply_addresses import agree
+from model.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_KEYS, SEVERAL_BINDINGS
 from model.rules.requeue import place_requirement
 from model.state import Arrival, Channel, Consumer, Message, Queue, QueueType
 from model.verdict import Shape
@@ -15,6 +17,14 @@ from model.verdict import Shape
 #: Known departure: messages are kept in a stream as AMQP 1.0, whose application properties hold simple values only;
 #: tables and arrays among the headers are lost (rabbit_msg_record:from_amqp091; mc_amqpl:convert_to from 4.0 on).
 STREAM_DROPS_NESTED_HEADERS = "stream-drops-nested-headers"
+
+#: Known departure: a direct reply has the delivery tag that the next delivery has as well (rabbit_channel:handle_cast
+#: deliver_reply leaves next_tag as it is; up to 4.1).
+DIRECT_REPLIES_NOT_COUNTED = "direct-replies-not-counted"
+
+
+#: Requirements by which a queue gets one copy of a message that reaches it by several ways.
+ONE_COPY = (SEVERAL_BINDINGS, EXCHANGE_BINDING, FURTHER_KEYS, ALTERNATE)
 
 
 def expected_properties(broker: Broker, queue: Queue, message: Message, by_get: bool) -> Mapping[str, Any]:
@@ -44,19 +54,25 @@ def check_delivery(
     """Compare everything that a deliver or get-ok says about a message that may be delivered. Empty if right."""
     arguments = frame.arguments
     wrong: list[Mismatch] = []
-    if arguments["delivery_tag"] != channel.next_tag:
-        wrong.append(
-            Mismatch("CONSUME-014", Shape.WRONG_ARGUMENT, f"{frame.method} delivery-tag", True, str(channel.next_tag))
-        )
+    tag = arguments["delivery_tag"]
+    if tag != channel.next_tag:
+        allowed, departure = str(channel.next_tag), ""
+        if channel.uncounted_replies and tag == channel.next_tag - channel.uncounted_replies:
+            departure = DIRECT_REPLIES_NOT_COUNTED
+            channel.next_tag, channel.uncounted_replies = tag, 0
+        detail = f"{frame.method} delivery-tag"
+        requirement = "REPLY-006" if departure else "CONSUME-014"
+        wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, not departure, allowed, departure))
     if arguments.get("redelivered", False) is not message.redelivered:
         allowed = str(message.redelivered).lower()
         wrong.append(Mismatch("ACK-015", Shape.WRONG_ARGUMENT, f"{frame.method} redelivered", False, allowed))
     if arguments.get("exchange", "") != message.exchange or arguments.get("routing_key", "") != message.routing_key:
         allowed = f"exchange={message.exchange} routing-key={message.routing_key}"
-        wrong.append(Mismatch("PUBLISH-002", Shape.WRONG_ARGUMENT, f"{frame.method} exchange or key", False, allowed))
+        requirement = message.reason if message.reason in ONE_COPY else "PUBLISH-002"
+        wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{frame.method} exchange or key", False, allowed))
     observed = frame.content.properties if frame.content else {}
     expected = expected_properties(broker, queue, message, by_get)
-    if observed != expected:
+    if not agree(broker, expected, observed):
         wrong.append(_wrong_property(queue, message, frame, observed, expected))
     return tuple(wrong)
 
@@ -67,7 +83,9 @@ def _wrong_property(
     names = sorted({*observed, *expected})
     name = next(name for name in names if observed.get(name) != expected.get(name))
     requirement = "PUBLISH-016"
-    if name == "headers" and queue.type is QueueType.QUORUM:
+    if name == "headers" and "BCC" in (observed.get(name) or {}):
+        requirement = FURTHER_KEYS
+    elif name == "headers" and queue.type is QueueType.QUORUM:
         requirement = "RECOVER-005" if message.reason.startswith("RECOVER") else "QUORUM-001"
     departure = ""
     if name == "headers" and queue.type is QueueType.STREAM:
@@ -95,7 +113,7 @@ def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, consumer:
             place = index
             break
     if place < 0:
-        return _whereabouts(broker, queue, body)
+        return _whereabouts(broker, queue, body, frame.arguments.get("redelivered", False))
     key = channel.key
     found = messages[place]
     ahead = [
@@ -126,8 +144,11 @@ def _order_requirement(broker: Broker, queue: Queue, place: int) -> str:
     return place_requirement(broker, queue)
 
 
-def _whereabouts(broker: Broker, queue: Queue, body: bytes) -> str:
+def _whereabouts(broker: Broker, queue: Queue, body: bytes, redelivered: bool) -> str:
     """The requirement that a delivery of this content breaks, by where the content is."""
+    routed = routed_by(broker, body)
+    if routed in ONE_COPY and not redelivered:
+        return routed  # one more copy of a message that could come by several ways
     for message in reversed(queue.gone):
         if message.content.body == body:
             return message.reason
@@ -140,4 +161,9 @@ def _whereabouts(broker: Broker, queue: Queue, body: bytes) -> str:
         for message in other.messages:
             if message.content.body == body:
                 return message.reason
-    return "PUBLISH-016"
+    return routed or "PUBLISH-016"
+
+
+def routed_by(broker: Broker, body: bytes) -> str | None:
+    """The requirement that decided where a message of late went, or that it went nowhere."""
+    return next((reason for published, reason in reversed(broker.published) if published == body), None)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from model.alphabet import Frame
 from model.broker import Broker
+from model.capabilities import broken_promise
 from model.mismatch import NONE, Mismatches, unexpected
 from model.outputs.confirms import observe_confirm
 from model.outputs.connections import observe_on_connection
 from model.outputs.deliveries import observe_deliver, observe_get
 from model.outputs.replies import UNSOLICITED, observe_reply
-from model.state import ChannelState, ConnectionState
+from model.state import ChannelState, ConnectionState, Expected
 
 
 def observe(broker: Broker, frame: Frame) -> Mismatches:
@@ -22,6 +23,11 @@ def observe(broker: Broker, frame: Frame) -> Mismatches:
     After a fatal mismatch the state is unchanged, except for harmless bookkeeping; after others it is the state that
     the right frame would have led to.
     """
+    mismatches = _observe(broker, frame)
+    return (broken_promise(broker, frame) or mismatches) if mismatches else NONE
+
+
+def _observe(broker: Broker, frame: Frame) -> Mismatches:
     if frame.channel == 0:
         return observe_on_connection(broker, frame)
     channel = broker.channels.get((frame.connection, frame.channel))
@@ -42,4 +48,6 @@ def observe(broker: Broker, frame: Frame) -> Mismatches:
 def _is_over(broker: Broker, frame: Frame) -> bool:
     """Has the broker's connection.close been seen?"""
     connection = broker.connections.get(frame.connection)
-    return connection is not None and connection.state is ConnectionState.CLOSING and not connection.owed
+    if connection is None or connection.state is not ConnectionState.CLOSING:
+        return False
+    return not any(isinstance(owed, Expected) and owed.method == "connection.close" for owed in connection.owed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,22 @@ class Anything(Pattern):
 
     def __str__(self) -> str:
         return "anything"
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf(Pattern):
+    """One of several values, the first of which the embedded broker sends."""
+
+    values: tuple[Any, ...]
+
+    def matches(self, value: Any) -> bool:
+        return value in self.values
+
+    def choose(self) -> Any:
+        return self.values[0]
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +82,30 @@ class Generated(Pattern):
 
     def __str__(self) -> str:
         return f"{self.prefix}…"
+
+
+@dataclass(frozen=True, slots=True)
+class Printed(Pattern):
+    """A text that shows octets as the broker's language prints them: only what stands around them is fixed.
+
+    White space does not count, as Erlang breaks long lines (io_lib's ~p). `example` is what the embedded broker sends.
+    """
+
+    before: str
+    after: str
+    example: str = ""
+
+    def matches(self, value: Any) -> bool:
+        if not isinstance(value, str):
+            return False
+        before, after, squeezed = (re.sub(r"\s", "", text) for text in (self.before, self.after, value))
+        return len(squeezed) >= len(before) + len(after) and squeezed.startswith(before) and squeezed.endswith(after)
+
+    def choose(self) -> str:
+        return self.example
+
+    def __str__(self) -> str:
+        return f"{self.before}…{self.after}"
 
 
 def between(low: int, high: int) -> int | Between:

@@ -11,10 +11,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from model.alphabet import Content, Table
+from model.alphabet import Content, Frame, Table
 
 #: A channel's identity: connection name and channel number.
 ChannelKey = tuple[str, int]
+
+
+#: Begins the name in the model of a queue that the broker named, until its reply has told the name.
+UNKNOWN_NAME = "amq.gen-?"
 
 
 class Arrival(Enum):
@@ -113,6 +117,17 @@ class Queue:
     deleted: bool = False
     #: streams: everything ever published
     log: list[Message] = field(default_factory=list)
+    #: names of all virtual hosts are in one dictionary: a sequence gives each name once
+    vhost: str = "/"
+    #: it stands for the address of a channel's direct replies (model.rules.direct_reply)
+    reply_address: bool = False
+    #: with x-expires: when it was last used, at the earliest and at the latest (of `Frame.time`); how often it was used;
+    #: the number of the use that is certainly over, and of the one from which on it may have expired already
+    idle_since: float = 0.0
+    idle_by: float = 0.0
+    uses: int = 0
+    settled_use: int = 0
+    expiring_use: int = 0
 
     @property
     def single_active_consumer(self) -> bool:
@@ -127,15 +142,24 @@ class Exchange:
     auto_delete: bool = False
     internal: bool = False
     arguments: Table = field(default_factory=dict)
-    #: (queue, routing key, binding arguments as sorted pairs), in no order
+    #: from here to queues and other exchanges, in no order
     bindings: list[Binding] = field(default_factory=list)
+    #: those that were taken back of late, newest last: blamed if messages still go their way
+    unbound: list[Binding] = field(default_factory=list)
+
+    @property
+    def alternate(self) -> str | None:
+        """The exchange that is asked when no binding matches (PUBLISH-010). It need not exist."""
+        return self.arguments.get("alternate-exchange")
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    queue: Queue
+    destination: Queue | Exchange
     routing_key: str
-    arguments: tuple[tuple[str, Any], ...] = ()
+    #: the arguments in the order of their names, with values as text that tells their types apart
+    identity: tuple[tuple[str, str], ...] = ()
+    arguments: Table = field(default_factory=dict, compare=False)
 
 
 @dataclass(slots=True, eq=False)
@@ -170,6 +194,10 @@ class Expected:
     publish: int = 0
     #: argument to (value that a known departure gives it, name of the departure); see model.departures
     departures: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    #: seconds that it may take beyond the usual deadline
+    patience: float = 0.0
+    #: seconds after the client's last sign of life before which it may not come
+    not_before: float = 0.0
 
 
 @dataclass(slots=True, eq=False)
@@ -181,6 +209,21 @@ class PendingGet:
     #: only messages published before the request was processed
     position_limit: int
     counted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """A content of which the method has come, and not all of the rest (model.rules.assembly)."""
+
+    method: Frame
+    #: octets of the body that are still to come; None: the content header is; negative: more came than was announced
+    missing: int | None = None
+    #: what the content header announced
+    size: int = 0
+    #: None: they cannot be read
+    properties: Table | None = None
+    #: what came of the body
+    pieces: tuple[bytes, ...] = ()
 
 
 class ChannelState(Enum):
@@ -215,30 +258,101 @@ class Channel:
     last_queue: str | None = None
     #: the queue types that the channel has dealt with, by name: see the departure stale-queue-type
     known_types: dict[str, QueueType] = field(default_factory=dict)
+    #: direct replies delivered of late, that some brokers give no delivery tag of their own (model.messages)
+    uncounted_replies: int = 0
     #: the requirement that the last input came under: blamed for a frame that nothing explains
     reason: str = ""
+    #: the content that has begun and is not complete
+    assembly: Assembly | None = None
 
     @property
     def key(self) -> ChannelKey:
         return (self.connection, self.number)
 
 
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody whom the operator made. Users that the broker had already may do everything, for all that is known."""
+
+    name: str
+    password: str
+    #: by virtual host: patterns of the names that he may configure, write and read; none: no access to it
+    permissions: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+
+
 class ConnectionState(Enum):
-    HANDSHAKE = "handshake"
-    OPEN = "open"
+    """Where in its life a connection is; from STARTING to OPEN, and CLOSING, RabbitMQ's names are the values."""
+
+    #: TCP is connected, and the protocol header has not come
+    AWAITING_HEADER = "awaiting a protocol header"
+    #: connection.start is sent or owed, and start-ok has not come; and so on
+    STARTING = "starting"
+    TUNING = "tuning"
+    OPENING = "opening"
+    OPEN = "running"
+    #: a close was sent by either side; of the client nothing counts but his own close and close-ok
     CLOSING = "closing"
+    #: refused without a word: of the client nothing counts any more
+    ENDING = "ending"
     CLOSED = "closed"
+    #: it speaks another protocol that the broker knows as well: nothing is known of what is right there
+    FOREIGN = "foreign"
+
+    @property
+    def in_handshake(self) -> bool:
+        return self in _HANDSHAKE
+
+
+_HANDSHAKE = frozenset(
+    {
+        ConnectionState.AWAITING_HEADER,
+        ConnectionState.STARTING,
+        ConnectionState.TUNING,
+        ConnectionState.OPENING,
+    }
+)
 
 
 @dataclass(slots=True, eq=False)
 class Connection:
     name: str
-    state: ConnectionState = ConnectionState.HANDSHAKE
+    state: ConnectionState = ConnectionState.AWAITING_HEADER
+    #: those of the client
     capabilities: Table = field(default_factory=dict)
     server_properties: Table = field(default_factory=dict)
-    user: str = "guest"
+    #: "": one that the broker had already, and whose name is nobody's business
+    user: str = ""
     vhost: str = "/"
     channel_max: int = 0
     owed: list[Expected | PendingGet] = field(default_factory=list)
     #: the broker may end the TCP connection from now on
     may_end: bool = False
+    #: … and may say connection.close before it does, with words of its own choice
+    may_announce_end: bool = False
+    #: what connection.start and connection.tune offered, as far as they were seen
+    mechanisms: tuple[str, ...] = ()
+    offered: Table = field(default_factory=dict)
+    #: what the client's tune-ok said
+    frame_max: int = 0
+    heartbeat: int = 0
+    #: the client wants to be told of cancelled consumers, and says so in a way that does not count (CAP-005)
+    wish_in_vain: bool = False
+    #: its beginning is not in the trace, and credentials were not recorded (traces of the first version)
+    is_assumed: bool = False
+    #: when TCP was connected, and when the client was last heard (of `Frame.time`)
+    began: float = 0.0
+    heard: float = 0.0
+    #: the broker does not read it because of an alarm (CAP-004); what it was sent meanwhile; the client knows (CAP-003)
+    blocked: bool = False
+    held: list[Frame] = field(default_factory=list)
+    told_of_block: bool = False
+
+    @property
+    def is_told_of_cancels(self) -> bool:
+        """Both sides say that the broker tells of consumers that it cancels (CANCEL-010, CAP-005)."""
+        advertised = self.server_properties.get("capabilities", {"consumer_cancel_notify": True})
+        if not isinstance(advertised, dict) or advertised.get("consumer_cancel_notify") is not True:
+            return False
+        return self.capabilities.get("consumer_cancel_notify") is True
+    #: the client sent a frame of another size than it says: where the next one begins is not known
+    out_of_step: bool = False

@@ -1,28 +1,40 @@
-"""Frames of the alphabet to octets and back, for both ends of a connection.
+"""Frames of the alphabet to octets, for both ends of a connection; `Decoder` and `ServerDecoder` lead back.
 
-A method, its content header and its content body frames are one `Frame`. What the octets mean field by field
-is in `targets.methods` and `targets.field_values`.
+A method, its content header and its content body frames are one `Frame`, unless they are sent one by one on purpose.
+What the octets mean field by field is in `targets.methods` and `targets.field_values`.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from pamqp import constants
 
 from model.alphabet import CONTENT_METHODS, EMPTY_CONTENT, Content, Frame, Table
-from targets.field_values import EncodingError, FieldSyntaxError
-from targets.methods import (
-    decode_method_payload,
-    decode_properties,
-    encode_method_payload,
-    encode_properties,
+from targets.decoder import Decoder
+from targets.field_values import EncodingError
+from targets.framing import (
+    BASIC,
+    CONTENT_HEADER,
+    DEFAULT_CONTENT_MAX,
+    DEFAULT_FRAME_MAX,
+    FRAME_HEADER,
+    FRAME_OVERHEAD,
+    HEARTBEAT_OCTETS,
+    PROTOCOL_HEADER,
+    Decoded,
+    FrameSyntaxError,
+    Heartbeat,
+    ProtocolHeader,
+    framed,
 )
+from targets.methods import encode_method_payload, encode_properties
 
 __all__ = [
+    "DEFAULT_CONTENT_MAX",
+    "DEFAULT_FRAME_MAX",
     "HEARTBEAT_OCTETS",
     "PROTOCOL_HEADER",
     "Decoded",
@@ -36,33 +48,26 @@ __all__ = [
     "encode_method",
 ]
 
-#: Octets of a frame around its payload: type, channel, size, and the frame end.
-FRAME_OVERHEAD = 8
-DEFAULT_FRAME_MAX = 131_072
-DEFAULT_CONTENT_MAX = 128 * 1024 * 1024
-PROTOCOL_HEADER: Final = b"AMQP\x00\x00\x09\x01"
-_FRAME_HEADER = struct.Struct(">BHI")
-_CONTENT_HEADER = struct.Struct(">HHQ")
-_BASIC = 60
-_FRAME_TYPES = frozenset(
-    {constants.FRAME_METHOD, constants.FRAME_HEADER, constants.FRAME_BODY, constants.FRAME_HEARTBEAT}
-)
-HEARTBEAT_OCTETS: Final = _FRAME_HEADER.pack(constants.FRAME_HEARTBEAT, 0, 0) + constants.FRAME_END_CHAR
-
-# Reply codes of the connection.close that a broker owes for such octets (section 1.3).
-_FRAME_ERROR, _SYNTAX_ERROR, _UNEXPECTED_FRAME = 501, 502, 505
+_IDENTIFIERS = struct.Struct(">HH")
 
 
 def encode(frame: Frame, frame_max: int = DEFAULT_FRAME_MAX) -> bytes:
     """Method frame, and for a method that carries content (or is given some) header and body frames.
 
-    Bodies are cut to `frame_max` (0: no limit); methods and headers cannot be. Nothing is validated but that
-    it can be encoded: raises `EncodingError`.
+    Bodies are cut to `frame_max` (0: no limit); methods, headers and single frames cannot be. A sent method without
+    content is its method frame alone, whether it should have content or not. Nothing is validated but that it can be
+    encoded: raises `EncodingError`.
     """
+    single = _SINGLE.get(frame.method)
+    if single is not None:
+        try:
+            return single(frame)
+        except (struct.error, ValueError, TypeError) as error:
+            raise EncodingError(f"{frame.method}: {error}") from None
     octets = encode_method(frame.channel, frame.method, frame.arguments)
     content = frame.content
     if content is None:
-        if frame.method not in CONTENT_METHODS:
+        if frame.sent or frame.method not in CONTENT_METHODS:
             return octets
         content = EMPTY_CONTENT
     return octets + encode_content(frame.channel, content, frame_max)
@@ -70,234 +75,64 @@ def encode(frame: Frame, frame_max: int = DEFAULT_FRAME_MAX) -> bytes:
 
 def encode_method(channel: int, method: str, arguments: Mapping[str, Any]) -> bytes:
     """The method frame alone."""
-    return _framed(constants.FRAME_METHOD, channel, encode_method_payload(method, arguments))
+    return framed(constants.FRAME_METHOD, channel, encode_method_payload(method, arguments))
 
 
 def encode_content(channel: int, content: Content, frame_max: int = DEFAULT_FRAME_MAX) -> bytes:
     """Content header and content body frames alone."""
     body = content.body
-    header = _CONTENT_HEADER.pack(_BASIC, 0, len(body)) + encode_properties(content.properties)
+    header = CONTENT_HEADER.pack(BASIC, 0, len(body)) + encode_properties(content.properties)
     step = frame_max - FRAME_OVERHEAD if frame_max else len(body) or 1
     if step < 1:
         raise EncodingError(f"a frame-max of {frame_max} leaves no room for a body")
     return b"".join(
         [
-            _framed(constants.FRAME_HEADER, channel, header),
-            *[_framed(constants.FRAME_BODY, channel, body[at : at + step]) for at in range(0, len(body), step)],
+            framed(constants.FRAME_HEADER, channel, header),
+            *[framed(constants.FRAME_BODY, channel, body[at : at + step]) for at in range(0, len(body), step)],
         ]
     )
 
 
-def _framed(kind: int, channel: int, payload: bytes) -> bytes:
-    if not 0 <= channel < 65536:
-        raise EncodingError(f"there is no channel {channel}")
-    return _FRAME_HEADER.pack(kind, channel, len(payload)) + payload + constants.FRAME_END_CHAR
+def _payload(arguments: Table, default: str = "") -> bytes:
+    return bytes.fromhex(arguments.get("payload", default))
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
-    """A heartbeat frame."""
+def _single_method(frame: Frame) -> bytes:
+    identifiers = _IDENTIFIERS.pack(frame.arguments.get("class_id", 0), frame.arguments.get("method_id", 0))
+    return framed(constants.FRAME_METHOD, frame.channel, identifiers + _payload(frame.arguments))
 
 
-@dataclass(frozen=True, slots=True)
-class ProtocolHeader:
-    """ "AMQP" and four octets: what a client begins with, and how a server refuses a version."""
-
-    octets: bytes
-
-
-Decoded = Frame | Heartbeat | ProtocolHeader
+def _single_header(frame: Frame) -> bytes:
+    arguments = frame.arguments
+    beginning = CONTENT_HEADER.pack(
+        arguments.get("class_id", BASIC), arguments.get("weight", 0), arguments.get("body_size", 0)
+    )
+    return framed(constants.FRAME_HEADER, frame.channel, beginning + _payload(arguments, "0000"))
 
 
-class FrameSyntaxError(ValueError):
-    """Octets that no AMQP 0-9-1 peer may send.
-
-    `octets`: the beginning (at most 64) of the offending frame; `before`: what the same `feed` decoded before
-    it; `reply_code`: 501, 502 or 505, what a broker closes the connection with; `channel`: of the frame.
-    """
-
-    def __init__(self, message: str, octets: bytes, reply_code: int = _FRAME_ERROR, channel: int = 0) -> None:
-        super().__init__(message)
-        self.octets = octets[:64]
-        self.reply_code = reply_code
-        self.channel = channel
-        self.before: list[Decoded] = []
+def _single_body(frame: Frame) -> bytes:
+    return framed(constants.FRAME_BODY, frame.channel, (frame.content or EMPTY_CONTENT).body)
 
 
-@dataclass(slots=True)
-class _Unfinished:
-    """A content-carrying method whose content has not all come."""
-
-    method: str
-    arguments: Table
-    held: int
-    properties: Table | None = None
-    missing: int = 0
-    body: bytearray = field(default_factory=bytearray)
+def _other(frame: Frame) -> bytes:
+    arguments = frame.arguments
+    payload = _payload(arguments)
+    header = FRAME_HEADER.pack(arguments.get("type", 1), frame.channel, arguments.get("size", len(payload)))
+    return header + payload + bytes((arguments.get("end", constants.FRAME_END),))
 
 
-class Decoder:
-    """Octets of one direction of one connection to frames, incrementally and in bounded memory.
-
-    It keeps at most one incomplete frame of `frame_max` octets, and unfinished content of `content_max`
-    octets, methods and headers included, over all channels. `frame_max` may be changed once it is negotiated;
-    0 means `content_max`. Frames get the given `connection` and `sent`; their time stays 0.
-    """
-
-    def __init__(
-        self,
-        connection: str = "",
-        *,
-        sent: bool = False,
-        frame_max: int = DEFAULT_FRAME_MAX,
-        content_max: int = DEFAULT_CONTENT_MAX,
-    ) -> None:
-        self.connection = connection
-        self.sent = sent
-        self.frame_max = frame_max
-        self.content_max = content_max
-        self._rest = bytearray()
-        self._needed = 1
-        self._unfinished: dict[int, _Unfinished] = {}
-        self._held = 0
-        self._failure: FrameSyntaxError | None = None
-
-    @property
-    def mid_frame(self) -> bool:
-        """Whether the octets so far end within a frame or within the frames of one content."""
-        return bool(self._rest or self._unfinished)
-
-    def feed(self, octets: bytes) -> list[Decoded]:
-        """What these octets complete, in order. Raises `FrameSyntaxError`, from then on for every call."""
-        if self._failure is not None:
-            raise FrameSyntaxError(
-                str(self._failure), self._failure.octets, self._failure.reply_code, self._failure.channel
-            )
-        if self._rest:
-            self._rest += octets
-            if len(self._rest) < self._needed:  # or octet-by-octet input would take quadratic time
-                return []
-            octets = bytes(self._rest)
-            self._rest.clear()
-        decoded: list[Decoded] = []
-        at = 0
-        try:
-            while at < len(octets):
-                end = self._frame_end(octets, at)
-                if end > len(octets):
-                    self._needed = end - at
-                    self._rest += octets[at:]
-                    break
-                item = self._decode(octets, at, end)
-                if item is not None:
-                    decoded.append(item)
-                at = end
-        except FrameSyntaxError as error:
-            self._failure = error
-            self._unfinished.clear()
-            error.before = decoded
-            raise
-        return decoded
-
-    def _frame_end(self, octets: bytes, at: int) -> int:
-        """Where the frame at `at` ends, or where what must be known to say so ends."""
-        if octets[at] == PROTOCOL_HEADER[0]:
-            if not PROTOCOL_HEADER[:4].startswith(octets[at : at + 4]):
-                raise FrameSyntaxError("neither a frame nor a protocol header", octets[at : at + 64])
-            return at + 8
-        if octets[at] not in _FRAME_TYPES:
-            raise FrameSyntaxError(f"there is no frame type {octets[at]}", octets[at : at + 64])
-        if at + _FRAME_HEADER.size > len(octets):
-            return at + _FRAME_HEADER.size
-        _, channel, size = _FRAME_HEADER.unpack_from(octets, at)
-        limit = self.frame_max or self.content_max
-        if size + FRAME_OVERHEAD > limit:
-            raise FrameSyntaxError(
-                f"a frame of {size + FRAME_OVERHEAD} octets exceeds the limit of {limit}",
-                octets[at : at + 64],
-                channel=channel,
-            )
-        return at + FRAME_OVERHEAD + int(size)
-
-    def _decode(self, octets: bytes, at: int, end: int) -> Decoded | None:
-        if octets[at] == PROTOCOL_HEADER[0]:
-            return ProtocolHeader(octets[at:end])
-        kind, channel, size = _FRAME_HEADER.unpack_from(octets, at)
-        try:
-            if octets[end - 1] != constants.FRAME_END:
-                raise _Malformed(f"a frame ends with 0x{octets[end - 1]:02x} instead of 0xce", _FRAME_ERROR)
-            if kind == constants.FRAME_HEARTBEAT:
-                if channel or size:
-                    raise _Malformed("a heartbeat has a channel or a payload", _FRAME_ERROR)
-                return Heartbeat()
-            payload = octets[at + _FRAME_HEADER.size : end - 1]
-            if kind == constants.FRAME_METHOD:
-                return self._method(channel, payload)
-            if kind == constants.FRAME_HEADER:
-                return self._header(channel, payload)
-            return self._body(channel, payload)
-        except _Malformed as error:
-            raise FrameSyntaxError(str(error), octets[at : at + 64], error.reply_code, channel) from None
-        except FieldSyntaxError as error:
-            raise FrameSyntaxError(str(error), octets[at : at + 64], _SYNTAX_ERROR, channel) from None
-
-    def _method(self, channel: int, payload: bytes) -> Frame | None:
-        if channel in self._unfinished:
-            raise _Malformed(f"a method interrupts the content of {self._unfinished[channel].method}")
-        name, arguments = decode_method_payload(payload)
-        if name in CONTENT_METHODS:
-            self._hold(len(payload))
-            self._unfinished[channel] = _Unfinished(name, arguments, len(payload))
-            return None
-        return Frame(self.connection, channel, name, arguments, self.sent)
-
-    def _header(self, channel: int, payload: bytes) -> Frame | None:
-        unfinished = self._unfinished.get(channel)
-        if unfinished is None or unfinished.properties is not None:
-            raise _Malformed("a content header comes without a method before it")
-        if len(payload) < _CONTENT_HEADER.size:
-            raise _Malformed("a content header is cut short", _SYNTAX_ERROR)
-        class_id, weight, size = _CONTENT_HEADER.unpack_from(payload)
-        if class_id != _BASIC or weight != 0:
-            raise _Malformed(f"a content header has class {class_id}, weight {weight} instead of {_BASIC}, 0")
-        if size > self.content_max:
-            reason = f"a content of {size} octets exceeds the limit of {self.content_max}"
-            raise _Malformed(reason, _FRAME_ERROR)
-        unfinished.properties = decode_properties(payload, _CONTENT_HEADER.size)
-        unfinished.missing = size
-        self._hold(len(payload))
-        unfinished.held += len(payload)
-        return self._finished(channel, unfinished)
-
-    def _body(self, channel: int, payload: bytes) -> Frame | None:
-        unfinished = self._unfinished.get(channel)
-        if unfinished is None or unfinished.properties is None:
-            raise _Malformed("a content body comes without a header before it")
-        if len(payload) > unfinished.missing:
-            raise _Malformed("a content body is longer than its header says", _FRAME_ERROR)
-        if payload:
-            self._hold(len(payload))
-            unfinished.held += len(payload)
-            unfinished.missing -= len(payload)
-            unfinished.body += payload
-        return self._finished(channel, unfinished)
-
-    def _finished(self, channel: int, unfinished: _Unfinished) -> Frame | None:
-        if unfinished.missing:
-            return None
-        del self._unfinished[channel]
-        self._held -= unfinished.held
-        content = Content(unfinished.properties or {}, bytes(unfinished.body))
-        return Frame(self.connection, channel, unfinished.method, unfinished.arguments, self.sent, content)
-
-    def _hold(self, octets: int) -> None:
-        self._held += octets
-        if self._held > self.content_max + DEFAULT_FRAME_MAX:
-            reason = f"unfinished contents exceed the limit of {self.content_max} octets"
-            raise _Malformed(reason, _FRAME_ERROR)
+def _protocol_header(frame: Frame) -> bytes:
+    """Eight octets that need not be one."""
+    octets = bytes.fromhex(frame.arguments.get("octets", ""))
+    if len(octets) != len(PROTOCOL_HEADER):
+        raise EncodingError(f"a protocol header has {len(PROTOCOL_HEADER)} octets, not {len(octets)}")
+    return octets
 
 
-class _Malformed(Exception):
-    def __init__(self, message: str, reply_code: int = _UNEXPECTED_FRAME) -> None:
-        super().__init__(message)
-        self.reply_code = reply_code
+_SINGLE = {
+    "protocol.header": _protocol_header,
+    "frame.method": _single_method,
+    "frame.header": _single_header,
+    "frame.body": _single_body,
+    "frame.other": _other,
+}

@@ -14,6 +14,9 @@ from targets.stream import Stream
 
 #: Octets that are read ahead of the caller while a write is stuck or the broker hangs up.
 READ_AHEAD = 16 * 1024 * 1024
+#: What a frame that waits to be received costs besides its octets: many small ones fill the memory as well.
+_FRAME_COST = 1024
+_NEVER = float("inf")
 
 
 class Connection:
@@ -28,6 +31,8 @@ class Connection:
         self.ended = False
         #: … and the caller has been told
         self.end_delivered = False
+        #: no heartbeats are sent, whatever was agreed
+        self.is_silent = False
         #: called once, when it is over
         self.on_end: Callable[[Connection], None] = lambda connection: None
         self.now = clock
@@ -40,7 +45,7 @@ class Connection:
         self._decoder.frame_max = session.tune.frame_max
 
     def read(self) -> int:
-        """Take what has arrived into the inbox; how many octets (0: nothing came, or the stream ended)."""
+        """Take what has arrived into the inbox; its weight in octets (0: nothing came, or the stream ended)."""
         if self.ended:
             return 0
         try:
@@ -55,8 +60,9 @@ class Connection:
             self.end(f"the broker ended the stream{within}")
             return 0
         self._last_read = time.monotonic()
+        waiting = len(self.inbox)
         self._decode(octets)
-        return len(octets)
+        return len(octets) + _FRAME_COST * (len(self.inbox) - waiting)
 
     def _decode(self, octets: bytes) -> None:
         now = self.now()
@@ -70,7 +76,7 @@ class Connection:
                 item.time = now
                 self.inbox.append(item)
             elif isinstance(item, ProtocolHeader):
-                self._queue("socket.garbage", octets=item.octets.hex(), reason="a protocol header")
+                self._queue("protocol.header", octets=item.octets.hex())
         if garbage is not None:
             self._finish("socket.garbage", octets=garbage.octets.hex(), reason=str(garbage))
 
@@ -114,6 +120,8 @@ class Connection:
 
     def heartbeat_due(self) -> float:
         """When (of `time.monotonic`) we are to send one."""
+        if self.is_silent:
+            return _NEVER
         return self._last_write + self.session.tune.heartbeat / 2
 
     def given_up_at(self) -> float:

@@ -20,6 +20,8 @@ from docker.models.containers import Container
 from targets.address import Address
 from targets.broker_images import BUILD_COMMAND, LOCAL_PREFIX
 from targets.errors import TargetError
+from targets.operator import Operator
+from targets.rabbitmqctl_operator import operator_by
 from targets.readiness import BrokerUnavailable, LogMemory, wait_until_ready
 
 LABEL = "amqpspec"
@@ -117,6 +119,10 @@ class DockerBroker:
             line = " ".join(command)
             raise CommandFailed(f"{line} in {self.image}: exit status {status}: {_one_line(text)}")
         return text
+
+    def operator(self) -> Operator | None:
+        """Who operates the broker, if there is a rabbitmqctl in the container."""
+        return operator_by(lambda *arguments: self.execute("rabbitmqctl", *arguments))
 
     def restart(self, *, kill: bool = False) -> None:
         """Stops the broker (with `kill`: at once, as a crash would) and starts it on the same data.

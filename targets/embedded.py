@@ -18,8 +18,10 @@ from targets.address import Address
 from targets.embedded_handshake import Access
 from targets.embedded_loop import Loop
 from targets.embedded_model import Responder
+from targets.embedded_operator import EmbeddedOperator
 from targets.errors import TargetError, TargetUnreachable
 from targets.faults import fault_named
+from targets.operator import Operator
 
 
 class EmbeddedBrokerFailure(TargetError):
@@ -49,7 +51,7 @@ class EmbeddedBroker:
         self._place = (host, port)
         self._access = Access(user, password, vhost)
         self._tls = ssl_context
-        self._responder = Responder(dialect, fault_named(fault) if fault else None)
+        self._responder = Responder(dialect, fault_named(fault) if fault else None, self._access)
         self._thread: threading.Thread | None = None
         self._address: Address | None = None
         self._loop: Loop | None = None
@@ -95,6 +97,12 @@ class EmbeddedBroker:
         """End the serving; from any thread, any number of times."""
         if self._loop is not None:
             self._loop.stop()
+
+    def operator(self) -> Operator:
+        """Who operates it while it serves. Raises `RuntimeError` before it does."""
+        if self._loop is None:
+            raise RuntimeError("the embedded broker does not serve yet")
+        return EmbeddedOperator(self._loop)
 
     @property
     def failures(self) -> tuple[str, ...]:

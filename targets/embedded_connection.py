@@ -20,11 +20,10 @@ from targets.codec import (
     DEFAULT_FRAME_MAX,
     HEARTBEAT_OCTETS,
     Decoded,
-    Decoder,
-    FrameSyntaxError,
     encode,
 )
 from targets.handshake import Tune
+from targets.server_decoder import OutOfRoom, ServerDecoder
 from targets.stream import Stream
 
 #: Octets that wait for a slow reader before he is congested, and those at which he is no longer.
@@ -34,6 +33,8 @@ _WRITE_SIZE = 128 * 1024
 #: Seconds for the handshake (RabbitMQ's handshake_timeout), and for the client's part of an end.
 HANDSHAKE_PATIENCE = 10.0
 ENDING_PATIENCE = 10.0
+#: Seconds for a client to read why nothing more of him is (rabbit_reader:fatal_frame_error).
+GRACE = 3.0
 #: Before login nobody needs to send contents.
 _CONTENT_MAX_BEFORE_LOGIN = 0
 _NEVER = float("inf")
@@ -60,12 +61,12 @@ class ClientConnection:
         #: the client ended the stream, or it broke: there is nobody to write to
         self.lost = False
         self.congested = False
-        #: decoded and not processed; a syntax error is the last item
-        self.inbox: deque[Decoded | FrameSyntaxError] = deque()
+        #: decoded and not processed
+        self.inbox: deque[Decoded | OutOfRoom] = deque()
         self.frame_max = DEFAULT_FRAME_MAX
         self._socket = sock
         self.stream = Stream(sock)
-        self._decoder = Decoder(name, sent=True, content_max=_CONTENT_MAX_BEFORE_LOGIN)
+        self._decoder = ServerDecoder(name, content_max=_CONTENT_MAX_BEFORE_LOGIN)
         self._outgoing = bytearray()
         self._heartbeat = 0
         now = time.monotonic()
@@ -87,7 +88,9 @@ class ClientConnection:
     def await_close_ok(self) -> None:
         """The server's connection.close was sent."""
         self.phase = Phase.CLOSING
-        self._deadline = time.monotonic() + ENDING_PATIENCE
+        # what cannot be decoded any more is no close-ok either; the client has the time to read why
+        patience = GRACE if self._decoder.is_lost else ENDING_PATIENCE
+        self._deadline = time.monotonic() + patience
 
     def hang_up(self) -> None:
         """Nothing more will be sent but what waits already."""
@@ -120,11 +123,7 @@ class ClientConnection:
         self._last_life = time.monotonic()
         if self.phase is Phase.HANGING_UP:
             return  # read, so that the end of the stream is not a reset that overtakes the last words
-        try:
-            self.inbox.extend(self._decoder.feed(octets))
-        except FrameSyntaxError as error:
-            self.inbox.extend(error.before)
-            self.inbox.append(error)
+        self.inbox.extend(self._decoder.feed(octets))
 
     # --------------------------------------------------------------------------------------- octets out
 

@@ -12,10 +12,12 @@ import time
 
 from model.alphabet import Frame
 from model.dialects import Dialect
-from targets.codec import Decoded, EncodingError, FrameSyntaxError, Heartbeat, ProtocolHeader
+from targets.codec import PROTOCOL_HEADER, Decoded, EncodingError, ProtocolHeader
 from targets.embedded_connection import ClientConnection, Phase
-from targets.embedded_handshake import Access, Answer, ServerHandshake, closing
+from targets.embedded_handshake import Access, Doorkeeper, closing
 from targets.embedded_model import ModelDefect, Responder
+from targets.embedded_orders import Orders
+from targets.server_decoder import OutOfRoom
 
 logger = logging.getLogger(__name__)
 #: Items of one connection, and frames of the model, before others have their turn.
@@ -41,13 +43,16 @@ class Loop:
         self._dialect = dialect
         self._access = access
         self._clients: dict[str, ClientConnection] = {}
-        self._handshakes: dict[str, ServerHandshake] = {}
+        #: of those who are not let in yet
+        self._doorkeepers: dict[str, Doorkeeper] = {}
         #: have an inbox to go on with, or are lost and to be forgotten
         self._waiting: dict[str, ClientConnection] = {}
         #: were written to, or changed otherwise, in this turn
         self._changed: dict[str, ClientConnection] = {}
         #: the model permits more than its turn had room for
         self._unfinished = False
+        #: of the operator, from other threads
+        self._orders = Orders()
         self._serial = 0
         self._next_tick = _NEVER
         self._stopping = False
@@ -72,6 +77,16 @@ class Loop:
     def stop(self) -> None:
         """Ask `run` to return; from any thread."""
         self._stopping = True
+        self._ring()
+
+    def operate(self, frame: Frame, port: int | None = None) -> None:
+        """Have a frame of the operator processed; from any thread, and back when what follows from it is under way.
+
+        `port`: the client's, whose connection the frame is about. Raises `OperatorError`.
+        """
+        self._orders.give(frame, port, self._ring)
+
+    def _ring(self) -> None:
         with contextlib.suppress(OSError):
             self._bell.send(b"\0")
 
@@ -92,6 +107,8 @@ class Loop:
             if client is None:
                 if key.fileobj is self._listener:
                     self._accept()
+                else:
+                    self._obey()
                 continue
             if events & selectors.EVENT_WRITE:
                 client.flush()
@@ -109,6 +126,7 @@ class Loop:
     def _patience(self, busy: bool) -> float | None:
         if busy or self._unfinished:
             return 0.0
+        self._next_tick = min(self._next_tick, self._responder.due())
         return None if self._next_tick == _NEVER else max(self._next_tick - time.monotonic(), 0.0)
 
     def _serve(self, client: ClientConnection) -> None:
@@ -141,7 +159,8 @@ class Loop:
     def _tick(self, now: float) -> None:
         if now < self._next_tick:
             return
-        self._next_tick = _NEVER
+        self._responder.tick(now)
+        self._next_tick = self._responder.due()
         for client in self._clients.values():
             client.tick(now)
         self._changed.update(self._clients)
@@ -168,13 +187,14 @@ class Loop:
                 sock.close()
                 continue
             client = self._clients[name] = ClientConnection(name, sock)
-            self._handshakes[name] = ServerHandshake(name, self._dialect, self._access)
+            self._doorkeepers[name] = Doorkeeper(self._dialect, self._access)
             self._selector.register(client.stream, client.events, client)
             self._next_tick = min(self._next_tick, client.due())
+            self._take(client, Frame(name, 0, "socket.open", {}, sent=True))
 
     def _forget(self, client: ClientConnection) -> None:
         del self._clients[client.name]
-        self._handshakes.pop(client.name, None)
+        self._doorkeepers.pop(client.name, None)
         self._selector.unregister(client.stream)
         client.close()
         self._responder.end(client.name)
@@ -182,24 +202,34 @@ class Loop:
         if self._listener not in self._selector.get_map():
             self._selector.register(self._listener, selectors.EVENT_READ)
 
+    def _obey(self) -> None:
+        """Do what the operator wants."""
+        with contextlib.suppress(BlockingIOError):
+            self._alarm.recv(_TURN)
+        for frame in self._orders.taken(self._client_from):
+            self._responder.take(frame)
+            self._pump()
+
+    def _client_from(self, port: int) -> str | None:
+        return next((name for name, client in self._clients.items() if client.stream.peer_port == port), None)
+
     # ------------------------------------------------------------------------------------ what clients say
 
-    def _handle(self, client: ClientConnection, item: Decoded | FrameSyntaxError) -> None:
-        handshake = self._handshakes.get(client.name)
-        if isinstance(item, FrameSyntaxError):
-            if handshake is not None and handshake.awaits_header():
-                self._answer(client, handshake.refused_header())
-            else:
-                self._refuse(client, item.reply_code, str(item))
+    def _handle(self, client: ClientConnection, item: Decoded | OutOfRoom) -> None:
+        doorkeeper = self._doorkeepers.get(client.name)
+        if doorkeeper is not None and doorkeeper.awaits_header:
+            self._take(client, doorkeeper.header(client.name, item if isinstance(item, ProtocolHeader) else b""))
+            if self._responder.is_foreign(client.name):
+                client.send_octets(PROTOCOL_HEADER)
+                client.hang_up()
+        elif isinstance(item, OutOfRoom):
+            self._refuse(client, 506, "contents that are not complete exceed the memory for them")
         elif client.phase is Phase.CLOSING:
             self._while_closing(client, item)
-        elif handshake is not None:
-            if not isinstance(item, Heartbeat) or handshake.awaits_header():
-                self._answer(client, handshake.advance(item))
         elif isinstance(item, Frame):
-            self._take(client, item)
+            self._take(client, item if doorkeeper is None else doorkeeper.shown(item))
         elif isinstance(item, ProtocolHeader):
-            self._refuse(client, 501, "a protocol header on an open connection")
+            self._take(client, Frame(client.name, 0, "protocol.header", {"octets": item.octets.hex()}, sent=True))
 
     def _while_closing(self, client: ClientConnection, item: Decoded) -> None:
         """The server closes: nothing counts but the client's close-ok, or his own close that crossed ours."""
@@ -211,24 +241,10 @@ class Loop:
             client.hang_up()
 
     def _refuse(self, client: ClientConnection, code: int, explanation: str) -> None:
-        """Close because of octets after which the stream makes no sense any more."""
+        """Close because of something that the model knows nothing of."""
         self._responder.end(client.name)
         self._emit(closing(client.name, code, explanation))
         client.hang_up()
-
-    def _answer(self, client: ClientConnection, answer: Answer) -> None:
-        handshake = self._handshakes[client.name]
-        for frame in answer.for_model:
-            self._take(client, frame)
-        if handshake.complete:
-            del self._handshakes[client.name]
-            client.adopt(handshake.tune)
-        if answer.octets:
-            client.send_octets(answer.octets)
-        for frame in answer.frames:
-            self._emit(frame)
-        if answer.hangs_up:
-            client.hang_up()
 
     # --------------------------------------------------------------------------------------- what we say
 
@@ -263,13 +279,23 @@ class Loop:
         client = self._clients.get(frame.connection)
         if client is None or client.phase is Phase.HANGING_UP:
             return
+        if frame.method == "socket.closed":
+            client.hang_up()
+            self._changed[client.name] = client
+            return
+        doorkeeper = self._doorkeepers.get(client.name)
+        if doorkeeper is not None and frame.method == "connection.start":
+            frame = doorkeeper.introduced(frame)
         try:
             client.send(frame)
         except EncodingError as error:
             self._break_down(client.name, f"the model sends what cannot be encoded, {frame.method}: {error}")
             return
         self._changed[client.name] = client
-        if frame.method == "connection.close":
+        if doorkeeper is not None and frame.method == "connection.open-ok":
+            del self._doorkeepers[client.name]
+            client.adopt(doorkeeper.tune)
+        elif frame.method == "connection.close":
             client.await_close_ok()
         elif frame.method == "connection.close-ok":
             client.hang_up()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -10,6 +11,10 @@ from model.dialects import Dialect
 from model.inputs import process
 from model.observation import observe
 from model.permitted import permitted
+from model.rules.expiry import expire_punctually, next_expiry
+from model.rules.happenings import all_come_about
+from model.state import ConnectionState
+from targets.embedded_handshake import DEFAULT_ACCESS, Access
 from targets.fault_hooks import Fault, Proceed
 from targets.served_broker import ServedBroker
 
@@ -25,20 +30,32 @@ class ModelDefect(Exception):
 class Responder:
     """One served virtual host; `fault` is the defect that it has."""
 
-    def __init__(self, dialect: Dialect, fault: Fault | None = None) -> None:
+    def __init__(self, dialect: Dialect, fault: Fault | None = None, access: Access = DEFAULT_ACCESS) -> None:
         self._fault = fault
-        self._broker = fault.broker_type(dialect) if fault else ServedBroker(dialect)
+        self._broker = (fault.broker_type if fault else ServedBroker)(dialect, access.vhost, access.user)
         self._process: Proceed = partial(process, self._broker)
 
     def take(self, frame: Frame) -> None:
         """Process a client's frame."""
+        self._broker.now = self._broker.latest = time.monotonic()
         fault = self._fault
         if fault is not None and fault.input_hook is not None and frame.method in fault.methods:
             fault.input_hook(self._broker, frame, self._process)
         else:
             self._process(frame)
+        all_come_about(self._broker)
         self._broker.touched.clear()
         self._broker.teardowns.clear()
+
+    def due(self) -> float:
+        """When (of `time.monotonic`) `tick` has something to do."""
+        moment = next_expiry(self._broker) if self._broker.expiring else None
+        return float("inf") if moment is None else moment
+
+    def tick(self, now: float) -> None:
+        """What the passing of time brings about: queues expire (QUEUE-027)."""
+        if self._broker.expiring:
+            expire_punctually(self._broker, now)
 
     def next_frames(self, congested: Callable[[str], bool]) -> Iterable[Frame] | None:
         """The next frame that the broker sends, as its fault makes it (so perhaps none or several); None: it is quiet.
@@ -61,6 +78,10 @@ class Responder:
         if fault is not None and fault.output_hook is not None and frame.method in fault.methods:
             return fault.output_hook(self._broker, frame)
         return (frame,)
+
+    def is_foreign(self, connection: str) -> bool:
+        """Does the client want another protocol, which the dialect's broker would speak?"""
+        return self._broker.connections[connection].state is ConnectionState.FOREIGN
 
     def end(self, connection: str) -> None:
         """The TCP connection is over: its channels end, and nothing of it is kept."""

@@ -13,11 +13,13 @@ from types import MappingProxyType
 from targets.fault_delivery import DELIVERY
 from targets.fault_hooks import Chapter, Fault
 from targets.fault_messages import MESSAGES
+from targets.fault_protocol import PROTOCOL
 from targets.fault_settlement import SETTLEMENT
+from targets.fault_topology import TOPOLOGY
 
 __all__ = ["FAULTS", "Fault", "UnknownFault", "fault_named"]
 
-_CHAPTERS: tuple[Chapter, ...] = (SETTLEMENT, DELIVERY, MESSAGES)
+_CHAPTERS: tuple[Chapter, ...] = (SETTLEMENT, DELIVERY, MESSAGES, TOPOLOGY, PROTOCOL)
 
 
 class UnknownFault(ValueError):

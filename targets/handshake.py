@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Protocol
 
-from model.alphabet import Frame, Table
+from model.alphabet import MASK, Frame, Table
+from model.credentials import AMQPLAIN, PLAIN, Credentials, credentials_of, plain_response
 from targets.address import Address
 from targets.codec import DEFAULT_FRAME_MAX
 from targets.errors import AccessRefused, OpenRefused, TargetError, TargetUnreachable, VhostNotFound
@@ -26,13 +27,12 @@ CLIENT_PROPERTIES: Table = {
     },
 }
 
-#: Arguments that hold a credential, by method: never recorded.
-_CREDENTIALS = {
-    "connection.start-ok": "response",
-    "connection.secure-ok": "response",
-    "connection.update-secret": "new_secret",
-}
-MASK = "***"
+#: Arguments that hold nothing but a credential, by method: never recorded.
+_SECRETS = {"connection.secure-ok": "response", "connection.update-secret": "new_secret"}
+#: Stands for the password of the target where it is not among its credentials, and for a mask that the client sent.
+_HIDDEN = "(hidden)"
+#: The password that every RabbitMQ is delivered with.
+_NO_SECRET = "guest"
 _LONGEST_TEXT = 300
 
 
@@ -75,12 +75,30 @@ class Link(Protocol):
         ...
 
 
-def recordable(frame: Frame) -> Frame:
-    """The frame itself, or a copy with its credential masked."""
-    secret = _CREDENTIALS.get(frame.method)
+def recordable(frame: Frame, address: Address) -> Frame:
+    """The frame itself, or a copy without the secrets of the address.
+
+    The response of connection.start-ok is `MASK` exactly if it holds the user and password of the address. Otherwise
+    it is what somebody made up, to be judged as it stands.
+    """
+    if frame.method == "connection.start-ok" and "response" in frame.arguments:
+        response = _recordable_response(str(frame.arguments["response"]), address)
+        return replace(frame, arguments=frame.arguments | {"response": response})
+    secret = _SECRETS.get(frame.method)
     if secret is None or secret not in frame.arguments:
         return frame
     return replace(frame, arguments=frame.arguments | {secret: MASK})
+
+
+def _recordable_response(response: str, address: Address) -> str:
+    ours = Credentials(address.user, address.password)
+    if any(credentials_of(mechanism, response) == ours for mechanism in (PLAIN, AMQPLAIN)):
+        return MASK
+    if response == MASK:
+        return _HIDDEN
+    if address.password and address.password != _NO_SECRET:
+        return response.replace(address.password, _HIDDEN)
+    return response
 
 
 def shake_hands(link: Link, address: Address, wishes: Wishes) -> Session:
@@ -91,14 +109,14 @@ def shake_hands(link: Link, address: Address, wishes: Wishes) -> Session:
     hand = _Handshake(link, address)
     start = hand.expect("connection.start", _not_amqp)
     mechanisms = str(start.arguments["mechanisms"]).split()
-    if "PLAIN" not in mechanisms:
+    if PLAIN not in mechanisms:
         offered = hand.readable(" ".join(mechanisms)) or "none"
         raise AccessRefused(f"{address} offers no PLAIN login, only {offered}")
     hand.send(
         "connection.start-ok",
         client_properties=CLIENT_PROPERTIES if wishes.client_properties is None else wishes.client_properties,
-        mechanism="PLAIN",
-        response=f"\0{address.user}\0{address.password}",
+        mechanism=PLAIN,
+        response=plain_response(Credentials(address.user, address.password)),
         locale="en_US",
     )
     offer = hand.expect("connection.tune", _login_refused).arguments
@@ -148,6 +166,8 @@ class _Handshake:
             raise refused(_Refusal(self._address, 0, frame.arguments["reason"]))
         if frame.method == "socket.garbage":
             raise TargetUnreachable(f"{self._address} does not speak AMQP 0-9-1: {frame.arguments['reason']}")
+        if frame.method == "protocol.header":
+            raise TargetUnreachable(f"{self._address} does not speak AMQP 0-9-1: it sent a protocol header")
         raise TargetUnreachable(f"{self._address} sent {frame.method} where {method} was due")
 
     def readable(self, text: str) -> str:

@@ -26,15 +26,16 @@ def check_alive(address: Address) -> None:
             ("queue.delete", {"queue": name}, "queue.delete-ok"),
         ):
             client.send(Frame("alive", 1, method, dict(arguments), sent=True))
-            frame = client.receive(max(deadline - time.monotonic(), 0.0))
+            frame = client.receive_before(deadline)
             while frame is not None and frame.method not in (
                 answer,
                 "channel.close",
                 "connection.close",
                 "socket.closed",
+                "socket.garbage",
             ):
-                frame = client.receive(max(deadline - time.monotonic(), 0.0))
-            if frame is None or frame.method == "socket.closed":
+                frame = client.receive_before(deadline)
+            if frame is None or frame.method in ("socket.closed", "socket.garbage"):
                 raise TargetUnreachable(f"{address} does not answer {method} any more")
             if frame.method != answer:
                 return  # it refuses, but it answers

@@ -171,6 +171,29 @@ def decode_method_payload(payload: bytes) -> tuple[str, Table]:
     return method.name, arguments
 
 
+def arguments_fit(payload: bytes) -> bool:
+    """Do the lengths of all arguments add up to the payload, whatever is in them?
+
+    What cannot be decoded all the same has something wrong inside a table.
+    """
+    method = _METHODS_BY_INDEX.get(payload[:4])
+    if method is None:
+        return False
+    at = 4
+    for field in method.fields:
+        if at >= len(payload):
+            return False
+        if field.kind == "bits":
+            at += 1
+        elif field.kind == "shortstr":
+            at += 1 + payload[at]
+        elif field.kind in ("longstr", "table"):
+            at += 4 + int.from_bytes(payload[at : at + 4], "big")
+        else:
+            at += _INTEGERS[field.kind].size
+    return at == len(payload)
+
+
 def _decode_field(kind: str, octets: bytes, at: int) -> tuple[Any, int]:
     if kind == "shortstr":
         return decode_short_string(octets, at)

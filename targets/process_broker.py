@@ -6,20 +6,26 @@ import contextlib
 import os
 import queue
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from targets.address import Address
+from targets.errors import OperatorError
+from targets.operator import Operator
+from targets.rabbitmqctl_operator import operator_by
 from targets.readiness import BrokerUnavailable, LogMemory, wait_until_ready
 
 _STOP_TIMEOUT = 10.0  # seconds from the polite signal to the other
+_OPERATOR_TIMEOUT = 60.0  # seconds for one call of rabbitmqctl
 
 
 class ProcessBroker:
@@ -34,6 +40,7 @@ class ProcessBroker:
     def __init__(self, path: str, *, start_timeout: float = 90.0) -> None:
         self.path = path
         self._start_timeout = start_timeout
+        self._environment: dict[str, str] = {}
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
         self._directory: tempfile.TemporaryDirectory[str] | None = None
@@ -66,8 +73,33 @@ class ProcessBroker:
     ) -> None:
         self._end()
 
+    def operator(self) -> Operator | None:
+        """Who operates the broker, if there is a rabbitmqctl beside the executable, and it reaches the broker."""
+        found = shutil.which(self.path)
+        beside = [path.with_name("rabbitmqctl") for path in (Path(found), Path(found).resolve())] if found else []
+        for rabbitmqctl in beside:
+            if rabbitmqctl.is_file():
+                return operator_by(partial(self._rabbitmqctl, rabbitmqctl))
+        return None
+
+    def _rabbitmqctl(self, path: Path, *arguments: str) -> str:
+        try:
+            done = subprocess.run(
+                [path, "-n", self._environment.get("RABBITMQ_NODENAME", ""), *arguments],
+                env=self._environment,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_OPERATOR_TIMEOUT,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise OperatorError(f"{path}: {error}") from error
+        if done.returncode != 0:
+            raise OperatorError(f"{path}: exit status {done.returncode}: {' '.join(done.stderr.split())[:300]}")
+        return done.stdout
+
     def _start(self, port: int, directory: Path) -> subprocess.Popen[str]:
-        environment = os.environ | {
+        environment = self._environment = os.environ | {
             "AMQPSPEC_PORT": str(port),
             "AMQPSPEC_DIRECTORY": str(directory),
             "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",

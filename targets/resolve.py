@@ -2,19 +2,21 @@
 
 `amqp://…`, `amqps://…`: a broker that runs somewhere. `embedded`, `embedded:FAULT`: ours. `docker:IMAGE`,
 `process:PATH`: started for the run. Anything else: the name of an entry point in the group `amqpspec.targets`,
-a function without arguments that gives a context manager with an `address`.
+a function without arguments that gives a context manager with an `address`, and an `operator()` if it has one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from model.alphabet import Table
 from model.dialects import DEFAULT_DIALECT, Dialect
 from targets.address import Address, parse_address
+from targets.operator import Operator
 from targets.wire import WireClient
 
 ENTRY_POINT_GROUP = "amqpspec.targets"
@@ -31,6 +33,20 @@ class RunningBroker(Protocol):
     def address(self) -> Address: ...
 
 
+@runtime_checkable
+class OperatedBroker(RunningBroker, Protocol):
+    """What it may offer besides."""
+
+    def operator(self) -> Operator | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Elsewhere:
+    """A broker that runs without us, and that we do not operate."""
+
+    address: Address
+
+
 @contextmanager
 def running(target: str, dialect: Dialect | None = None) -> Iterator[Address]:
     """Start the target if it has to be, give its address, and stop it at the end.
@@ -38,11 +54,23 @@ def running(target: str, dialect: Dialect | None = None) -> Iterator[Address]:
     `dialect` is spoken by the embedded broker. Raises `TargetSyntaxError`, `AddressError` (both ValueErrors) and
     `TargetError`.
     """
+    with running_broker(target, dialect) as broker:
+        yield broker.address
+
+
+@contextmanager
+def running_broker(target: str, dialect: Dialect | None = None) -> Iterator[RunningBroker]:
+    """The same, giving the broker."""
     if target.startswith(("amqp://", "amqps://")):
-        yield parse_address(target)
+        yield _Elsewhere(parse_address(target))
         return
     with _broker(target, dialect) as broker:
-        yield broker.address
+        yield broker
+
+
+def operator_of(broker: RunningBroker) -> Operator | None:
+    """Who operates the broker, if somebody of ours can."""
+    return broker.operator() if isinstance(broker, OperatedBroker) else None
 
 
 def _broker(target: str, dialect: Dialect | None) -> AbstractContextManager[RunningBroker]:

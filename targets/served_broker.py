@@ -12,8 +12,8 @@ from model.state import Arrival, Consumer, Message, Queue
 class ServedBroker(Broker):
     """Every message has arrived in its queue at once, so all counts are exact, and no step looks through a queue."""
 
-    def __init__(self, dialect: Dialect) -> None:
-        super().__init__(dialect)
+    def __init__(self, dialect: Dialect, virtual_host: str = "/", own_user: str = "") -> None:
+        super().__init__(dialect, virtual_host, own_user)
         self.counting = False
         #: of faults that have to remember something
         self.memory: dict[Any, Any] = {}

@@ -26,6 +26,20 @@ class Stream:
     def fileno(self) -> int:
         return self._socket.fileno()
 
+    @property
+    def local_port(self) -> int:
+        """Our port, 0 once the socket is closed."""
+        with contextlib.suppress(OSError):
+            return int(self._socket.getsockname()[1])
+        return 0
+
+    @property
+    def peer_port(self) -> int:
+        """The other side's port, 0 when it is gone."""
+        with contextlib.suppress(OSError):
+            return int(self._socket.getpeername()[1])
+        return 0
+
     def read(self) -> bytes | None:
         """Octets that are there, None if none are now, b"" at the end of the stream. Raises `OSError`."""
         try:

@@ -12,15 +12,17 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Self
 
-from model.alphabet import Frame, Table
+from model.alphabet import NO_HEARTBEAT, Frame, Table
 from targets.address import Address
 from targets.codec import HEARTBEAT_OCTETS, PROTOCOL_HEADER, encode
 from targets.connection import READ_AHEAD, Connection
-from targets.handshake import Tune, Wishes, recordable, shake_hands
+from targets.handshake import Session, Tune, Wishes, recordable, shake_hands
 from targets.handshake_link import HandshakeLink
+from targets.single_frames import as_understood
 from targets.stream import connect
 
 
@@ -96,7 +98,7 @@ class WireClient:
         deadline = time.monotonic() + timeout
         connection = Connection(name, connect(address, deadline, self._tls_context), deque(), self._now)
         too_late = f"{address} did not complete the handshake within {timeout:g} s"
-        link = HandshakeLink(connection, self._observe, deadline, too_late)
+        link = HandshakeLink(connection, partial(self._observe, address=address), deadline, too_late)
         try:
             link.write(PROTOCOL_HEADER)
             connection.adopt(shake_hands(link, address, wishes))
@@ -108,10 +110,31 @@ class WireClient:
         self._admit(connection)
 
     def connect(self, name: str, *, timeout: float = 10.0) -> None:
-        """Connect and leave the handshake to the caller, protocol header included. Raises `TargetError`."""
+        """Connect and leave the handshake to the caller, protocol header included. Raises `TargetError`.
+
+        The observer sees socket.open. Limits hold once a connection.tune-ok was sent.
+        """
         self._check_free(name)
         stream = connect(self._address, time.monotonic() + timeout, self._tls_context)
+        self._observe(Frame(name, 0, "socket.open", {}, sent=True), self._now())
         self._admit(Connection(name, stream, self._inbox, self._now))
+
+    def silence(self, name: str) -> None:
+        """Send no heartbeats on this connection from now on. The observer sees socket.silence."""
+        connection = self._connection(name)
+        if connection.end_delivered:
+            return
+        self._observe(Frame(name, 0, "socket.silence", {}, sent=True), self._now())
+        connection.is_silent = True
+
+    def leave(self, name: str) -> None:
+        """End a TCP connection on which everything was said, so that the name can be used again. Nobody sees it."""
+        connection = self._connections.get(name)
+        if connection is None:
+            return
+        connection.release()
+        connection.stream.close()
+        self._forget_all(connection)
 
     def abort(self, name: str) -> None:
         """Reset the TCP connection. What it had received and `receive` has not returned is dropped."""
@@ -121,10 +144,7 @@ class WireClient:
         self._observe(Frame(name, 0, "socket.abort", {}, sent=True), self._now())
         connection.release()
         connection.stream.reset()
-        connection.end_delivered = True
-        others = [frame for frame in self._inbox if frame.connection != name]
-        self._inbox.clear()
-        self._inbox.extend(others)
+        self._forget_all(connection)
 
     def close(self) -> None:
         """Close all sockets, without any closing handshake. The client cannot be used again."""
@@ -154,6 +174,10 @@ class WireClient:
         """What we said in connection.tune-ok. Raises `ValueError` for a name that was never opened."""
         return self._connection(name).session.tune
 
+    def local_port(self, name: str) -> int:
+        """The port that a connection goes out from, 0 once it is over. Raises `ValueError` for a name never opened."""
+        return self._connection(name).stream.local_port
+
     # ---- sending
 
     def send(self, frame: Frame) -> None:
@@ -167,8 +191,10 @@ class WireClient:
         if connection.end_delivered:
             return
         octets = encode(frame, connection.session.tune.frame_max)
-        self._observe(frame, self._now())
+        self._observe(as_understood(frame), self._now())
         self._write(connection, octets)
+        if frame.method == "connection.tune-ok":
+            self._adopt(connection, frame.arguments)
 
     def note(self, frame: Frame) -> None:
         """Stamp the frame's time and show it to the observer: what happens to the broker without any wire."""
@@ -209,9 +235,8 @@ class WireClient:
     def receive(self, timeout: float) -> Frame | None:
         """The next frame of any connection, awaited for `timeout` seconds at most; None if there was none.
 
-        Besides methods: socket.closed when a connection is over; socket.garbage when it sent what is no
-        frame, and was closed by us for it (but not for a protocol header, after which the stream is still in
-        order). Returns None at once when no connection is open.
+        Besides methods: protocol.header; socket.closed when a connection is over; socket.garbage when it sent
+        what is no frame, and was closed by us for it. Returns None at once when no connection is open.
         """
         if not self._inbox and not self._await_input(timeout):
             return None
@@ -225,6 +250,11 @@ class WireClient:
             )
         self._observe(frame, frame.time)
         return frame
+
+    def receive_before(self, deadline: float) -> Frame | None:
+        """The next frame; None from `deadline` (of `time.monotonic`) on, whatever goes on arriving."""
+        remaining = deadline - time.monotonic()
+        return self.receive(remaining) if remaining > 0 else None
 
     def _await_input(self, timeout: float) -> bool:
         deadline = time.monotonic() + timeout
@@ -249,20 +279,33 @@ class WireClient:
         for connection in list(self._keeping_alive):
             # All that had come was read just now: if nobody called us for long, that is not held against it.
             if now >= connection.given_up_at():
-                connection.end("no heartbeat")
+                connection.end(NO_HEARTBEAT)
             elif now >= connection.heartbeat_due():
                 self._write(connection, HEARTBEAT_OCTETS)
 
     # ---- bookkeeping
 
+    def _adopt(self, connection: Connection, said: Table) -> None:
+        tune = Tune(said.get("channel_max", 0), said.get("frame_max", 0), said.get("heartbeat", 0))
+        connection.adopt(Session(connection.session.server_properties, tune))
+        if tune.heartbeat and not connection.ended:
+            self._keeping_alive.add(connection)
+
+    def _forget_all(self, connection: Connection) -> None:
+        """Drop what it had received and nobody has asked for."""
+        connection.end_delivered = True
+        others = [frame for frame in self._inbox if frame.connection != connection.name]
+        self._inbox.clear()
+        self._inbox.extend(others)
+
     def _now(self) -> float:
         return time.monotonic() - self._birth
 
-    def _observe(self, frame: Frame, moment: float) -> None:
+    def _observe(self, frame: Frame, moment: float, address: Address | None = None) -> None:
         # A frame that was read before another was sent, but is handed out after it, must not seem older.
         frame.time = self._last_time = max(moment, self._last_time)
         if self._observer is not None:
-            self._observer(recordable(frame))
+            self._observer(recordable(frame, address or self._address))
 
     def _connection(self, name: str) -> Connection:
         connection = self._connections.get(name)

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.command_line.usage import UsageError
+from reports.text import visible
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
@@ -28,10 +29,12 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         console.print(table_view(table))
     for found in table.failures:
         failure = found.failure
-        console.print(Text(f"{failure.requirement} on {found.target}: {failure.shape}, {failure.detail}", style="red"))
-        console.print(Text(f"    in {found.sequence} (and {found.sequences - 1} more) after {failure.command}"))
-        console.print(Text(f"    observed {failure.observed}"))
+        what = f"{failure.requirement} on {found.target}: {failure.shape}, {failure.detail}"
+        console.print(Text(visible(what), style="red"))
+        where = f"    in {found.sequence} (and {found.sequences - 1} more) after {failure.command}"
+        console.print(Text(visible(where)))
+        console.print(Text(visible(f"    observed {failure.observed}")))
         for allowed in failure.allowed:
-            console.print(Text(f"    allowed  {allowed}"))
+            console.print(Text(visible(f"    allowed  {allowed}")))
     console.print(Text(f"{table.sequences:,} sequences, {table.frames:,} frames judged"))
     return table.exit_code

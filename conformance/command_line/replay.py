@@ -21,6 +21,7 @@ from conformance.trace import TraceWriter
 from model.registry import requirements
 from model.verdict import Verdict, worst
 from model.wording import describe
+from reports.text import visible
 
 #: Frames that every connection begins with: they would hide what the commands bring about.
 HANDSHAKE = {
@@ -36,7 +37,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         if isinstance(event, CommandIssued):
             console.print(Text(event.text, style="bold"))
         elif isinstance(event, FrameObserved) and event.frame.method not in HANDSHAKE:
-            console.print(Text("    " + plain(describe(event.frame)), style="" if event.frame.sent else "cyan"))
+            text = "    " + plain(describe(event.frame))
+            console.print(Text(visible(text), style="" if event.frame.sent else "cyan"))
 
     judgements = []
     with ExitStack() as stack:
@@ -61,12 +63,12 @@ def _print(judgement: SequenceJudgement, queue_type: str | None, console: Consol
     for failure in judgement.failures:
         entry = registry.get(failure.requirement)
         console.print(Text(f"{failure.requirement}: {entry.statement if entry else ''}", style="bold red"))
-        console.print(Text(f"    after     {failure.command}"))
-        console.print(Text(f"    observed  {failure.observed} ({failure.shape}: {failure.detail})"))
+        console.print(Text(visible(f"    after     {failure.command}")))
+        console.print(Text(visible(f"    observed  {failure.observed} ({failure.shape}: {failure.detail})")))
         for allowed in failure.allowed:
-            console.print(Text(f"    allowed   {allowed}"))
+            console.print(Text(visible(f"    allowed   {allowed}")))
         for line in failure.state:
-            console.print(Text(f"    state     {line}"))
+            console.print(Text(visible(f"    state     {line}")))
         if failure.departure:
             console.print(Text(f"    known as  {failure.departure}"))
     what = f"{judgement.verdict}" + (f": {judgement.reason}" if judgement.reason else "")

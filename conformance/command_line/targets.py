@@ -9,9 +9,13 @@ from contextlib import ExitStack, contextmanager
 from conformance.command_line.usage import UsageError
 from conformance.judgement import TargetDescription
 from conformance.session import TargetUnderTest
+from model.capabilities import advertised
 from model.dialects import Dialect, dialect_named, dialect_of
-from targets.address import Address
-from targets.resolve import running, server_properties
+from reports.text import visible
+from targets.resolve import RunningBroker, operator_of, running_broker, server_properties
+
+#: Characters of a product's name or version that are shown.
+_LONGEST_NAME = 100
 
 
 @contextmanager
@@ -22,20 +26,27 @@ def target_under_test(options: argparse.Namespace) -> Iterator[TargetUnderTest]:
     if options.driver != "wire":
         raise UsageError(f"--driver {options.driver} is not available in this version; wire is")
     asked = dialect_named(options.dialect) if options.dialect else None
-    with _address(options.target, asked) as address:
+    with _broker(options.target, asked) as broker:
+        address = broker.address
         properties = server_properties(address)
         dialect = asked or dialect_of(properties)
-        product = str(properties.get("product", "unknown"))
-        version = str(properties.get("version", "unknown"))
+        product = _shown(properties.get("product", "unknown"))
+        version = _shown(properties.get("version", "unknown"))
         label = options.target if "://" not in options.target else str(address)
-        yield TargetUnderTest(address, TargetDescription(label, product, version, dialect.name), options.deadline)
+        description = TargetDescription(label, product, version, dialect.name)
+        yield TargetUnderTest(address, description, options.deadline, operator_of(broker), advertised(properties))
+
+
+def _shown(said: object) -> str:
+    """What a broker says of itself, fit for every report and of bounded length."""
+    return visible(str(said)[:_LONGEST_NAME])
 
 
 @contextmanager
-def _address(target: str, dialect: Dialect | None) -> Iterator[Address]:
+def _broker(target: str, dialect: Dialect | None) -> Iterator[RunningBroker]:
     with ExitStack() as stack:
         try:
-            address = stack.enter_context(running(target, dialect))
+            broker = stack.enter_context(running_broker(target, dialect))
         except ValueError as error:
             raise UsageError(str(error)) from None
-        yield address
+        yield broker

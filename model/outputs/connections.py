@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from model.alphabet import Frame
+from model.alphabet import NO_HEARTBEAT, Frame
 from model.broker import Broker
-from model.mismatch import NONE, Mismatches, unexpected
+from model.capabilities import missing
+from model.mismatch import NONE, Mismatch, Mismatches, unexpected
 from model.outputs.replies import take_expected
 from model.rules.closing import end_connection
 from model.state import Connection, ConnectionState, Expected
+from model.verdict import Shape
 
 
 def observe_on_connection(broker: Broker, frame: Frame) -> Mismatches:
     connection = broker.connections.get(frame.connection)
     if connection is None:
-        connection = broker.connections[frame.connection] = Connection(frame.connection)
+        return unexpected("CONN-001", f"{frame.method} on a connection that is not open")
+    if connection.state is ConnectionState.FOREIGN:
+        return NONE
     if frame.method in ("socket.closed", "socket.garbage"):
         return _observe_end(broker, connection, frame)
-    if connection.state is ConnectionState.HANDSHAKE:
-        if frame.method == "connection.start":
-            connection.server_properties = frame.arguments.get("server_properties", {})
-        return NONE
     for owed in connection.owed:
         if isinstance(owed, Expected) and owed.method == frame.method:
-            wrong = take_expected(broker, connection, owed, frame)
-            if frame.method == "connection.close" and connection.state is ConnectionState.OPEN:
-                # it was owed while the channels went on (model.departures)
-                end_connection(broker, connection)
-                connection.state = ConnectionState.CLOSING
-                connection.may_end = True
-            return wrong
+            return _take(broker, connection, owed, frame)
+    if connection.may_announce_end and frame.method == "connection.close":
+        if connection.state is ConnectionState.OPEN:
+            end_connection(broker, connection)
+            connection.may_end = True
+        connection.may_announce_end = False
+        connection.state = ConnectionState.CLOSING
+        return NONE
     if connection.owed and isinstance(connection.owed[0], Expected):
         return unexpected(connection.owed[0].requirements[0], f"{frame.method} in place of {connection.owed[0].method}")
     if frame.method == "connection.close":
@@ -38,16 +39,61 @@ def observe_on_connection(broker: Broker, frame: Frame) -> Mismatches:
             if channel.connection == connection.name and isinstance(first, Expected) and first.counted:
                 return unexpected(first.requirements[0], f"connection.close in place of {first.method}")
         return unexpected(broker.reason or "CHAN-007", frame.method)
-    return unexpected("CONN-019", frame.method)
+    return unexpected("CONN-026" if connection.state.in_handshake else "CONN-019", frame.method)
+
+
+def _take(broker: Broker, connection: Connection, owed: Expected, frame: Frame) -> Mismatches:
+    wrong = take_expected(broker, connection, owed, frame)
+    if frame.method == "connection.close" and connection.state is ConnectionState.OPEN:
+        # it was owed while the channels went on (model.departures)
+        end_connection(broker, connection)
+        connection.state = ConnectionState.CLOSING
+        connection.may_end = True
+    elif frame.method == "connection.start":
+        connection.server_properties = frame.arguments.get("server_properties", {})
+        connection.mechanisms = tuple(str(frame.arguments.get("mechanisms", "")).split())
+        if frame.arguments.get("version_major") == 8:
+            connection.state = ConnectionState.FOREIGN
+        elif absent := missing(connection.server_properties, broker.dialect):
+            detail = f"not advertised: {', '.join(absent)}"
+            wrong += (Mismatch("CAP-001", Shape.WRONG_ARGUMENT, detail, False, "all of them true"),)
+    elif frame.method == "connection.tune":
+        connection.offered = {name: frame.arguments.get(name, 0) for name in owed.arguments}
+    return wrong
 
 
 def _observe_end(broker: Broker, connection: Connection, frame: Frame) -> Mismatches:
-    if connection.may_end and not connection.owed:
-        connection.state = ConnectionState.CLOSED
+    owed = connection.owed[0] if connection.owed else None
+    if frame.arguments.get("reason") == NO_HEARTBEAT:
+        return unexpected("CONN-022", f"{frame.method} as the broker was silent for two heartbeats")
+    if isinstance(owed, Expected) and owed.method == "socket.closed" and frame.method == "socket.closed":
+        if frame.time - connection.heard < owed.not_before:
+            return unexpected(owed.requirements[0], f"{frame.method} before its time")
+        take_expected(broker, connection, owed, frame)
+        _end(broker, connection)
         return NONE
-    if connection.owed and isinstance(connection.owed[0], Expected):
-        return unexpected(connection.owed[0].requirements[0], f"{frame.method} in place of {connection.owed[0].method}")
+    if connection.owed == [] and (connection.may_end or _is_too_late(broker, connection, frame)):
+        _end(broker, connection)
+        return NONE
+    if isinstance(owed, Expected):
+        return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
     for channel in broker.channels.values():
         if channel.connection == connection.name and channel.owed and isinstance(channel.owed[0], Expected):
             return unexpected(channel.owed[0].requirements[0], f"{frame.method} in place of {channel.owed[0].method}")
     return unexpected(broker.reason or "CONN-020", frame.method)
+
+
+def _is_too_late(broker: Broker, connection: Connection, frame: Frame) -> bool:
+    """Has the client taken longer for the handshake than the broker gives him?"""
+    patience = broker.dialect.handshake_timeout
+    return connection.state.in_handshake and patience is not None and frame.time - connection.began >= patience
+
+
+def _end(broker: Broker, connection: Connection) -> None:
+    """The TCP connection is over, whatever there still was on it."""
+    if connection.state is ConnectionState.OPEN:
+        end_connection(broker, connection)
+    connection.state = ConnectionState.CLOSED
+    connection.may_end = True
+    connection.owed.clear()
+    broker.debtors.pop((connection.name, 0), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from model.alphabet import Frame
 from model.broker import Broker
-from model.messages import check_delivery, find
+from model.messages import check_delivery, find, routed_by
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
 from model.outputs.replies import nothing_explains
 from model.rules.requeue import give_back, shown_by
@@ -60,6 +60,11 @@ def _hand_over(
     tag = channel.next_tag
     channel.next_tag = tag + 1
     fired = ["CONSUME-014"] if tag > 1 else []
+    if queue.reply_address:
+        channel.uncounted_replies += 1
+        fired.append("REPLY-001")
+    if channel.uncounted_replies > queue.reply_address:
+        fired.append("REPLY-006")
     if _tells_apart(message):
         fired.append("PUBLISH-016")
     if queue.messages and not message.redelivered:
@@ -118,7 +123,7 @@ def _observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer
     if frame.content is None or frame.content.body != message.content.body:
         requirement = consumer.reason if consumer.reason == "ACK-021" else "STREAM-003"
         if frame.content is not None and all(m.content.body != frame.content.body for m in queue.log):
-            requirement = "PUBLISH-016"
+            requirement = routed_by(broker, frame.content.body) or "PUBLISH-016"
         return unexpected(requirement, "basic.deliver out of the stream's order")
     wrong = check_delivery(broker, channel, queue, message, frame, False)
     if any(mismatch.fatal for mismatch in wrong):

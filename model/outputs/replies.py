@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from model.alphabet import Frame
+from model.alphabet import Content, Frame
 from model.broker import Broker
+from model.messages import ONE_COPY, routed_by
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
 from model.patterns import Pattern, matches
+from model.reply_addresses import agree
+from model.routing import BY_TYPE
 from model.state import Channel, Connection, Expected, PendingGet
 from model.verdict import Shape
 
 #: Arguments that can be wrong without leaving the state in doubt.
-HARMLESS = frozenset({"reply_text", "reply_code", "class_id", "method_id", "message_count", "consumer_count", "nowait"})
+HARMLESS = frozenset(
+    {"reply_text", "reply_code", "class_id", "method_id", "message_count", "consumer_count", "nowait", "octets",
+     "server_properties", "mechanisms", "locales", "channel_max", "frame_max", "heartbeat"}
+)  # fmt: skip
 
 #: What a frame breaks that nothing asked for.
 UNSOLICITED = {
@@ -70,7 +76,7 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
                 continue  # known, and asked for by a barrier: what a sequence is about shows it or does not
             departure = expected.departures[name][1]
         wrong += (Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, name not in HARMLESS, allowed, departure),)
-    if expected.content is not None and frame.content != expected.content:
+    if expected.content is not None and not _same_content(broker, expected.content, frame.content):
         wrong += (Mismatch(expected.requirements[0], Shape.WRONG_ARGUMENT, f"{frame.method} content", False),)
     if wrong and any(mismatch.fatal for mismatch in wrong):
         return wrong
@@ -88,6 +94,21 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
     return wrong
 
 
+def _same_content(broker: Broker, expected: Content, observed: Content | None) -> bool:
+    if observed is None or observed.body != expected.body:
+        return False
+    return agree(broker, expected.properties, observed.properties)
+
+
+def _routed_all_the_same(broker: Broker, frame: Frame) -> str:
+    """Blame for the return of a message that has reached a queue, or that was not mandatory.
+
+    Where routing takes more than to compare a name, that went wrong; else the broker knows what it did.
+    """
+    reason = routed_by(broker, frame.content.body) if frame.content is not None else None
+    return reason if reason in (*ONE_COPY, BY_TYPE["topic"], BY_TYPE["headers"]) else UNSOLICITED["basic.return"]
+
+
 def nothing_explains(
     broker: Broker, channel: Channel, frame: Frame, requirement: str | None, asked: bool = False
 ) -> Mismatches:
@@ -99,6 +120,8 @@ def nothing_explains(
         for owed in channel.owed:
             if isinstance(owed, Expected) and owed.method in ("channel.close", "basic.return"):
                 return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
+        if frame.method == "basic.return":
+            return unexpected(_routed_all_the_same(broker, frame), frame.method)
         first = channel.owed[0] if channel.owed else None
         # what a barrier waits for is not to blame
         if requirement is None and isinstance(first, Expected) and first.counted:
@@ -106,6 +129,9 @@ def nothing_explains(
             if frame.method == "basic.cancel" and owed.method == "queue.delete-ok":
                 return unexpected("CANCEL-011", "basic.cancel before queue.delete-ok")
             return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
+    connection = broker.connections[channel.connection]
+    if frame.method == "basic.cancel" and not connection.is_told_of_cancels:
+        requirement = "CAP-005" if connection.wish_in_vain else "CANCEL-010"
     if requirement is None:
         requirement = UNSOLICITED.get(frame.method) or channel.reason or "CHAN-007"
     return unexpected(requirement, frame.method)

@@ -15,6 +15,7 @@ from model.rules import (
     confirm,
     consume,
     exchange,
+    exchange_binding,
     get,
     negative_acknowledge,
     publish,
@@ -51,4 +52,6 @@ RULES: dict[str, Rule] = {
     "basic.cancel-ok": consume.client_cancel_ok,
     "basic.nack": negative_acknowledge.nack,
     "confirm.select": confirm.select,
+    "exchange.bind": exchange_binding.bind,
+    "exchange.unbind": exchange_binding.unbind,
 }

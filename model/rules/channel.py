@@ -6,15 +6,24 @@ from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
 from model.rules.closing import end_channel
-from model.state import Channel, ChannelState
+from model.state import Channel, ChannelState, Expected
 
 
 def open_channel(broker: Broker, channel: Channel, frame: Frame) -> None:
     if channel.state is ChannelState.OPEN:
         raise ProtocolError("CHAN-002", 504, "second 'channel.open' seen")
+    for owed in channel.owed:
+        if isinstance(owed, Expected) and owed.method == "channel.close-ok":
+            # CHAN-004: the reader had not forgotten the channel yet, so this reached the old one on its way out. If it
+            # had, the open comes after close-ok, which the acceptor tries as well (rabbit_reader: channel_closing)
+            channel.owed.remove(owed)
+            broker.settle_debts(channel)
+            raise ProtocolError("CHAN-004", 504, "second 'channel.open' seen")
     fresh = Channel(channel.connection, channel.number, ChannelState.OPEN)
     broker.channels[channel.key] = fresh
-    broker.owe(fresh, "channel.open-ok", {}, "CHAN-003")
+    # numbers may be larger than channel-max, which limits how many are open (model.rules.frames.admit_channel)
+    exceeds = 0 < broker.connections[channel.connection].channel_max < channel.number
+    broker.owe(fresh, "channel.open-ok", {}, *(("CONN-013", "CHAN-003") if exceeds else ("CHAN-003",)))
 
 
 def close(broker: Broker, channel: Channel, frame: Frame) -> None:

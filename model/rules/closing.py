@@ -8,13 +8,24 @@ from __future__ import annotations
 
 from model.alphabet import METHOD_IDS, Frame
 from model.broker import Broker
-from model.errors import ProtocolError
+from model.errors import FrameError, ProtocolError
 from model.patterns import Anything
 from model.rules.requeue import give_back, lost_order
 from model.state import Channel, ChannelState, Connection, ConnectionState, Expected, Queue, QueueType, Unacknowledged
 
 #: Argument of a close that is wrong without being the wrong code: the requirement of its own.
 CLOSE_BLAME = {"reply_text": "CHAN-008", "class_id": "CHAN-007", "method_id": "CHAN-007"}
+#: Errors whose texts have a requirement of their own: the number in it, or the permission.
+OF_TEXTS = {
+    "ACK-022": "ACK-022",
+    "PERMISSION-001": "PERMISSION-001",
+    "PERMISSION-002": "PERMISSION-001",
+    "PERMISSION-003": "PERMISSION-001",
+}
+
+
+#: What the broker does behind a client that is gone (`model.rules.happenings`).
+CLEAN_UP = "connection.cleanup"
 
 
 def fail_channel_zero(broker: Broker, connection: Connection, frame: Frame, error: ProtocolError) -> None:
@@ -24,6 +35,13 @@ def fail_channel_zero(broker: Broker, connection: Connection, frame: Frame, erro
     connection.may_end = True
     connection.owed.append(_close(broker, "connection.close", frame, error))
     broker.debtors[(connection.name, 0)] = None
+
+
+def fail_frame(broker: Broker, connection: Connection, frame: Frame, error: FrameError) -> None:
+    """The broker closes the connection because of a frame that is wrong as such."""
+    fail_channel_zero(broker, connection, frame, error)
+    if error.fatal:
+        connection.state = ConnectionState.ENDING  # not even close-ok is read any more
 
 
 def fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -> None:
@@ -54,10 +72,11 @@ def break_connection(broker: Broker, channel: Channel, close: Expected) -> None:
 
 
 def _close(broker: Broker, method: str, frame: Frame, error: ProtocolError) -> Expected:
-    class_id, method_id = METHOD_IDS.get(frame.method, (0, 0))
+    class_id, method_id = error.identifiers or METHOD_IDS.get(frame.method, (0, 0))
+    is_fixed = broker.dialect.fixed_reply_texts and not error.any_text
     arguments = {
         "reply_code": error.code,
-        "reply_text": error.text if broker.dialect.fixed_reply_texts else Anything(error.text),
+        "reply_text": error.pattern or error.text if is_fixed else Anything(error.text),
         "class_id": class_id,
         "method_id": method_id,
     }
@@ -66,8 +85,9 @@ def _close(broker: Broker, method: str, frame: Frame, error: ProtocolError) -> E
         requirements = ("CHAN-008", error.requirement, "CHAN-007")  # what makes this close special
     if frame.arguments.get("nowait"):
         requirements += ("CHAN-018",)
-    # ACK-022 is about the number in the text
-    blame = {**CLOSE_BLAME, "reply_text": "ACK-022"} if error.requirement == "ACK-022" else CLOSE_BLAME
+    blame = CLOSE_BLAME
+    if error.requirement in OF_TEXTS:
+        blame = {**CLOSE_BLAME, "reply_text": OF_TEXTS[error.requirement]}
     return Expected(method, arguments, requirements, blame, counted=broker.counting)
 
 
@@ -84,6 +104,7 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
         broker.remove_consumer(consumer, requirement)
     channel.unacknowledged = {}
     for queue, entries in returning.items():
+        broker.used(queue)
         if queue.type is QueueType.QUORUM:
             queue.settling += len(entries)
         order = lost_order(broker, queue, entries)
@@ -96,6 +117,30 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
 
 def end_connection(broker: Broker, connection: Connection) -> None:
     """All channels end, then the queues that are exclusive to the connection are deleted (QUEUE-020)."""
+    end_channels(broker, connection)
+    _delete_own_queues(broker, connection.name, "QUEUE-020")
+
+
+def abandon_connection(broker: Broker, connection: Connection) -> None:
+    """The client is gone without a word: the broker notices it, and deletes its queues some time later (CONN-021)."""
+    end_channels(broker, connection)
+    if any(queue.owner == connection.name for queue in broker.queues.values()):
+        broker.happenings.append(Frame(connection.name, 0, CLEAN_UP, {}, sent=True))
+
+
+def clean_up(broker: Broker, connection: str) -> None:
+    """The broker comes to clean up behind a client that is gone."""
+    _delete_own_queues(broker, connection, "CONN-021")
+
+
+def _delete_own_queues(broker: Broker, connection: str, requirement: str) -> None:
+    for queue in list(broker.queues.values()):
+        if queue.owner == connection:
+            broker.fired("QUEUE-020")
+            broker.end_queue(queue, requirement)
+
+
+def end_channels(broker: Broker, connection: Connection) -> None:
     for key, channel in broker.channels.items():
         if key[0] == connection.name:
             if channel.state is ChannelState.OPEN:
@@ -103,7 +148,3 @@ def end_connection(broker: Broker, connection: Connection) -> None:
             channel.state = ChannelState.CLOSED
             channel.owed = []
             broker.settle_debts(channel)
-    for queue in list(broker.queues.values()):
-        if queue.owner == connection.name:
-            broker.fired("QUEUE-020")
-            broker.delete_queue(queue, "QUEUE-020")

@@ -1,46 +1,42 @@
-"""Chapter connection: as much of its life cycle as the other chapters need (0-9-1 section 1.4; area CONN)."""
+"""Chapter connection: its life cycle once it is open, and its ends (0-9-1 section 1.4; area CONN)."""
 
 from __future__ import annotations
 
 from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
-from model.rules.closing import end_connection, fail_channel_zero
+from model.rules.closing import abandon_connection, end_connection, fail_channel_zero
+from model.rules.handshake import connect, handshake_input, owe, owe_end
 from model.state import Connection, ConnectionState, Expected
+
+#: Octets of a protocol header that stand where those of a frame's size do.
+_SIZE = slice(6, 14)
 
 
 def connection_input(broker: Broker, connection: Connection, frame: Frame) -> None:
-    """Process a client frame on channel 0, or the loss of the client (`socket.abort`).
+    """Process a client frame on channel 0, or what becomes of the TCP connection.
 
     `connection.teardown` no client sends: the broker ends the channels of a connection that an error broke.
     """
-    if frame.method == "connection.teardown":
+    if frame.method == "socket.open":
+        connect(broker, frame)
+    elif frame.method == "connection.teardown":
         if connection.state is ConnectionState.OPEN:
             end_connection(broker, connection)
     elif frame.method == "socket.abort":
-        end_connection(broker, connection)
+        abandon_connection(broker, connection)
         connection.state = ConnectionState.CLOSED
         connection.owed.clear()
         connection.may_end = True
         broker.debtors.pop((connection.name, 0), None)
-    elif connection.state is ConnectionState.HANDSHAKE:
-        _handshake(broker, connection, frame)
+    elif frame.method == "socket.silence":
+        _silence(broker, connection, frame.time)
+    elif connection.state.in_handshake:
+        handshake_input(broker, connection, frame)
     elif connection.state is ConnectionState.OPEN:
         _running(broker, connection, frame)
-    elif frame.method == "connection.close":
-        _owe(broker, connection, Expected("connection.close-ok", {}, ("CONN-020",)))
-
-
-def _handshake(broker: Broker, connection: Connection, frame: Frame) -> None:
-    if frame.method == "connection.start-ok":
-        capabilities = frame.arguments.get("client_properties", {}).get("capabilities", {})
-        connection.capabilities = capabilities if isinstance(capabilities, dict) else {}
-    elif frame.method == "connection.tune-ok":
-        connection.channel_max = frame.arguments.get("channel_max", 0)
-    elif frame.method == "connection.open":
-        connection.vhost = frame.arguments.get("virtual_host", "/")
-        connection.state = ConnectionState.OPEN
-        _owe(broker, connection, Expected("connection.open-ok", {}, ("CONN-001",), counted=False))
+    elif connection.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
+        _closing(broker, connection, frame)
 
 
 def _running(broker: Broker, connection: Connection, frame: Frame) -> None:
@@ -49,14 +45,47 @@ def _running(broker: Broker, connection: Connection, frame: Frame) -> None:
         end_connection(broker, connection)
         connection.state = ConnectionState.CLOSED
         connection.may_end = True
-        _owe(broker, connection, Expected("connection.close-ok", {}, ("CONN-020",), counted=broker.counting))
+        # an error on a channel may have broken the connection before
+        requirement = "CONN-030" if connection.owed else "CONN-020"
+        owe(broker, connection, Expected("connection.close-ok", {}, (requirement,), counted=broker.counting))
     elif frame.method == "connection.update-secret":
-        _owe(broker, connection, Expected("connection.update-secret-ok", {}, ("CONN-024",), counted=broker.counting))
+        owe(broker, connection, Expected("connection.update-secret-ok", {}, ("CONN-024",), counted=broker.counting))
+    elif frame.method == "protocol.header":
+        _second_header(broker, connection, frame)
     else:
         error = ProtocolError("CONN-019", 504, "unexpected method in connection state running")
         fail_channel_zero(broker, connection, frame, error)
 
 
-def _owe(broker: Broker, connection: Connection, expected: Expected) -> None:
-    connection.owed.append(expected)
-    broker.debtors[(connection.name, 0)] = None
+def _closing(broker: Broker, connection: Connection, frame: Frame) -> None:
+    """Closes may cross: the client's is answered all the same, and after his close-ok the TCP connection ends."""
+    if frame.method == "connection.close":
+        owe(broker, connection, Expected("connection.close-ok", {}, ("CONN-030",), counted=broker.counting))
+    elif frame.method == "connection.close-ok":
+        if connection.state is ConnectionState.CLOSED:
+            broker.fired("CONN-028")  # it has come already, as it may
+        elif not any(isinstance(owed, Expected) and owed.method == "socket.closed" for owed in connection.owed):
+            owe_end(broker, connection, "CONN-028")
+
+
+def _second_header(broker: Broker, connection: Connection, frame: Frame) -> None:
+    """The octets are read as a frame that is too large (rabbit_reader:handle_input)."""
+    size = int(frame.arguments.get("octets", "").ljust(14, "0")[_SIZE], 16)
+    limit = connection.frame_max - 8
+    error = ProtocolError("CONN-014", 501, f"type 65, all octets = <<>>: {{frame_too_large,{size},{limit}}}")
+    fail_channel_zero(broker, connection, Frame(connection.name, 0, "", {}, sent=True), error)
+
+
+def _silence(broker: Broker, connection: Connection, now: float) -> None:
+    """The client sends no more heartbeats: after two intervals the broker may hang up, after three it must have.
+
+    rabbit_heartbeat:start_heartbeat_receiver looks once an interval, and wants to have seen nothing new twice. Before
+    the connection is open there are no heartbeats; there the handshake has its time.
+    """
+    if connection.state is ConnectionState.OPEN and connection.heartbeat:
+        interval = float(connection.heartbeat)
+        # there were heartbeats up to now, which are not recorded
+        connection.heard = max(connection.heard, now - interval)
+        owe_end(broker, connection, "CONN-022", patience=3 * interval, not_before=2 * interval)
+    elif connection.state.in_handshake and broker.dialect.handshake_timeout is not None:
+        owe_end(broker, connection, "CONN-029", patience=broker.dialect.handshake_timeout)

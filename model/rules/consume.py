@@ -7,21 +7,28 @@ from typing import Any
 from model.alphabet import Frame
 from model.broker import Broker
 from model.dialects import ExclusiveQuorumConsumer
+from model.erlang_wording import wire_type
 from model.errors import ProtocolError
 from model.patterns import Generated
+from model.rules import direct_reply
 from model.rules.answer import answer
 from model.rules.lookup import find_queue, queue_text, shortcut
-from model.rules.queue_arguments import wire_type
+from model.rules.permission import check_read
 from model.state import Channel, Consumer, Queue, QueueType
 
 
 def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     """rabbit_channel:handle_method basic.consume; the tag is looked at before the queue."""
+    if direct_reply.consumes_replies(broker, frame):
+        direct_reply.consume(broker, channel, frame)
+        return
     arguments = frame.arguments
     name = shortcut(broker, channel, arguments.get("queue", ""))
     tag = arguments.get("consumer_tag", "")
     if tag and tag in channel.consumers:
-        raise ProtocolError("CONSUME-003", 530, f"attempt to reuse consumer tag '{tag}'")
+        requirement = "REPLY-005" if channel.consumers[tag].queue.reply_address else "CONSUME-003"
+        raise ProtocolError(requirement, 530, f"attempt to reuse consumer tag '{tag}'")
+    check_read(broker, channel, name, "queue")
     queue = find_queue(broker, channel, name, "CONSUME-006")
     no_ack = bool(arguments.get("no_ack"))
     exclusive = bool(arguments.get("exclusive"))
@@ -169,14 +176,17 @@ def cancel(broker: Broker, channel: Channel, frame: Frame) -> None:
         requirements = ("CANCEL-001",)
         if not consumer.announced:
             requirements = ("CONSUME-005", "CANCEL-001")
-        if broker.connections[channel.connection].capabilities.get("consumer_cancel_notify") is True:
+        if broker.connections[channel.connection].is_told_of_cancels:
             # it would be told of any other end of its consumer
             requirements += ("CANCEL-002",)
         if consumer.outstanding:
             broker.fired("CANCEL-016")
         # a lane of its own: its order towards the consume-ok is open (CONSUME-005)
-        lane = f"cancelling at queue {consumer.queue.name}"
-        broker.touch(channel, consumer.queue)
+        if consumer.queue.reply_address:
+            requirements = ("REPLY-004",)
+        else:
+            lane = f"cancelling at queue {consumer.queue.name}"
+            broker.touch(channel, consumer.queue)
         broker.remove_consumer(consumer, "CANCEL-001")
     elif channel.ended_consumers.get(tag) == "CANCEL-007":
         requirements = ("CANCEL-004",)

@@ -6,11 +6,13 @@ from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
 from model.rules.lookup import find_queue, queue_text, shortcut
+from model.rules.permission import check_read
 from model.state import Channel, QueueType
 
 
 def get(broker: Broker, channel: Channel, frame: Frame) -> None:
     name = shortcut(broker, channel, frame.arguments.get("queue", ""))
+    check_read(broker, channel, name, "queue")
     queue = find_queue(broker, channel, name, "GET-002")
     if queue.type is QueueType.STREAM:
         raise ProtocolError(

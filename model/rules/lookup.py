@@ -38,7 +38,9 @@ def shortcut(broker: Broker, channel: Channel, name: str) -> str:
 def find_queue(broker: Broker, channel: Channel, name: str, requirement: str) -> Queue:
     """The queue, which must exist (`requirement`) and not be another connection's own (QUEUE-019)."""
     queue = broker.queues.get(name)
-    if queue is None:
+    if queue is None or queue.reply_address:
+        # where it went by itself, that is what is shown
+        requirement = broker.ended_queues.get(name, requirement)
         raise ProtocolError(requirement, 404, f"no {queue_text(broker, channel, name)}")
     check_owner(broker, channel, queue)
     return queue
@@ -64,3 +66,9 @@ def find_exchange(broker: Broker, channel: Channel, name: str, requirement: str)
     if exchange is None:
         raise ProtocolError(requirement, 404, f"no {exchange_text(broker, channel, name)}")
     return exchange
+
+
+def check_not_default(name: str) -> None:
+    """EXCHANGE-001: the default exchange is neither changed nor bound (rabbit_channel:check_not_default_exchange)."""
+    if not name:
+        raise ProtocolError("EXCHANGE-001", 403, "operation not permitted on the default exchange")

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from model.alphabet import EMPTY_CONTENT, Frame
+from model.alphabet import EMPTY_CONTENT, Content, Frame
 from model.broker import Broker
 from model.errors import ProtocolError
+from model.routing import ENDED_BINDING, Routes, out_of_the_ordinary, route
+from model.rules.direct_reply import with_address
 from model.rules.lookup import exchange_text, find_exchange
+from model.rules.message_checks import as_delivered, check_properties, check_size, further_keys
+from model.rules.permission import check_write
 from model.state import Channel, Exchange, Expected, Message, Queue, QueueType
+
+#: How many of the queues that a message passes over are looked at afterwards: enough to notice, not to be slow.
+WATCHED = 4
+#: Bodies beyond this many octets are not kept to recognize them.
+LARGE_BODY = 65_536
 
 
 def publish(broker: Broker, channel: Channel, frame: Frame) -> None:
@@ -16,54 +23,84 @@ def publish(broker: Broker, channel: Channel, frame: Frame) -> None:
     arguments = frame.arguments
     if arguments.get("immediate"):
         raise ProtocolError("PUBLISH-009", 540, "immediate=true")
+    content = frame.content or EMPTY_CONTENT
+    check_size(broker, content)
     name = arguments.get("exchange", "")
-    exchange = find_exchange(broker, channel, name, "PUBLISH-001")
+    check_write(broker, channel, name, "exchange")
+    exchange = find_exchange(broker, channel, name, broker.ended_exchanges.get(name, "PUBLISH-001"))
     if exchange.internal:
         raise ProtocolError("EXCHANGE-009", 403, f"cannot publish to internal {exchange_text(broker, channel, name)}")
-    content = frame.content or EMPTY_CONTENT
     routing_key = arguments.get("routing_key", "")
+    content = with_address(broker, channel, content)
+    check_properties(broker, channel, content)
+    routes = routes_of(broker, exchange, routing_key, content)
+    content = as_delivered(broker, content)
+    copies = _enqueue(broker, channel, routes, Message(content, name, routing_key, 0, via=channel.key))
+    _remember(broker, channel, routes, content)
+    if channel.confirming:
+        channel.published += 1
+    if arguments.get("mandatory") and not _counts_as_routed(broker, copies):
+        channel.owed.append(_returned(broker, channel, name, routing_key, content, routes.decided_by))
+        broker.debtors[channel.key] = None
+    elif arguments.get("mandatory"):
+        broker.fired("PUBLISH-008")
+    if channel.confirming:
+        channel.unconfirmed[channel.published] = copies
+        broker.debtors[channel.key] = None
+
+
+def routes_of(broker: Broker, exchange: Exchange, routing_key: str, content: Content) -> Routes:
+    """Where the exchange sends such a message. A headers exchange does not see BCC."""
+    keys = (routing_key, *further_keys(broker, content))
+    headers = content.properties.get("headers") or {}
+    if len(keys) > 1:
+        headers = {name: value for name, value in headers.items() if name != "BCC"}
+    return route(broker.exchanges, broker.queues, exchange, keys, headers, broker.dialect)
+
+
+def _enqueue(
+    broker: Broker, channel: Channel, routes: Routes, pattern: Message
+) -> tuple[tuple[Queue, Message], ...]:
+    """A message like `pattern` in each of the queues."""
     copies: list[tuple[Queue, Message]] = []
-    reason = "PUBLISH-002"
-    for queue, reason in route(broker, exchange, routing_key):
-        message = Message(content, name, routing_key, 0, reason=reason, via=channel.key)
+    for queue, reason in routes.queues.items():
+        message = Message(
+            pattern.content, pattern.exchange, pattern.routing_key, 0, reason=reason, via=pattern.via
+        )
         broker.enqueue(queue, message)
         _limits_hold(broker, queue)
         if channel.confirming and any(consumer.channel == channel.key for consumer in broker.recipients(queue)):
             # its confirm and its delivery come on one channel, in any order
             broker.fired("CONFIRM-017")
-        broker.touch(channel, queue)
+        if not queue.reply_address:
+            broker.touch(channel, queue)
         copies.append((queue, message))
-    broker.fired(reason)
-    broker.blame(channel, reason)
-    if channel.confirming:
-        channel.published += 1
-    if not copies and arguments.get("mandatory"):
-        returned = _returned(broker, channel, name, routing_key, frame)
-        channel.owed.append(returned)
-        broker.debtors[channel.key] = None
-    elif arguments.get("mandatory"):
-        broker.fired("PUBLISH-008")
-    if channel.confirming:
-        channel.unconfirmed[channel.published] = tuple(copies)
-        broker.debtors[channel.key] = None
+    return tuple(copies)
 
 
-def route(broker: Broker, exchange: Exchange, routing_key: str) -> Iterator[tuple[Queue, str]]:
-    """The queues that a message reaches, each once (BIND-003), with the requirement that says so."""
-    if not exchange.name:
-        queue = broker.queues.get(routing_key)
-        if queue is not None:
-            yield queue, "PUBLISH-002"
-        return
-    matching: dict[Queue, int] = {}
-    for binding in exchange.bindings:
-        if exchange.type == "fanout" or (exchange.type == "direct" and binding.routing_key == routing_key):
-            matching[binding.queue] = matching.get(binding.queue, 0) + 1
-    for queue, bindings in matching.items():
-        if bindings > 1:
-            yield queue, "BIND-003"
-        else:
-            yield queue, "PUBLISH-004" if exchange.type == "fanout" else "PUBLISH-003"
+def _remember(broker: Broker, channel: Channel, routes: Routes, content: Content) -> None:
+    """What decided where the message goes made a difference; and is to blame if it turns up elsewhere."""
+    reasons = set(routes.queues.values()) or {routes.decided_by}
+    broker.fired(*reasons)
+    blamed = out_of_the_ordinary(*sorted(reasons))
+    for queue, requirement in list(routes.passed_over.items())[:WATCHED]:
+        broker.touch(channel, queue, keeps_state=False)
+        if not queue.unproven:
+            queue.reason = requirement
+        if not routes.queues and blamed != ENDED_BINDING:
+            blamed = requirement
+    broker.blame(channel, blamed)
+    if len(content.body) <= LARGE_BODY and broker.counting:
+        broker.published.append((content.body, blamed))
+
+
+def _counts_as_routed(broker: Broker, copies: tuple[tuple[Queue, Message], ...]) -> bool:
+    """REPLY-003: whether an address of direct replies is a queue in this."""
+    for queue, _ in copies:
+        if not queue.reply_address:
+            return True
+        broker.fired("REPLY-003")
+    return bool(copies) and broker.dialect.reply_address_is_routable
 
 
 def _limits_hold(broker: Broker, queue: Queue) -> None:
@@ -77,13 +114,17 @@ def _limits_hold(broker: Broker, queue: Queue) -> None:
                 broker.fired("QOS-003")
 
 
-def _returned(broker: Broker, channel: Channel, exchange: str, routing_key: str, frame: Frame) -> Expected:
+def _returned(
+    broker: Broker, channel: Channel, exchange: str, routing_key: str, content: Content, decided_by: str
+) -> Expected:
+    """PUBLISH-007; rabbit_channel:basic_return."""
     arguments = {"reply_code": 312, "reply_text": "NO_ROUTE", "exchange": exchange, "routing_key": routing_key}
+    shown = ("CONFIRM-009",) if channel.confirming else ()
     return Expected(
         "basic.return",
         arguments,
-        ("PUBLISH-007", "CONFIRM-009") if channel.confirming else ("PUBLISH-007",),
-        content=frame.content or EMPTY_CONTENT,
+        ("PUBLISH-007", *shown, decided_by),
+        content=content,
         counted=broker.counting,
         publish=channel.published if channel.confirming else 0,
     )

@@ -6,65 +6,70 @@ from model.alphabet import Frame, Table
 from model.broker import Broker
 from model.errors import ProtocolError
 from model.patterns import Generated, between
+from model.rules import expiry
 from model.rules.answer import answer
-from model.rules.lookup import check_owner, find_queue, locked, queue_text, shortcut, without_line_breaks
-from model.rules.queue_arguments import check_arguments, check_equivalence
-from model.state import Channel, Queue, QueueType
+from model.rules.direct_reply import declare as declare_address
+from model.rules.direct_reply import is_declared
+from model.rules.lookup import check_owner, find_queue, queue_text, shortcut, vhost_of, without_line_breaks
+from model.rules.permission import check_any, check_configure, check_read
+from model.rules.queue_arguments import check_arguments
+from model.rules.queue_equivalence import check_equivalence
+from model.state import UNKNOWN_NAME, Channel, Queue, QueueType
 
 #: Known departure: rabbit_fifo:query_stat gives the size of its map of consumers, which holds whoever has unsettled
 #: deliveries (cancelled consumers, basic.get) and does not hold the waiting ones of a single-active-consumer queue.
 HOLDERS_COUNTED = "quorum-consumer-count"
+
+TYPES = {queue_type.value: queue_type for queue_type in QueueType}
 
 
 def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
     """rabbit_channel:handle_method queue.declare; the order of the checks is RabbitMQ's."""
     arguments = frame.arguments
     name = without_line_breaks(arguments.get("queue", ""))
+    if is_declared(broker, name):
+        declare_address(broker, channel, name, frame)
+        return
     if arguments.get("passive"):
         _declare_passive(broker, channel, name, frame)
         return
+    if name.startswith("amq."):
+        # also if it exists: rabbit_channel:check_name
+        raise ProtocolError("QUEUE-005", 403, f"queue name '{name}' contains reserved prefix 'amq.*'")
     wanted = _wanted(channel, name, arguments)
-    generated = not name
-    if generated:
-        if wanted.type is not QueueType.CLASSIC:
-            raise ProtocolError(
-                "QUEUE-006",
-                406,
-                f"Cannot declare a server-named queue for type rabbit_{wanted.type.value}_queue",
-            )
+    if not name:
+        _check_server_names(wanted)
         broker.serial += 1
-        wanted.name = f"amq.gen-?{broker.serial}"
-    queue = broker.queues.get(name) if name else None
+        wanted.name = f"{UNKNOWN_NAME}{broker.serial}"
+    check_configure(broker, channel, wanted.name, "queue")
+    queue = broker.queues.get(wanted.name)
     if queue is not None:
-        check_same_owner(broker, channel, queue, wanted)
         check_equivalence(broker, channel, queue, wanted)
-        requirement = "QUEUE-009" if wanted.owner and arguments.get("durable") else "QUEUE-001"
-        if wanted.arguments.get("x-queue-type") != queue.arguments.get("x-queue-type"):
-            requirement = "QUEUE-012"
-        elif wanted.arguments != queue.arguments:
-            requirement = "QUEUE-011"  # only arguments that do not count may differ by now
+        requirement = _shown_by_redeclare(broker, queue, wanted, bool(arguments.get("durable")))
     else:
-        if name.startswith("amq."):
-            raise ProtocolError("QUEUE-005", 403, f"queue name '{name}' contains reserved prefix 'amq.*'")
         check_arguments(broker, channel, wanted)
+        wanted.vhost = vhost_of(broker, channel)
         queue = broker.queues[wanted.name] = wanted
-        requirement = "QUEUE-006" if generated else "QUEUE-001"
+        broker.ended_queues.pop(wanted.name, None)
+        expiry.begin(broker, queue)
+        requirement = "QUEUE-001" if name else "QUEUE-006"
         if "x-consumer-timeout" in wanted.arguments and wanted.type is QueueType.CLASSIC:
             requirement = "QUEUE-016"
+        elif not wanted.durable and wanted.owner is None and name:
+            requirement = "QUEUE-018"
     if name != arguments.get("queue", ""):
         requirement = "QUEUE-028"
     channel.last_queue = queue.name
-    _answer_declare(broker, channel, frame, queue, requirement, generated)
+    _answer_declare(broker, channel, frame, queue, requirement, not name)
 
 
 def _wanted(channel: Channel, name: str, arguments: Table) -> Queue:
     """The queue that the arguments ask for. An unknown type is refused later, with the other arguments."""
     table: Table = dict(arguments.get("arguments") or {})
-    named_type = table.get("x-queue-type", "classic")
     exclusive = bool(arguments.get("exclusive"))
     return Queue(
         name,
-        type=QueueType(named_type) if named_type in {t.value for t in QueueType} else QueueType.CLASSIC,
+        type=TYPES.get(str(table.get("x-queue-type", "")), QueueType.CLASSIC),
         # QUEUE-009: an exclusive queue is never durable
         durable=bool(arguments.get("durable")) and not exclusive,
         owner=channel.connection if exclusive else None,
@@ -73,18 +78,33 @@ def _wanted(channel: Channel, name: str, arguments: Table) -> Queue:
     )
 
 
-def check_same_owner(broker: Broker, channel: Channel, queue: Queue, wanted: Queue) -> None:
-    """QUEUE-008: exclusive or not must match, whoever asks (rabbit_amqqueue:check_exclusive_access, strict)."""
-    if queue.owner != wanted.owner:
-        other_connections = queue.owner is not None and queue.owner != channel.connection
-        raise locked(broker, channel, queue, "QUEUE-019" if other_connections else "QUEUE-008")
+def _check_server_names(wanted: Queue) -> None:
+    """QUEUE-006: only classic queues may be named by the broker (rabbit_amqqueue:is_server_named_allowed)."""
+    if wanted.arguments.get("x-queue-type", "classic") not in list(TYPES):
+        # 406 like any other unknown type; only its text is another (rabbit_queue_type:discover)
+        raise ProtocolError("QUEUE-013", 406, "unknown queue type", any_text=True)
+    if wanted.type is not QueueType.CLASSIC:
+        text = f"Cannot declare a server-named queue for type rabbit_{wanted.type.value}_queue"
+        raise ProtocolError("QUEUE-006", 406, text)
+
+
+def _shown_by_redeclare(broker: Broker, queue: Queue, wanted: Queue, asked_durable: bool) -> str:
+    """What it shows that the queue may be declared again: arguments differ only where that makes no difference."""
+    names = {*wanted.arguments, *queue.arguments}
+    differing = {name for name in names if wanted.arguments.get(name) != queue.arguments.get(name)}
+    if "x-queue-type" in differing:
+        return "QUEUE-012"
+    if differing:
+        return "QUEUE-011" if differing.isdisjoint(broker.dialect.queue_arguments.of(queue.type)) else "QUEUE-010"
+    return "QUEUE-009" if wanted.owner and asked_durable else "QUEUE-001"
 
 
 def _declare_passive(broker: Broker, channel: Channel, name: str, frame: Frame) -> None:
     """QUEUE-003, QUEUE-004. An empty name is not expanded here (CHAN-017)."""
+    check_any(broker, channel, name, "queue")
     queue = broker.queues.get(name)
     if queue is None:
-        requirement = "QUEUE-003" if name else "CHAN-017"
+        requirement = broker.ended_queues.get(name, "QUEUE-003") if name else "CHAN-017"
         raise ProtocolError(requirement, 404, f"no {queue_text(broker, channel, name)}")
     check_owner(broker, channel, queue)
     channel.last_queue = queue.name
@@ -100,14 +120,21 @@ def _declare_passive(broker: Broker, channel: Channel, name: str, frame: Frame) 
 def _answer_declare(
     broker: Broker, channel: Channel, frame: Frame, queue: Queue, requirement: str, generated: bool
 ) -> None:
+    if expiry.has_been_idle(broker, queue):
+        requirement = "QUEUE-027"  # it is still there
+    if queue.type is QueueType.CLASSIC and not frame.arguments.get("nowait"):
+        # asking for the numbers is a use (rabbit_amqqueue_process:handle_call stat); quorum queues are not asked
+        broker.used(queue)
     low, high = broker.ready_range(queue)
     requirements: tuple[str, ...] = (requirement,)
     if low < high and queue.unproven and queue.type is not QueueType.STREAM:
         requirements += ("QUEUE-002",)
-    count = between(0, 0) if queue.type is QueueType.STREAM else between(low, high)
+    if queue.type is QueueType.STREAM:
+        # a number that some statistics of old give (rabbit_stream_queue:i, queue_coarse_metrics); 1 seen when new
+        low, high = 0, max(len(queue.log), 1)
     arguments = {
         "queue": Generated("amq.gen-", broker.serial) if generated else queue.name,
-        "message_count": count,
+        "message_count": between(low, high),
         "consumer_count": between(len(queue.consumers), len(queue.consumers) + queue.leaving),
     }
     effect = ("rename_queue", queue) if generated else ("counts_seen", queue)
@@ -116,6 +143,10 @@ def _answer_declare(
     departures: dict[str, tuple[object, str]] = {}
     if requirement == "QUEUE-028":
         blame["queue"] = requirement
+    elif requirement == "QUEUE-018":
+        # that there is an answer at all is what shows it
+        requirements += ("QUEUE-001",)
+        blame["queue"] = "QUEUE-001"
     if queue.type is QueueType.QUORUM:
         blame["consumer_count"] = "QUEUE-026"
         if queue.consumers or broker.holders(queue):
@@ -135,6 +166,7 @@ def _answer_declare(
 def purge(broker: Broker, channel: Channel, frame: Frame) -> None:
     """QUEUE-024: ready messages go, unacknowledged ones stay with their holders."""
     name = shortcut(broker, channel, frame.arguments.get("queue", ""))
+    check_read(broker, channel, name, "queue")
     queue = find_queue(broker, channel, name, "QUEUE-025")
     if queue.type is QueueType.STREAM:
         raise ProtocolError(
@@ -155,6 +187,7 @@ def purge(broker: Broker, channel: Channel, frame: Frame) -> None:
 def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
     """QUEUE-022, QUEUE-023, QUEUE-024; rabbit_amqqueue:delete_with."""
     name = without_line_breaks(shortcut(broker, channel, frame.arguments.get("queue", "")))
+    check_configure(broker, channel, name, "queue")
     queue = broker.queues.get(name)
     count: object = 0
     if queue is not None:
@@ -167,9 +200,7 @@ def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
     tags = () if queue is None else tuple(sorted(c.tag for c in queue.consumers if c.channel == channel.key))
     effect = ("tell_of_deletion", (channel.key, tags)) if tags else None
     blame = {"message_count": "QUEUE-024"}
-    answer(
-        broker, channel, frame, "queue.delete-ok", {"message_count": count}, requirement, blame=blame, effect=effect
-    )
+    answer(broker, channel, frame, "queue.delete-ok", {"message_count": count}, requirement, blame=blame, effect=effect)
     if queue is not None:
         # CANCEL-011: consumers on this channel are told after delete-ok, the others at any time from now on
         later = channel.key if effect is not None and not frame.arguments.get("nowait") else None
@@ -177,18 +208,18 @@ def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
 
 
 def _check_conditions(broker: Broker, channel: Channel, queue: Queue, frame: Frame) -> None:
-    for flag, violated, words in (
-        ("if_unused", bool(queue.consumers), "in use"),
-        ("if_empty", bool(queue.messages), "not empty"),
-    ):
-        if not frame.arguments.get(flag):
-            continue
-        if queue.type is not QueueType.CLASSIC:
-            raise ProtocolError(
-                "QUEUE-023",
-                540,
-                f"cannot delete {queue_text(broker, channel, queue.name)}. queue.delete operations with"
-                f" {flag.replace('_', '-')} flag set are not supported by {queue.type.value} queues",
-            )
-        if violated:
-            raise ProtocolError("QUEUE-023", 406, f"{queue_text(broker, channel, queue.name)} {words}")
+    """QUEUE-023: each type has its own idea of the flags (rabbit_classic_queue, rabbit_quorum_queue: delete).
+
+    A stream is deleted whatever they say.
+    """
+    where = queue_text(broker, channel, queue.name)
+    if queue.type is QueueType.CLASSIC:
+        conditions = (("if_empty", queue.messages, "not empty"), ("if_unused", queue.consumers, "in use"))
+        for flag, violated, words in conditions:
+            if frame.arguments.get(flag) and violated:
+                raise ProtocolError("QUEUE-023", 406, f"{where} {words}")
+    elif queue.type is QueueType.QUORUM:
+        for flag in ("if_unused", "if_empty"):
+            if frame.arguments.get(flag):
+                text = f"operations with {flag.replace('_', '-')} flag set are not supported by quorum queues"
+                raise ProtocolError("QUEUE-023", 540, f"cannot delete {where}. queue.delete {text}")

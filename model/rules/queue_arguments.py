@@ -1,126 +1,90 @@
-"""Arguments of queue.declare: which are right for which queue type, and which must match on redeclaring."""
+"""Arguments and properties of a queue that is declared anew: what each queue type takes (QUEUE-013 to QUEUE-018)."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from model.broker import Broker
+from model.dialects import TransientQueues
+from model.erlang_wording import wire_type
 from model.errors import ProtocolError
 from model.rules.lookup import queue_text
+from model.rules.permission import check_alternative
+from model.rules.queue_values import CHECKS, invalid_value
 from model.state import Channel, Queue, QueueType
-from model.wording import value_text
 
-#: Arguments that take part in equivalence (rabbit_amqqueue:assert_args_equivalence); all others are ignored.
-COMPARED = (
-    "x-expires",
-    "x-message-ttl",
-    "x-dead-letter-exchange",
-    "x-dead-letter-routing-key",
-    "x-max-length",
-    "x-max-length-bytes",
-    "x-max-priority",
-    "x-overflow",
-    "x-single-active-consumer",
-    "x-consumer-timeout",
-    "x-delivery-limit",
-    "x-queue-type",
-)
-
-#: Arguments that a queue type does not know, among those that the broker does (rabbit_*_queue:capabilities).
-UNSUPPORTED: dict[QueueType, tuple[str, ...]] = {
-    QueueType.CLASSIC: ("x-delivery-limit", "x-quorum-initial-group-size", "x-max-age", "x-initial-cluster-size"),
-    QueueType.QUORUM: ("x-max-priority", "x-max-age", "x-stream-max-segment-size-bytes"),
-    QueueType.STREAM: ("x-expires", "x-message-ttl", "x-max-length", "x-max-priority", "x-overflow", "x-delivery-limit",
-                       "x-dead-letter-exchange", "x-single-active-consumer"),
-}  # fmt: skip
-
-#: The smallest right value of arguments that are whole numbers.
-LEAST_VALUE = {"x-expires": 1, "x-message-ttl": 0, "x-max-length": 0, "x-max-length-bytes": 0, "x-consumer-timeout": 0}
+#: Octets of the largest segment that a stream may have (rabbit_stream_queue).
+LARGEST_SEGMENT = 3_000_000_000
 
 
 def check_arguments(broker: Broker, channel: Channel, wanted: Queue) -> None:
-    """QUEUE-013, QUEUE-015, QUEUE-016, QUEUE-017: refuse what the queue type cannot be."""
+    """Refuse what the queue type cannot be; the order is that of rabbit_channel and rabbit_amqqueue:declare."""
     where = queue_text(broker, channel, wanted.name)
-    for argument, value in wanted.arguments.items():
-        reason = _invalid(argument, value)
+    _check_dead_letter_exchange(broker, channel, wanted, where)
+    _check_values(broker, wanted, where)
+    _check_support(broker, wanted, where)
+    if wanted.owner is None and not wanted.durable and broker.dialect.transient_queues is TransientQueues.REFUSED:
+        # the text is the broker's own advice, which depends on its configuration
+        raise ProtocolError("QUEUE-018", 541, "Feature `transient_nonexcl_queues` is deprecated.", any_text=True)
+    if wanted.type is not QueueType.CLASSIC:
+        _check_properties(wanted, where)
+    if wanted.type is QueueType.STREAM:
+        _check_stream_sizes(broker, wanted)
+
+
+def _check_dead_letter_exchange(broker: Broker, channel: Channel, wanted: Queue, where: str) -> None:
+    """rabbit_misc:r_arg, which comes before all other checks."""
+    name = "x-dead-letter-exchange"
+    if name in wanted.arguments and not isinstance(wanted.arguments[name], str):
+        text = f"invalid type '{wire_type(wanted.arguments[name])}' for arg '{name}' in {where}"
+        raise ProtocolError("QUEUE-014", 406, text)
+    if name in wanted.arguments:
+        check_alternative(broker, channel, wanted.name, "queue", wanted.arguments[name])
+
+
+def _check_values(broker: Broker, wanted: Queue, where: str) -> None:
+    """rabbit_amqqueue:check_arguments_type_and_value: the type first, then what it knows, in the order of `CHECKS`."""
+    known = broker.dialect.queue_arguments
+    own = known.of(wanted.type)
+    for argument in ("x-queue-type", *(name for name in CHECKS if name in own)):
+        if argument not in wanted.arguments:
+            continue
+        reason = invalid_value(argument, wanted.arguments[argument], wanted.arguments, known)
         if reason is not None:
             raise ProtocolError("QUEUE-013", 406, f"invalid arg '{argument}' for {where}: {reason}")
-    unsupported = UNSUPPORTED[wanted.type]
-    if wanted.type is QueueType.CLASSIC and not broker.dialect.classic_queue_timeout_argument:
-        unsupported += ("x-consumer-timeout",)
-    for argument in wanted.arguments:
+
+
+def _check_support(broker: Broker, wanted: Queue, where: str) -> None:
+    """rabbit_amqqueue:check_arguments_key, in the order of the table.
+
+    Where the broker puts a missing x-queue-type into the table, it sorts the table (rabbit_misc:set_table_value).
+    """
+    unsupported = broker.dialect.queue_arguments.unsupported(wanted.type)
+    is_sorted = broker.dialect.default_queue_type_in_errors is not None and "x-queue-type" not in wanted.arguments
+    for argument in sorted(wanted.arguments, key=str.encode) if is_sorted else wanted.arguments:
         if argument in unsupported:
-            requirement = "QUEUE-016" if argument == "x-consumer-timeout" else "QUEUE-015"
+            of_classic_timeout = argument == "x-consumer-timeout" and wanted.type is QueueType.CLASSIC
             raise ProtocolError(
-                requirement, 406, f"invalid arg '{argument}' for {where} of queue type rabbit_{wanted.type.value}_queue"
-            )
-    if wanted.type is not QueueType.CLASSIC:
-        _check_properties(where, wanted)
-
-
-def _check_properties(where: str, wanted: Queue) -> None:
-    """QUEUE-017, in the order of rabbit_quorum_queue:declare."""
-    if wanted.auto_delete and wanted.type is QueueType.QUORUM:
-        raise ProtocolError("QUEUE-017", 406, f"invalid property 'auto-delete' for {where}")
-    if wanted.owner is not None:
-        raise ProtocolError("QUEUE-017", 406, f"invalid property 'exclusive-owner' for {where}")
-    if not wanted.durable:
-        raise ProtocolError("QUEUE-017", 406, f"invalid property 'non-durable' for {where}")
-
-
-def _invalid(argument: str, value: Any) -> str | None:
-    """Why the value is wrong, in the broker's words; None if it is right or nobody looks at it."""
-    if argument in LEAST_VALUE:
-        if isinstance(value, bool) or not isinstance(value, int):
-            return f'"expected integer, got {wire_type(value)}"'
-        if value < LEAST_VALUE[argument]:
-            return "{value_zero,0}" if value == 0 else f"{{value_negative,{value}}}"
-    if argument == "x-queue-type" and value not in {t.value for t in QueueType}:
-        return f"\"unsupported queue type '{value}'\""
-    return None
-
-
-def wire_type(value: Any) -> str:
-    """What RabbitMQ calls the type of a field value; whole numbers are sent as `I` where they fit, else as `l`."""
-    if type(value) is int:
-        return "signedint" if -(2**31) <= value < 2**31 else "long"
-    names = {str: "longstr", bool: "bool", float: "double", bytes: "binary", dict: "table", list: "array"}
-    return names.get(type(value), "void")
-
-
-def check_equivalence(broker: Broker, channel: Channel, queue: Queue, wanted: Queue) -> None:
-    """QUEUE-007, QUEUE-010, QUEUE-012; rabbit_amqqueue:assert_equivalence."""
-    where = queue_text(broker, channel, queue.name)
-    for field, asked, is_so in (
-        ("durable", wanted.durable, queue.durable),
-        ("auto_delete", wanted.auto_delete, queue.auto_delete),
-    ):
-        if asked != is_so:
-            raise ProtocolError(
-                "QUEUE-007",
+                "QUEUE-016" if of_classic_timeout else "QUEUE-015",
                 406,
-                f"inequivalent arg '{field}' for {where}: received '{value_text(asked)}'"
-                f" but current is '{value_text(is_so)}'",
+                f"invalid arg '{argument}' for {where} of queue type rabbit_{wanted.type.value}_queue",
             )
-    for argument in COMPARED:
-        default = "classic" if argument == "x-queue-type" else None
-        if wanted.arguments.get(argument, default) == queue.arguments.get(argument, default):
-            continue
-        requirement = "QUEUE-012" if argument == "x-queue-type" else "QUEUE-010"
-        raise ProtocolError(
-            requirement,
-            406,
-            f"inequivalent arg '{argument}' for {where}: {_difference(broker, argument, wanted, queue)}",
-        )
 
 
-def _difference(broker: Broker, argument: str, wanted: Queue, queue: Queue) -> str:
-    """`rabbit_misc:assert_args_equivalence1`, where a missing argument is worded differently from a wrong one."""
-    default = broker.dialect.default_queue_type_in_errors if argument == "x-queue-type" else None
-    received = wanted.arguments.get(argument, default)
-    current = queue.arguments.get(argument, default)
-    if received is None:
-        return f"received none but current is the value '{current}' of type '{wire_type(current)}'"
-    if current is None:
-        return f"received the value '{received}' of type '{wire_type(received)}' but current is none"
-    return f"received '{received}' but current is '{current}'"
+def _check_properties(wanted: Queue, where: str) -> None:
+    """QUEUE-017; rabbit_quorum_queue:declare, rabbit_stream_queue:declare."""
+    for property_, is_wrong in (
+        ("auto-delete", wanted.auto_delete),
+        ("exclusive-owner", wanted.owner is not None),
+        ("non-durable", not wanted.durable),
+    ):
+        if is_wrong:
+            raise ProtocolError("QUEUE-017", 406, f"invalid property '{property_}' for {where}")
+
+
+def _check_stream_sizes(broker: Broker, wanted: Queue) -> None:
+    """rabbit_stream_queue:check_max_segment_size_bytes, check_filter_size."""
+    if wanted.arguments.get("x-stream-max-segment-size-bytes", 0) > LARGEST_SEGMENT:
+        raise ProtocolError("QUEUE-013", 406, "Exceeded max value for x-stream-max-segment-size-bytes")
+    text = broker.dialect.queue_arguments.filter_size_text
+    size = wanted.arguments.get("x-stream-filter-size-bytes", 16)
+    if text is not None and not (type(size) is int and 16 <= size <= 255):
+        raise ProtocolError("QUEUE-013", 406, text)

@@ -141,6 +141,38 @@ def test_tables_properties_and_bodies_are_sent_as_given(monkeypatch: pytest.Monk
     assert_sends_the_same(commands, monkeypatch)
 
 
+def test_single_frames_are_sent_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = parsed(
+        """
+        a.1 basic.publish q unfinished mandatory
+        a.1 frame.header class-id=50 weight=7 body-size=99999999999 payload=100002
+        a.1 frame.body body=abc
+        a.1! frame.body body=x body-size=5000
+        a.2! frame.method class-id=99 method-id=10 payload=ff
+        a frame.other type=9 size=4 payload=0102 end=1
+        a.3 frame.other type=8 &
+        """
+    )
+    assert_sends_the_same(commands, monkeypatch)
+    program = reproducer(commands, failure())
+    assert '"2e" * 4999 + "ce"' in program
+
+
+def test_a_program_leaves_a_channel_alone_that_is_within_a_content(run: Run) -> None:
+    lines = """
+        a.1 queue.declare q
+        a.1 basic.publish q unfinished
+        a.1 frame.header body-size=3
+        b.1 basic.qos 1
+        a.1 frame.body body=abc
+        a.1 frame.body body=d
+    """
+    with EmbeddedBroker() as broker:
+        output = run(reproducer(parsed(lines), failure()), url_of(broker))
+    assert "expected method frame, got non method frame instead" in output
+    assert output.count("Connection.Close") == 1
+
+
 def test_every_method_can_be_sent_at_the_wrong_end(monkeypatch: pytest.MonkeyPatch) -> None:
     commands = [parse_command(f"a.1! {method}") for method in METHOD_IDS if method != "connection.open"]
     assert_sends_the_same(commands, monkeypatch)

@@ -173,23 +173,6 @@ def test_a_row_is_on_disk_before_the_writer_returns(tmp_path: Path) -> None:
     assert [row["arguments"]["delivery_tag"] for row in read_trace(path)] == [0, 1, 2]
 
 
-@pytest.mark.parametrize(
-    ("method", "field"),
-    [
-        ("connection.start-ok", "response"),
-        ("connection.secure-ok", "response"),
-        ("connection.update-secret", "new_secret"),
-    ],
-)
-def test_credentials_of_the_handshake_are_not_recorded(tmp_path: Path, method: str, field: str) -> None:
-    arguments = {"mechanism": "PLAIN", field: "\0alice\0s3cret"}
-    with TraceWriter(tmp_path / "t.jsonl") as trace:
-        trace.frame("s", Frame("a", 0, method, arguments, True))
-    text = (tmp_path / "t.jsonl").read_text()
-    assert "s3cret" not in text and "alice" not in text and "PLAIN" in text
-    assert arguments[field] == "\0alice\0s3cret", "the frame itself is not touched"
-
-
 def test_labels_lose_the_user_part_of_urls(tmp_path: Path) -> None:
     with TraceWriter(tmp_path / "t.jsonl") as trace:
         trace.start("s", target="amqp://alice:s3@cret@host:5672/v", product="", version="", dialect="d", mode="burst")

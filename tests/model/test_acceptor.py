@@ -13,6 +13,7 @@ from model.acceptor import DEFAULT_BOUND, Acceptor
 from model.alphabet import Content, Frame
 from model.dialects import DIALECTS, dialect_named
 from model.verdict import Failure, Shape, Verdict
+from tests.handshakes import opening
 
 
 class Conversation:
@@ -78,13 +79,11 @@ class Conversation:
     def _ensure_open(self, connection: str, number: int) -> None:
         if (connection, 0) not in self._open:
             self._open.add((connection, 0))
-            capabilities = {"consumer_cancel_notify": True}
-            self.see(connection, "connection.start", server_properties={})
-            self._sent(connection, 0, "connection.start-ok", {"client_properties": {"capabilities": capabilities}})
-            self.see(connection, "connection.tune", channel_max=2047)
-            self._sent(connection, 0, "connection.tune-ok", {"channel_max": 2047})
-            self._sent(connection, 0, "connection.open", {"virtual_host": "/"})
-            self.see(connection, "connection.open-ok")
+            for frame in opening(connection, self.acceptor.dialect):
+                if frame.sent:
+                    self.acceptor.sent(frame)
+                else:
+                    self.acceptor.received(frame)
         if number and (connection, number) not in self._open:
             self._open.add((connection, number))
             self._sent(connection, number, "channel.open", {})
@@ -660,5 +659,4 @@ def test_frames_of_connections_that_nobody_opened_do_not_break_the_judge(channel
     acceptor = Acceptor(dialect_named("rabbitmq-4.3"))
     acceptor.received(Frame("z", channel, "basic.deliver", {"consumer_tag": "t", "delivery_tag": 1}, sent=False))
     acceptor.quiescent()
-    assert acceptor.verdict in (Verdict.FAIL, Verdict.PASS)
-    assert (acceptor.verdict is Verdict.FAIL) == bool(channel)
+    assert acceptor.verdict is Verdict.FAIL

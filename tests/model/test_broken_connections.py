@@ -8,6 +8,7 @@ from conformance.command import parse_command
 from model.acceptor import Acceptor
 from model.alphabet import Content, Frame, Table
 from model.dialects import RABBITMQ_4_3
+from tests.handshakes import opening
 
 CLOSE: Table = {
     "reply_code": 540,
@@ -32,8 +33,8 @@ def before_the_error() -> Acceptor:
     """a.2 holds m1, b.1 consumes as well, a.1 is open."""
     acceptor = Acceptor(RABBITMQ_4_3)
     for connection in "ab":
-        acceptor.sent(Frame(connection, 0, "connection.open", {}, True))
-        acceptor.received(Frame(connection, 0, "connection.open-ok", {}, False))
+        for frame in opening(connection, RABBITMQ_4_3):
+            (acceptor.sent if frame.sent else acceptor.received)(frame)
     for line, answer, arguments in (
         ("a.1 channel.open", "channel.open-ok", {}),
         ("a.2 channel.open", "channel.open-ok", {}),

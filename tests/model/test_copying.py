@@ -19,6 +19,7 @@ from model.fingerprint import fingerprint
 from model.inputs import process
 from model.patterns import Pattern
 from model.state import (
+    Binding,
     Channel,
     Connection,
     Consumer,
@@ -30,7 +31,7 @@ from model.state import (
 )
 
 #: Changed in place by the model; everything else is replaced as a whole.
-RECORDS = (Broker, Channel, Connection, Consumer, Exchange, Message, PendingGet, Queue, Unacknowledged)
+RECORDS = (Binding, Broker, Channel, Connection, Consumer, Exchange, Message, PendingGet, Queue, Unacknowledged)
 SHARED = (Content, Dialect, Pattern, Enum)
 
 COMMANDS = """
@@ -39,6 +40,10 @@ a.1 queue.declare q durable x-queue-type=quorum
 a.1 queue.declare s durable x-queue-type=stream
 a.1 exchange.declare x fanout
 a.1 queue.bind q x
+a.1 exchange.declare y topic auto-delete alternate-exchange=x
+a.1 exchange.bind x y routing-key=k
+a.1 exchange.bind y x
+a.1 exchange.bind x x
 a.1 confirm.select
 a.1 basic.publish c body=m1
 a.1 basic.publish c body=m2
@@ -81,7 +86,7 @@ def objects(value: Any, path: str, found: dict[int, tuple[str, Any]]) -> dict[in
         names = vars(value) if isinstance(value, Broker) else value.__slots__
         for name in names:
             # tables that came over the wire are never changed
-            if name not in ("arguments", "capabilities", "server_properties"):
+            if name not in ("arguments", "capabilities", "server_properties", "offered"):
                 objects(getattr(value, name), f"{path}.{name}", found)
     elif isinstance(value, dict | Counter):
         found[id(value)] = (path, value)

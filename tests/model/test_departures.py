@@ -13,7 +13,8 @@ from conformance.plan import Plan
 from model.acceptor import Acceptor
 from model.alphabet import Frame
 from model.broker import Broker
-from model.departures import DEPARTURES, Departure, departures_of
+from model.departure import Departure
+from model.departures import DEPARTURES, departures_of
 from model.dialects import DIALECTS, dialect_named
 from model.fingerprint import fingerprint
 from model.inputs import process
@@ -52,6 +53,31 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.qos 1", "a.1 basic.consume q tag=t",
          "b.1 basic.publish q body=m1", "a.1 basic.cancel t", "b.1 basic.publish q body=m2"),
         ("a.1 basic.consume q tag=t",),
+    ),
+    "close-behind-error-unanswered": (
+        ("a.1 channel.open",),
+        ("a.1 channel.open", "a connection.close"),
+    ),
+    "server-named-unknown-type-breaks": (
+        ("a.1 channel.open",),
+        ("a.1 queue.declare exclusive x-queue-type=5",),
+    ),
+    "age-without-number-breaks": (
+        ("a.1 channel.open",),
+        ("a.1 queue.declare q durable x-queue-type=stream x-max-age=D",),
+    ),
+    "reply-consumer-tag-taken-twice": (
+        ("a.1 queue.declare q", "a.1 basic.consume amq.rabbitmq.reply-to tag=r no-ack"),
+        ("a.1 basic.consume q tag=r",),
+    ),
+    "timestamp-headers-never-match": (
+        ("a.1 queue.declare q", "a.1 exchange.declare e headers",
+         'a.1 queue.bind q e arguments={"at": {"$datetime": "2024-02-29T12:00:00+00:00"}}'),
+        ('a.1 basic.publish exchange=e mandatory body=m headers={"at": {"$datetime": "2024-02-29T12:00:00+00:00"}}',),
+    ),
+    "malformed-reply-address-breaks": (
+        ("a.1 channel.open",),
+        ("a.1 queue.declare amq.rabbitmq.reply-to.nobody passive",),
     ),
     "stale-queue-type": (
         ("a.1 queue.declare q", "a.1 basic.publish q body=m1", "b.1 queue.delete q",

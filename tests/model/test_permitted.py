@@ -28,6 +28,7 @@ from model.observation import observe
 from model.permitted import permitted
 from model.state import Channel, ChannelState, Expected, PendingGet, QueueType
 from targets.embedded_model import Responder
+from tests.handshakes import opening
 
 
 class Walk:
@@ -173,15 +174,7 @@ def walk_machine(dialect: str, eager: bool, seen: Counter[str]) -> type[CommandS
         def open_session(cls) -> Any:
             return None
 
-        def issue(self, channel: Any, method: str, arguments: Any, content: Any = None) -> None:
-            connection, number = channel
-            if not self.plan.connected(connection):
-                return
-            if number and not self.plan.usable(connection, number):
-                self.take(Command(connection, number, "channel.open"))
-            self.take(Command(connection, number, method, arguments, content))
-
-        def take(self, command: Command) -> None:
+        def carry_out(self, command: Command) -> None:
             self.walk.take(command)
             self.turn += 1
             if eager or self.turn % 4 == 0:
@@ -350,9 +343,9 @@ def test_the_embedded_broker_makes_one_of_the_permitted_choices(dialect: str) ->
                 sent += 1
         assert judge.quiet
 
-    give(Frame("a", 0, "connection.start-ok", {"client_properties": {}}, sent=True))
-    give(Frame("a", 0, "connection.tune-ok", {}, sent=True))
-    give(Frame("a", 0, "connection.open", {"virtual_host": "/"}, sent=True))
+    for frame in opening("a", dialect_named(dialect)):
+        if frame.sent:
+            give(frame)
     give(Frame("a", 1, "channel.open", {}, sent=True))
     for line in (
         "a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.qos 2", "a.1 basic.consume q tag=t",

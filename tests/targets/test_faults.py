@@ -5,10 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conformance.command_file import parse_command_file
+from conformance.judgement import SequenceJudgement, TargetDescription
+from conformance.session import Session, TargetUnderTest
+from conformance.trace import TraceWriter
 from model.acceptor import Acceptor
 from model.alphabet import Content, Frame
 from model.dialects import DEFAULT_DIALECT
@@ -19,6 +24,7 @@ from targets.embedded import EmbeddedBroker
 from targets.fault_hooks import Chapter
 from targets.faults import FAULTS, UnknownFault, fault_named
 from targets.wire import WireClient
+from tests.targets.fault_lines import LINES
 
 #: A channel of each connection that nothing but barriers uses.
 BARRIER_CHANNEL = 9
@@ -214,20 +220,45 @@ def examine(fault: str | None, steps: list[Step]) -> Examination:
         return examination
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", SEQUENCES)
 def test_a_fault_is_caught_by_its_requirement(name: str) -> None:
     failures = examine(name, SEQUENCES[name]).acceptor.failures
     assert [failure.requirement for failure in failures[:1]] == [FAULTS[name].requirement], failures
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", SEQUENCES)
 def test_the_sound_broker_passes_what_catches_a_fault(name: str) -> None:
     acceptor = examine(None, SEQUENCES[name]).acceptor
     assert (acceptor.verdict, acceptor.failures, acceptor.reason) == (Verdict.PASS, [], None)
 
 
 def test_every_fault_has_a_sequence_and_the_other_way_round() -> None:
-    assert set(SEQUENCES) == set(FAULTS)
+    assert {*SEQUENCES, *LINES} == set(FAULTS)
+    assert not SEQUENCES.keys() & LINES
+
+
+def run_lines(fault: str | None, name: str, trace_file: Path) -> SequenceJudgement:
+    """The commands of LINES, in lockstep by a session, on the embedded broker."""
+    (file,) = parse_command_file(LINES[name].replace("        ", ""))
+    with EmbeddedBroker(DEFAULT_DIALECT, fault=fault) as broker, TraceWriter(trace_file) as trace:
+        description = TargetDescription("embedded", "amqpspec", "0", DEFAULT_DIALECT.name)
+        target = TargetUnderTest(broker.address, description, deadline=BRIEFLY, operator=broker.operator())
+        with Session(target, trace, name) as session:
+            for command in file.commands:
+                session.run(command)
+            return session.finish()
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_fault_of_topology_or_protocol_is_caught_by_its_requirement(name: str, tmp_path: Path) -> None:
+    failures = run_lines(name, name, tmp_path / "trace.jsonl").failures
+    assert [failure.requirement for failure in failures[:1]] == [FAULTS[name].requirement], failures
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_the_sound_broker_passes_the_lines(name: str, tmp_path: Path) -> None:
+    judgement = run_lines(None, name, tmp_path / "trace.jsonl")
+    assert (judgement.verdict, judgement.failures, judgement.reason) == (Verdict.PASS, (), None)
 
 
 @pytest.mark.parametrize("name", FAULTS)

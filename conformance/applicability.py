@@ -1,0 +1,82 @@
+"""What of the suite cannot be run on a target, and why. Its requirements are then *not applicable*, with that reason.
+
+An obstacle is known before the run. To add one, add a function to `_OBSTACLES`: it says why a scenario cannot be run on
+a target, or None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from conformance.command_file import CommandFile
+from conformance.scenario_files import selected
+from conformance.session import TargetUnderTest
+from model.alphabet import OPERATOR
+from model.capabilities import METHODS, lacking
+from model.registry import requirements
+
+Obstacle = Callable[[CommandFile, TargetUnderTest], str | None]
+
+NO_OPERATOR = "needs the operator of the broker, which this target does not offer"
+
+
+def obstacle(scenario: CommandFile, target: TargetUnderTest) -> str | None:
+    """Why the scenario cannot be run on the target; None if it can."""
+    return next((reason for check in _OBSTACLES if (reason := check(scenario, target)) is not None), None)
+
+
+def applicable(scenarios: Iterable[CommandFile], target: TargetUnderTest) -> list[CommandFile]:
+    """Those that can be run on the target."""
+    return [scenario for scenario in scenarios if obstacle(scenario, target) is None]
+
+
+def not_applicable(target: TargetUnderTest) -> dict[str, str]:
+    """The requirements none of whose scenarios can be run on the target, with the reason.
+
+    Also those without a scenario that are about a capability which the target does not advertise.
+    """
+    reasons: dict[str, str] = {}
+    for id in requirements():
+        if absent := _absent(target, (), [id]):
+            reasons[id] = f"the broker does not advertise {absent}"
+    runnable: set[str] = set()
+    for scenario in selected((), target.description.dialect):
+        if scenario.requirement is None:
+            continue
+        reason = obstacle(scenario, target)
+        if reason is None:
+            runnable.add(scenario.requirement)
+        else:
+            reasons.setdefault(scenario.requirement, reason)
+    return {requirement: reason for requirement, reason in reasons.items() if requirement not in runnable}
+
+
+def absent_methods(target: TargetUnderTest) -> frozenset[str]:
+    """The methods of capabilities that the target does not advertise: a search leaves them out."""
+    return frozenset(method for method in METHODS if _absent(target, [method], ()))
+
+
+def needs_operator(scenario: CommandFile) -> bool:
+    """Does something in it have to be done by the operator? The passing of time has not."""
+    return any(each.connection == OPERATOR and each.method.startswith("operator.") for each in scenario.commands)
+
+
+def _no_operator(scenario: CommandFile, target: TargetUnderTest) -> str | None:
+    return NO_OPERATOR if target.operator is None and needs_operator(scenario) else None
+
+
+def _not_advertised(scenario: CommandFile, target: TargetUnderTest) -> str | None:
+    """An extension that is not advertised is asked for by nobody."""
+    methods = {command.method for command in scenario.commands}
+    absent = _absent(target, methods, [scenario.requirement] if scenario.requirement else [])
+    return f"the broker does not advertise {absent}" if absent else None
+
+
+def _absent(target: TargetUnderTest, methods: Collection[str], requirements: Collection[str]) -> str:
+    """A capability that is needed and not advertised, if there is one."""
+    if target.capabilities is None:
+        return ""
+    return next(lacking(methods, requirements, target.capabilities), "")
+
+
+_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, _not_advertised)

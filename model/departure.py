@@ -1,0 +1,45 @@
+"""What a departure is (`model.departures`), and the commonest kind: the broker crashes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.rules.closing import break_connection
+from model.state import Expected
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """One known wrong behaviour: the promise it breaks, who does it, and where that was read or seen."""
+
+    name: str
+    requirement: str
+    statement: str
+    source: str
+    #: names of the dialects whose brokers do it
+    dialects: tuple[str, ...]
+    #: the methods that can come under it
+    methods: tuple[str, ...]
+    #: does this input, of one of these methods, in this state, come under it?
+    applies: Callable[[Broker, Frame], bool]
+    #: processes the input as the broker does
+    process: Callable[[Broker, Frame], None]
+
+
+def crash_with(requirement: str) -> Callable[[Broker, Frame], None]:
+    """The channel's process crashes over the input: the connection closes with 541."""
+
+    def process_(broker: Broker, frame: Frame) -> None:
+        broker.stamp += 1
+        broker.fired(requirement)
+        break_connection(broker, broker.channels[(frame.connection, frame.channel)], internal_error())
+
+    return process_
+
+
+def internal_error() -> Expected:
+    arguments = {"reply_code": 541, "reply_text": "INTERNAL_ERROR", "class_id": 0, "method_id": 0}
+    return Expected("connection.close", arguments, ("CHAN-007",), counted=False)

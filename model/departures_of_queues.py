@@ -1,0 +1,90 @@
+"""Departures (`model.departures`) of chapter queue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from model.alphabet import EMPTY_CONTENT, Frame
+from model.broker import Broker
+from model.departure import Departure, crash_with
+from model.rules.publish import routes_of
+from model.state import ChannelState, QueueType
+
+
+def _uses_name_of_other_type(broker: Broker, frame: Frame) -> bool:
+    """Does the input deal with a queue whose name the channel knows for one of another type?"""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or not channel.known_types or channel.state is not ChannelState.OPEN:
+        return False
+    if frame.method == "basic.publish":
+        exchange = broker.exchanges.get(frame.arguments.get("exchange", ""))
+        if exchange is None:
+            return False
+        content = frame.content or EMPTY_CONTENT
+        queues = list(routes_of(broker, exchange, frame.arguments.get("routing_key", ""), content).queues)
+    elif frame.method in ("basic.get", "basic.consume"):
+        named = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
+        queues = [named] if named is not None else []
+    else:
+        return False
+    return any(channel.known_types.get(queue.name, queue.type) is not queue.type for queue in queues)
+
+
+def _declared_table(broker: Broker, frame: Frame) -> dict[str, Any] | None:
+    """The argument table of a queue.declare that is not passive, on an open channel."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN or frame.arguments.get("passive"):
+        return None
+    return frame.arguments.get("arguments") or {}
+
+
+def _unknown_type_for_server_name(broker: Broker, frame: Frame) -> bool:
+    table = _declared_table(broker, frame)
+    if not table or frame.arguments.get("queue") or "x-queue-type" not in table:
+        return False
+    named_type = table["x-queue-type"]
+    if isinstance(named_type, str) and broker.dialect.refuses_unknown_type_for_server_name:
+        return False
+    return named_type not in [queue_type.value for queue_type in QueueType]
+
+
+def _age_without_number(broker: Broker, frame: Frame) -> bool:
+    age = (_declared_table(broker, frame) or {}).get("x-max-age")
+    return isinstance(age, str) and not age[:1].isdecimal() and frame.arguments.get("queue") not in broker.queues
+
+
+QUEUE_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="stale-queue-type",
+        requirement="QUEUE-029",
+        statement="A channel that dealt with a queue, and meets another type under the same name after the queue was"
+        " deleted and declared anew, goes on with its state of the old type; the connection closes with 541.",
+        source="rabbit_queue_type:get_ctx_with finds the old context by name; rabbit_classic_queue:qpids, case_clause",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.publish", "basic.get", "basic.consume"),
+        applies=_uses_name_of_other_type,
+        process=crash_with("QUEUE-029"),
+    ),
+    Departure(
+        name="server-named-unknown-type-breaks",
+        requirement="QUEUE-013",
+        statement="queue.declare without a name and with an x-queue-type that does not exist crashes the channel, and"
+        " the connection closes with 541. In 4.3 only an x-queue-type that is no text does.",
+        source="rabbit_amqqueue:is_server_named_allowed asks rabbit_queue_type:discover before any check",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("queue.declare",),
+        applies=_unknown_type_for_server_name,
+        process=crash_with("QUEUE-013"),
+    ),
+    Departure(
+        name="age-without-number-breaks",
+        requirement="QUEUE-013",
+        statement="An x-max-age that does not begin with a digit crashes the channel, and the connection closes with"
+        " 541.",
+        source="rabbit_amqqueue:check_max_age, list_to_integer of no digits",
+        dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        methods=("queue.declare",),
+        applies=_age_without_number,
+        process=crash_with("QUEUE-013"),
+    ),
+)

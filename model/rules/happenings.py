@@ -1,0 +1,37 @@
+"""Happenings: what a broker does by itself at a moment of its choice, as inputs that no client sends.
+
+A rule puts one on `Broker.happenings`. The acceptor keeps it beside the inputs that are under way, and tries at every
+point whether it has come about already. Unlike an input it may stay open when the broker is at rest.
+"""
+
+from __future__ import annotations
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.rules.closing import CLEAN_UP, clean_up
+from model.rules.expiry import EXPIRE, is_outstanding, process_expiry
+
+
+def is_happening(frame: Frame) -> bool:
+    return frame.method in (EXPIRE, CLEAN_UP)
+
+
+def come_about(broker: Broker, frame: Frame) -> None:
+    """It happens now."""
+    if frame.method == EXPIRE:
+        process_expiry(broker, frame)
+    else:
+        clean_up(broker, frame.connection)
+
+
+def all_come_about(broker: Broker) -> None:
+    """For a broker that is no judge of another: what it may do it does, at once."""
+    while broker.happenings:
+        come_about(broker, broker.happenings.pop(0))
+
+
+def can_come_about(broker: Broker, frame: Frame) -> bool:
+    """Would it still make a difference?"""
+    if frame.method == EXPIRE:
+        return is_outstanding(broker, frame)
+    return any(queue.owner == frame.connection for queue in broker.queues.values())

@@ -1,0 +1,137 @@
+"""What the operator of a broker does (areas PERMISSION, CONN-009, CONN-023, CAP-003, CAP-004): no AMQP, but inputs.
+
+`operator.add-user USER password=`, `operator.set-permissions USER virtual-host= configure= write= read=` (replaces what
+was granted there before), `operator.delete-user USER`, `operator.add-vhost V` (to which nobody has access yet),
+`operator.delete-vhost V`, `operator.close-connection NAME reason=`, `operator.set-alarm`, `operator.clear-alarm` (of
+memory).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.errors import shortened
+from model.patterns import Anything, OneOf
+from model.rules.blocking import clear_alarm, set_alarm
+from model.rules.closing import end_connection
+from model.rules.handshake import owe
+from model.state import Connection, ConnectionState, Expected, User
+
+#: The lane of basic.cancel sent by the broker (`Broker.delete_queue`).
+NOTICES = "notifications"
+#: Where permissions hold, and connections go, that name no virtual host.
+DEFAULT_VHOST = "/"
+
+
+def operate(broker: Broker, frame: Frame) -> None:
+    """Process what the operator does; what is not his business (`clock.wait`) changes nothing here."""
+    rule = _RULES.get(frame.method)
+    if rule is not None:
+        rule(broker, frame)
+
+
+def force_close(broker: Broker, connection: Connection, *explanations: str) -> None:
+    """CONN-023: code 320, and one of the explanations.
+
+    The channels end at some moment before the close is sent (rabbit_reader:terminate_channels).
+    """
+    if connection.state is ConnectionState.OPEN:
+        _owe_close(broker, connection, explanations)
+        broker.teardowns.append(connection.name)
+
+
+def _owe_close(broker: Broker, connection: Connection, explanations: tuple[str, ...]) -> None:
+    texts = tuple(shortened(f"CONNECTION_FORCED - {explanation}") for explanation in explanations)
+    arguments = {
+        "reply_code": 320,
+        "reply_text": OneOf(texts) if broker.dialect.fixed_reply_texts else Anything(texts[0]),
+        "class_id": 0,
+        "method_id": 0,
+    }
+    # what was not read from the client never will be
+    connection.blocked = False
+    connection.held.clear()
+    blame = {"reply_text": "CONN-023"}
+    owe(broker, connection, Expected("connection.close", arguments, ("CONN-023",), blame, counted=broker.counting))
+
+
+def _add_user(broker: Broker, frame: Frame) -> None:
+    name = frame.arguments.get("user", "")
+    broker.users[name] = User(name, frame.arguments.get("password", ""))
+
+
+def _set_permissions(broker: Broker, frame: Frame) -> None:
+    arguments = frame.arguments
+    user = broker.users.get(arguments.get("user", ""))
+    if user is None:
+        return
+    granted = (arguments.get("configure", ""), arguments.get("write", ""), arguments.get("read", ""))
+    vhost = arguments.get("virtual_host", DEFAULT_VHOST)
+    broker.users[user.name] = replace(user, permissions={**user.permissions, vhost: granted})
+
+
+def _delete_user(broker: Broker, frame: Frame) -> None:
+    """The connections of the user are closed (rabbit_connection_tracking: user_deleted)."""
+    name = frame.arguments.get("user", "")
+    if broker.users.pop(name, None) is None:
+        return
+    for connection in list(broker.connections.values()):
+        if connection.user == name:
+            force_close(broker, connection, f"user '{name}' is deleted")
+
+
+def _add_vhost(broker: Broker, frame: Frame) -> None:
+    broker.vhosts[frame.arguments.get("virtual_host", "")] = True
+
+
+def _delete_vhost(broker: Broker, frame: Frame) -> None:
+    """Its queues go first, then the connections to it are closed (rabbit_vhost:delete, rabbit_connection_tracking)."""
+    name = frame.arguments.get("virtual_host", "")
+    broker.vhosts[name] = False
+    for user in list(broker.users.values()):
+        if name in user.permissions:
+            left = {vhost: granted for vhost, granted in user.permissions.items() if vhost != name}
+            broker.users[user.name] = replace(user, permissions=left)
+    for queue in list(broker.queues.values()):
+        if queue.vhost == name:
+            broker.delete_queue(queue, "CONN-023")
+    for connection in list(broker.connections.values()):
+        if connection.vhost == name:
+            # two processes hear of it, in any order (rabbit_connection_tracking: vhost_deleted, vhost_down)
+            _end_with_notices(broker, connection, (f"vhost '{name}' is deleted", f"vhost '{name}' is down"))
+
+
+def _end_with_notices(broker: Broker, connection: Connection, explanations: tuple[str, ...]) -> None:
+    """The channels end now: no queue is left that could give them anything. Notices of consumers are owed still."""
+    if connection.state is not ConnectionState.OPEN:
+        return
+    owed = {key: channel.owed for key, channel in broker.channels.items() if key[0] == connection.name}
+    end_connection(broker, connection)
+    for key, expected in owed.items():
+        channel = broker.channels[key]
+        channel.owed = [each for each in expected if isinstance(each, Expected) and each.lane == NOTICES]
+        broker.settle_debts(channel)
+    connection.state = ConnectionState.CLOSING
+    connection.may_end = True
+    _owe_close(broker, connection, explanations)
+
+
+def _close_connection(broker: Broker, frame: Frame) -> None:
+    connection = broker.connections.get(frame.arguments.get("name", ""))
+    if connection is not None:
+        force_close(broker, connection, frame.arguments.get("reason", ""))
+
+
+_RULES: dict[str, Callable[[Broker, Frame], None]] = {
+    "operator.add-user": _add_user,
+    "operator.set-permissions": _set_permissions,
+    "operator.delete-user": _delete_user,
+    "operator.add-vhost": _add_vhost,
+    "operator.delete-vhost": _delete_vhost,
+    "operator.close-connection": _close_connection,
+    "operator.set-alarm": lambda broker, frame: set_alarm(broker),
+    "operator.clear-alarm": lambda broker, frame: clear_alarm(broker),
+}

@@ -1,0 +1,28 @@
+"""The operator of the embedded broker: what he does is processed by its model like any other input."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from model.alphabet import Frame
+from targets.embedded_loop import Loop
+from targets.errors import OperatorError
+from targets.operator import PeerOf, undoing
+
+
+class EmbeddedOperator:
+    """Carries out frames on the broker that `loop` serves."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+
+    def carry_out(self, frames: Sequence[Frame], peer_of: PeerOf) -> None:
+        for frame in frames:
+            is_about_a_client = frame.method == "operator.close-connection"
+            self._loop.operate(frame, peer_of(frame.arguments.get("name", "")).port if is_about_a_client else None)
+
+    def undo(self, frames: Sequence[Frame]) -> None:
+        for frame in undoing(frames):
+            with contextlib.suppress(OperatorError):
+                self._loop.operate(frame)

@@ -1,0 +1,37 @@
+"""The opening of a connection, as frames that both sides say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from model.alphabet import MASK, Frame, Table
+from model.dialects import DEFAULT_DIALECT, Dialect
+from model.handshake_content import HEADER_0_9_1, TUNE_OFFER, start_arguments
+from model.patterns import choose
+
+#: What a client of these tests can do unless it says something else.
+CAPABLE: Mapping[str, Any] = {"consumer_cancel_notify": True}
+
+
+def opening(
+    connection: str, dialect: Dialect = DEFAULT_DIALECT, capabilities: Mapping[str, Any] = CAPABLE
+) -> list[Frame]:
+    """All of it, from the TCP connection to connection.open-ok, by a client who knows the password."""
+    start_ok = {"client_properties": {"capabilities": dict(capabilities)}, "mechanism": "PLAIN", "response": MASK}
+    exchanged: list[tuple[str, Table, bool]] = [
+        ("socket.open", {}, True),
+        ("protocol.header", {"octets": HEADER_0_9_1}, True),
+        ("connection.start", start(dialect), False),
+        ("connection.start-ok", start_ok, True),
+        ("connection.tune", dict(TUNE_OFFER), False),
+        ("connection.tune-ok", dict(TUNE_OFFER), True),
+        ("connection.open", {"virtual_host": "/"}, True),
+        ("connection.open-ok", {}, False),
+    ]
+    return [Frame(connection, 0, method, arguments, sent) for method, arguments, sent in exchanged]
+
+
+def start(dialect: Dialect = DEFAULT_DIALECT) -> Table:
+    """connection.start as it should be."""
+    return {name: choose(value) for name, value in start_arguments(dialect, (0, 9)).items()}

@@ -1,0 +1,52 @@
+"""Alternatives: what a broker may do in place of the usual is right as well, and the usual is what is blamed."""
+
+from __future__ import annotations
+
+from model.verdict import Verdict
+from tests.model.test_acceptor import Conversation
+
+
+def declaring(line: str = "a.1 queue.declare q", dialect: str = "rabbitmq-4.3") -> Conversation:
+    return Conversation(dialect).send("a.1 queue.declare r durable").see(
+        "a.1", "queue.declare-ok", queue="r", message_count=0, consumer_count=0
+    ).rest().send(line)  # fmt: skip
+
+
+def refused(talk: Conversation) -> Conversation:
+    text = "INTERNAL_ERROR - Feature `transient_nonexcl_queues` is deprecated."
+    return talk.see("a", "connection.close", reply_code=541, reply_text=text, class_id=50, method_id=10)
+
+
+def test_a_transient_queue_may_be_made() -> None:
+    talk = declaring().see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    assert talk.acceptor.verdict is Verdict.PASS
+    assert talk.explanations == 1
+    assert talk.acceptor.exercised["QUEUE-018"] == 1
+    assert "q" in talk.rest().acceptor.broker.queues
+
+
+def test_or_refused_where_the_configuration_forbids_it() -> None:
+    talk = refused(declaring()).rest()
+    assert talk.acceptor.verdict is Verdict.PASS
+    assert talk.acceptor.exercised["QUEUE-018"] == 1
+    assert "q" not in talk.acceptor.broker.queues
+
+
+def test_not_before_4_3_and_not_if_durable_or_exclusive() -> None:
+    assert refused(declaring(dialect="rabbitmq-4.0")).failure.requirement == "QUEUE-018"
+    assert refused(declaring("a.1 queue.declare q durable")).failure.requirement == "QUEUE-001"
+    assert refused(declaring("a.1 queue.declare q exclusive")).failure.requirement == "QUEUE-001"
+
+
+def test_a_wrong_answer_is_blamed_as_without_the_alternative() -> None:
+    talk = declaring().see("a.1", "queue.declare-ok", queue="p", message_count=0, consumer_count=0)
+    assert talk.failure.requirement == "QUEUE-001"
+    assert talk.failure.detail == "queue.declare-ok queue"
+
+
+def test_in_flight_the_next_frame_tells() -> None:
+    talk = declaring("a.1 queue.declare q nowait &").send("a.1 basic.qos 1")
+    made, not_made = talk.fork().see("a.1", "basic.qos-ok"), refused(talk.fork())
+    assert made.rest().acceptor.verdict is not_made.rest().acceptor.verdict is Verdict.PASS
+    assert "q" in made.acceptor.broker.queues
+    assert "q" not in not_made.acceptor.broker.queues
