@@ -31,6 +31,7 @@ def complete_barrier(session: Session, command: Command) -> None:
             told = "" if name.startswith(UNKNOWN_NAME) else name
             session.request(Frame(*key, "basic.get", {"queue": told}, sent=True))
     for name in names:
+        _await_auto_delete(session, name)
         _compare_counts(session, name)
     for key in _channels(session, command, touched):
         if key[1] and session.channel_is_open(key) and not session.over:
@@ -90,6 +91,18 @@ def _await_clean_up(session: Session) -> None:
             session.mark("overdue", session.target.deadline)
             _ask(session, connections[0], name)  # what it says now is the verdict
             return
+
+
+def _await_auto_delete(session: Session, name: str) -> None:
+    """An auto-delete queue that goes with its last consumer takes its bindings with it some time after cancel-ok, and
+    the answer to a passive declare comes behind that.
+    """
+    broker = session.judge.acceptor.broker
+    if name in broker.queues or broker.ended_queues.get(name) != "QUEUE-021" or session.over:
+        return
+    connections = [each for each in session.open_connections() if _has_channels_to_spare(session, each)]
+    if connections:
+        _ask(session, connections[0], name)
 
 
 def _abandoned(session: Session) -> str | None:

@@ -18,6 +18,7 @@ from targets.address import Address
 from targets.handshake import CLIENT_PROPERTIES
 
 if TYPE_CHECKING:
+    from conformance.command import Command
     from conformance.session import Session
 
 #: The steps in their order; the first is no frame.
@@ -34,6 +35,36 @@ _WISHES = {
 _NO_PASSWORD = "none"
 
 
+def take_step(session: Session, command: Command) -> None:
+    """A step of a handshake, or all of them; a connection that is over makes room for a new one of its name.
+
+    `connection.open` on an open connection changes nothing, and with a `!` it is that method alone. A step that a new
+    connection is not ready for is made after those before it. Raises `TargetUnreachable`.
+    """
+    name, method, wishes = command.connection, command.method, command.arguments
+    is_whole = method == STEPS[-1] and not command.as_it_stands
+    makes_anew = is_whole or method == STEPS[0]
+    if makes_anew:
+        session.collect()  # perhaps it is about to be over
+    if session.is_usable(name) and not (makes_anew and is_over(session, name)):
+        if not makes_anew:
+            session.client.send(step_of(session, name, method, wishes))
+    elif is_whole:
+        open_connection(session, name, wishes)
+    elif method == STEPS[0]:
+        session.connect(name)
+    elif name not in session.judge.acceptor.broker.connections:
+        open_connection(session, name, {}, until=method)
+        if session.is_usable(name) and not session.over:
+            session.client.send(step_of(session, name, method, wishes))
+
+
+def is_over(session: Session, name: str) -> bool:
+    """Was everything said on the connection? Its TCP connection is for the client to end then."""
+    connection = session.judge.acceptor.broker.connections.get(name)
+    return connection is not None and connection.state is ConnectionState.CLOSED and not connection.owed
+
+
 def open_connection(session: Session, name: str, wishes: Mapping[str, Any], until: str = "") -> None:
     """Make all steps, or those before the step `until`. Raises `TargetUnreachable`."""
     if until == STEPS[0]:
@@ -42,7 +73,7 @@ def open_connection(session: Session, name: str, wishes: Mapping[str, Any], unti
     for state, method in DUE.items():
         if method == until or not is_in(session, name, state):
             return
-        session.request(step(session, name, method, wishes))
+        session.request(step_of(session, name, method, wishes))
 
 
 def is_in(session: Session, name: str, state: ConnectionState) -> bool:
@@ -51,15 +82,21 @@ def is_in(session: Session, name: str, state: ConnectionState) -> bool:
     return connection is not None and connection.state is state and session.is_usable(name) and not session.over
 
 
-def step(session: Session, name: str, method: str, wishes: Mapping[str, Any]) -> Frame:
-    """The frame of one step: what is wished for, and for the rest what a client says who wants to be let in."""
+def step_of(session: Session, name: str, method: str, wishes: Mapping[str, Any]) -> Frame:
+    """The frame of one step of the session's connection."""
     connection = session.judge.acceptor.broker.connections.get(name) or Connection(name)
-    usual = _USUAL[method](session.target.address, connection, wishes)
-    if method == "connection.start-ok" and session.target.operator is not None:
-        # by it he finds a connection that he is to close
-        usual["client_properties"]["connection_name"] = session.known_as(name)
+    # by its name the operator finds a connection that he is to close
+    known_as = session.known_as(name) if session.target.operator is not None else ""
+    return step(session.target.address, connection, method, wishes, known_as)
+
+
+def step(address: Address, connection: Connection, method: str, wishes: Mapping[str, Any], known_as: str = "") -> Frame:
+    """The frame of one step: what is wished for, and for the rest what a client says who wants to be let in."""
+    usual = _USUAL[method](address, connection, wishes)
+    if known_as and method == "connection.start-ok":
+        usual["client_properties"]["connection_name"] = known_as
     asked = {key: wishes[key] for key in _WISHES[method] if key in wishes}
-    return Frame(name, 0, method, {**usual, **asked}, sent=True)
+    return Frame(connection.name, 0, method, {**usual, **asked}, sent=True)
 
 
 def _header(address: Address, connection: Connection, wishes: Mapping[str, Any]) -> Table:

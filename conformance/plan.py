@@ -8,15 +8,22 @@ from __future__ import annotations
 
 from conformance.command import Command
 from conformance.names import REPLY_ADDRESS
-from model.alphabet import Frame, Table
+from conformance.opening import STEPS, step
+from model.alphabet import OPERATOR, Frame, Table
 from model.broker import Broker
 from model.dialects import Dialect
 from model.inputs import process
 from model.observation import observe
 from model.permitted import permitted
 from model.reply_addresses import ADDRESS
+from model.rules.handshake import DUE
 from model.rules.happenings import all_come_about
 from model.state import Channel, ChannelState, Connection, ConnectionState, Queue
+from targets.address import Address
+from targets.handshake import recordable
+
+#: The target of a plan.
+_NOWHERE = Address("localhost", 5672, "guest", "guest")
 
 
 class Plan:
@@ -29,8 +36,11 @@ class Plan:
 
     def carry_out(self, command: Command) -> None:
         """Process the command as a session would send it, and everything that the broker answers."""
-        if command.method == "connection.open" and not command.as_it_stands:
-            self._open(command)
+        if command.method in STEPS and not command.channel:
+            self._take_step(command)
+            return
+        if command.connection == OPERATOR:
+            self._process(Frame(OPERATOR, 0, command.method, dict(command.arguments), sent=True))
             return
         connection = self._connection(command.connection)
         if connection.state is not ConnectionState.OPEN:
@@ -71,16 +81,24 @@ class Plan:
     def queue(self, name: str) -> Queue | None:
         return self.broker.queues.get(name)
 
-    def _open(self, command: Command) -> None:
-        """A whole handshake. Its outcome is all that counts here; only what surely succeeds is taken to."""
-        if command.connection in self.broker.connections:
-            return
-        wishes = command.arguments
-        connection = self._connection(command.connection)
-        connection.capabilities = dict(wishes.get("capabilities") or connection.capabilities)
-        connection.channel_max = wishes.get("channel_max", 0)
-        if not wishes.keys() <= {"capabilities", "channel_max", "frame_max", "heartbeat"}:
-            connection.state = ConnectionState.CLOSED
+    def _take_step(self, command: Command) -> None:
+        """A step of a handshake, or all of them, as `Session` makes them."""
+        name, method = command.connection, command.method
+        is_whole = method == STEPS[-1] and not command.as_it_stands
+        makes_anew = is_whole or method == STEPS[0]
+        known = self.broker.connections.get(name)
+        if known is None or (makes_anew and known.state is ConnectionState.CLOSED):
+            self._process(Frame(name, 0, STEPS[0], {}, sent=True))
+            due = list(DUE) if is_whole else list(DUE)[: max(STEPS.index(method) - 1, 0)]
+            for state in due:
+                if self.broker.connections[name].state is state:
+                    self._say(name, DUE[state], command.arguments if is_whole else {})
+        if not makes_anew:
+            self._say(name, method, command.arguments)
+
+    def _say(self, name: str, method: str, wishes: Table) -> None:
+        frame = step(_NOWHERE, self.broker.connections[name], method, wishes)
+        self._process(recordable(frame, _NOWHERE))
 
     def _connection(self, name: str) -> Connection:
         connection = self.broker.connections.get(name)

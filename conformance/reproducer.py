@@ -14,7 +14,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from conformance import by_hand
+from conformance import by_hand, step_by_step
 from conformance.command import Command
 from conformance.names import on_the_broker, plain_failure
 from model.alphabet import OPERATOR, Frame
@@ -67,16 +67,19 @@ def reproducer(commands: Sequence[Command], failure: Failure) -> str:
     """
     failure = plain_failure(failure)
     shows = _where_it_shows(commands, failure)
+    stepwise = step_by_step.stepwise(commands)
     calls = []
     for place, command in enumerate(commands):
-        calls.append(_call(command, patient=place == shows and failure.shape is Shape.MISSING))
+        patient = place == shows and failure.shape is Shape.MISSING
+        calls.append(_call(command, commands[:place], stepwise[place], patient))
         if place == shows:
             report = f"observed: {failure.observed}; allowed: {' or '.join(failure.allowed) or 'nothing'}"
             calls.append(f"print({_literal('  # reported here: ' + _one_line(report))})")
     sequence = "def sequence() -> None:\n" + textwrap.indent("\n".join(calls or [_joined("connect", ['"a"'])]), "    ")
     floats = _FLOATS if any(_holds_float((each.arguments, _properties(each))) for each in commands) else ""
     operator = by_hand.CLIENT_PART if any(each.connection == OPERATOR for each in commands) else ""
-    return f"{_head(failure)}\n\n{sequence}\n\n\n{_client()}{floats}{operator}{_TAIL}{_left_behind(commands)}"
+    steps = step_by_step.CLIENT_PART if any(stepwise) else ""
+    return f"{_head(failure)}\n\n{sequence}\n\n\n{_client()}{floats}{steps}{operator}{_TAIL}{_left_behind(commands)}"
 
 
 def _where_it_shows(commands: Sequence[Command], failure: Failure) -> int:
@@ -129,15 +132,19 @@ def _one_line(text: str) -> str:
 # ----------------------------------------------------------------------------------------------------- the calls
 
 
-def _call(command: Command, patient: bool) -> str:
-    if command.method == "socket.abort":
-        return f"abort({_literal(command.connection)})"
+def _call(command: Command, earlier: Sequence[Command], by_steps: bool, patient: bool) -> str:
+    if command.method in ("socket.abort", "socket.silence"):
+        return f"{command.method.partition('.')[2]}({_literal(command.connection)})"
     if command.connection == OPERATOR:
         function, words = by_hand.call(command)
         return _joined(function, list(map(_literal, words)))
     sent = on_the_broker(command, _PREFIX)
+    if by_steps:
+        words = [_literal(str(command)), *_named(step_by_step.words_of(sent, earlier))]
+        return _joined("steps", [*words, *([f"quiet={_PATIENCE}"] if patient else [])])
     if command.method == "connection.open":
-        return _joined("connect", [_literal(command.connection), *_named(sent.arguments)])
+        again = {"again": True} if any(other.connection == command.connection for other in earlier) else {}
+        return _joined("connect", [_literal(command.connection), *_named({**sent.arguments, **again})])
     if command.method in SINGLE_FRAMES:
         octets = encode(Frame("", sent.channel, sent.method, sent.arguments, True, sent.content))
         return _joined("raw", [_literal(str(command)), _octets(octets), *([f"quiet={_PATIENCE}"] if patient else [])])

@@ -110,5 +110,5 @@ class CommandSearch(TrafficActions, TopologyActions, ProtocolActions, RuleBasedS
     def teardown(self) -> None:
         if self.session is not None:
             with self.session:
-                pass
+                self.session.finish(complete=self.lost is None)
             type(self).finished(self.session, self.commands)

@@ -18,7 +18,7 @@ from conformance.events import CommandIssued, FrameObserved, Listener, tell
 from conformance.judge import SequenceJudge
 from conformance.judgement import SequenceJudgement, TargetDescription
 from conformance.names import new_prefix, on_the_broker
-from conformance.opening import STEPS, open_connection, step
+from conformance.opening import STEPS, is_over, open_connection, take_step
 from conformance.trace import TraceWriter
 from model.alphabet import OPERATOR, Frame
 from model.reply_addresses import ADDRESS
@@ -179,9 +179,9 @@ class Session:
             self._operate(on_the_broker(command, self._prefix))
             return
         if command.method in STEPS and not command.channel:
-            self._take_step(on_the_broker(command, self._prefix))
+            take_step(self, on_the_broker(command, self._prefix))
             return
-        if not self.is_usable(command.connection):
+        if not self.is_usable(command.connection) or is_over(self, command.connection):
             if command.connection in self.judge.acceptor.broker.connections:
                 return  # it was closed: nothing can be sent on it any more
             open_connection(self, command.connection, {})
@@ -227,32 +227,6 @@ class Session:
         """Take away what the operator made, first of all alarms, which keep everything else from being answered."""
         if self._operated and self.target.operator is not None:
             self.target.operator.undo(self._operated)
-
-    def _take_step(self, command: Command) -> None:
-        """A step of a handshake, or all of them; a connection that is over makes room for a new one of its name.
-
-        `connection.open` on an open connection changes nothing, and with a `!` it is that method alone. A step that a
-        new connection is not ready for is made after those before it.
-        """
-        name, method = command.connection, command.method
-        is_whole = method == STEPS[-1] and not command.as_it_stands
-        makes_anew = is_whole or method == STEPS[0]
-        if self.is_usable(name) and not (makes_anew and self._is_over(name)):
-            if not makes_anew:
-                self.client.send(step(self, name, method, command.arguments))
-        elif is_whole:
-            open_connection(self, name, command.arguments)
-        elif method == STEPS[0]:
-            self.connect(name)
-        else:
-            open_connection(self, name, {}, until=method)
-            if self.is_usable(name) and not self.over:
-                self.client.send(step(self, name, method, command.arguments))
-
-    def _is_over(self, name: str) -> bool:
-        """Was everything said on the connection? Its TCP connection is for the client to end then."""
-        connection = self.judge.acceptor.broker.connections.get(name)
-        return connection is not None and connection.state is ConnectionState.CLOSED
 
     def connect(self, name: str) -> None:
         """Make the TCP connection of that name, in place of one that is over. Raises `TargetUnreachable`."""

@@ -34,7 +34,7 @@ def in_words(fields: Any) -> str:
 class Connection:
     """Sends methods as they are given, prints what comes, answers nothing but the broker's closes."""
 
-    def __init__(self, name: str, capabilities: Any, virtual_host: str) -> None:
+    def __init__(self, name: str, capabilities: Any, virtual_host: str, header: str = "414d515000000901") -> None:
         self.name, self.capabilities, self.virtual_host = name, capabilities, virtual_host
         self.state, self.octets, self.frame_max = "opening", b"", 131072
         self.login = (SERVER.credentials.username, SERVER.credentials.password)
@@ -46,7 +46,13 @@ class Connection:
         self.socket: Any = socket.create_connection((SERVER.host, SERVER.port), DEADLINE)
         if SERVER.ssl_options:
             self.socket = SERVER.ssl_options.context.wrap_socket(self.socket, server_hostname=SERVER.host)
-        self.socket.sendall(frame.ProtocolHeader().marshal())
+        self.socket.sendall(bytes.fromhex(header))
+        self.beat, self.latest = 0.0, time.monotonic()  # seconds between heartbeats (0: none), and the latest of them
+
+    def keep_alive(self) -> None:
+        if self.beat and time.monotonic() - self.latest > self.beat:
+            self.latest = time.monotonic()
+            self.socket.sendall(frame.Heartbeat().marshal())
 
     def say(self, channel: int, text: str) -> None:
         print(f"{self.name}.{channel} < {text}".replace(P, ""), flush=True)
@@ -96,7 +102,7 @@ class Connection:
         try:
             used, item = frame.decode_frame(self.octets)
             while used:
-                self.octets = self.octets[used:]
+                self.latest_octets, self.octets = self.octets[:used], self.octets[used:]
                 self.take(item)
                 used, item = frame.decode_frame(self.octets)
         except (pika.exceptions.AMQPError, struct.error, LookupError, ValueError, TypeError) as error:
@@ -129,6 +135,7 @@ class Connection:
             limits = {"channel_max": method.channel_max, "frame_max": min(method.frame_max or 131072, 131072)}
             self.send(0, spec.Connection.TuneOk, **limits | self.limits)
             self.frame_max = self.limits.get("frame_max", limits["frame_max"])
+            self.beat = self.limits.get("heartbeat", 0) / 2
             self.send(0, spec.Connection.Open, virtual_host=self.virtual_host)
         elif kind is spec.Connection.OpenOk and opening:
             self.state = "open"
@@ -154,7 +161,10 @@ def wait(done: Callable[[], bool], seconds: float) -> None:
     end = time.monotonic() + seconds
     while not done() and (rest := min(end, latest) - time.monotonic()) > 0:
         living = {each.socket: each for each in CONNECTIONS.values() if each.state != "gone"}
-        for ready in select.select(list(living), [], [], rest)[0]:
+        for each in living.values():
+            each.keep_alive()
+        pause = min([rest, *(each.beat / 2 for each in living.values() if each.beat)])
+        for ready in select.select(list(living), [], [], pause)[0]:
             living[ready].read()
             end = time.monotonic() + seconds
 
@@ -174,9 +184,10 @@ def connect(
     virtual_host: str = SERVER.virtual_host,
     user: str = "",
     password: str = "",
+    again: bool = False,
     **limits: int,
 ) -> Connection:
-    if name not in CONNECTIONS:
+    if name not in CONNECTIONS or (again and CONNECTIONS[name].state in ("gone", "closed")):
         try:
             CONNECTIONS[name] = Connection(name, capabilities, virtual_host)
             CONNECTIONS[name].login = (user, password) if user else CONNECTIONS[name].login
@@ -232,6 +243,13 @@ def raw(text: str, octets: str, quiet: float = QUIET) -> None:
             connection.say(channel, f"(could not be sent: {error})")
     if not text.endswith(" &"):
         settle(quiet)
+
+
+def silence(name: str) -> None:
+    """Send no more heartbeats, and wait for what becomes of it."""
+    print(">", name, "socket.silence")
+    interval, connect(name).beat = connect(name).beat * 2, 0.0
+    wait(lambda: CONNECTIONS[name].state == "gone", 4 * interval or 12)
 
 
 def abort(name: str) -> None:

@@ -24,6 +24,7 @@ from model.explanations import Explanation, TooManyExplanations, may_be_quiet, m
 from model.inputs import process
 from model.mismatch import Mismatch, Mismatches
 from model.observation import observe
+from model.rules.blocking import blocked_by_others
 from model.rules.expiry import uses_are_over
 from model.rules.pipelining import note_pipelined
 from model.state import Expected
@@ -78,6 +79,11 @@ class Acceptor:
     def received(self, frame: Frame) -> None:
         """The broker sent this frame."""
         if self.finished:
+            return
+        if frame.method == "connection.blocked" and blocked_by_others(self.broker, frame):
+            reason = str(frame.arguments.get("reason", "")).encode("utf-8", "backslashreplace").decode("utf-8")
+            self.reason = f"the broker has an alarm that is none of ours: {reason}"
+            self.finished = True
             return
         self._time = max(self._time, frame.time)
         only = self.explanations[0]

@@ -58,7 +58,7 @@ class Broker:
         self.channels: dict[ChannelKey, Channel] = {}
         self.queues: dict[str, Queue] = {}
         self.exchanges = {name: Exchange(name, type) for name, type in PREDECLARED_EXCHANGES.items()}
-        #: those that the operator made, and virtual hosts that are there (True) or were deleted (False); an alarm of his
+        #: whom the operator made; virtual hosts that are there (True) or were deleted (False); an alarm of his
         self.users: dict[str, User] = {}
         self.vhosts: dict[str, bool] = {virtual_host: True}
         self.alarm = False

@@ -131,8 +131,8 @@ class _Copy:
         return Connection(
             old.name, old.state, old.capabilities, old.server_properties, old.user, old.vhost, old.channel_max,
             list(map(self._owed, old.owed)), old.may_end, old.may_announce_end, old.mechanisms, old.offered,
-            old.frame_max, old.heartbeat, old.wish_in_vain, old.is_assumed, old.began, old.heard, old.blocked, list(old.held), old.told_of_block,
-            old.out_of_step,
+            old.frame_max, old.heartbeat, old.wish_in_vain, old.is_assumed, old.began, old.heard, old.blocked,
+            list(old.held), old.told_of_block, old.out_of_step,
         )  # fmt: skip
 
     def _unacknowledged(self, old: Unacknowledged) -> Unacknowledged:

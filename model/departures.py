@@ -234,7 +234,7 @@ DEPARTURES: tuple[Departure, ...] = (
         requirement="CONN-030",
         statement="When a client's connection.close crosses the one that an error on a channel brings about, it is not"
         " answered.",
-        source="rabbit_reader:handle_exception in state closing sends connection.close, and maybe_close no close-ok then",
+        source="rabbit_reader:handle_exception in state closing sends connection.close; maybe_close no close-ok then",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=("connection.close",),
         applies=_closes_behind_error,

@@ -79,7 +79,7 @@ class Dialect:
     default_queue_type_in_errors: str | None
     #: which arguments queue.declare knows (rabbit_*_queue:capabilities)
     queue_arguments: KnownArguments
-    #: queue.declare without a name tells that the queue type is unknown, where others crash (rabbit_queue_type:discover)
+    #: queue.declare without a name refuses a queue type that is unknown; others crash (rabbit_queue_type:discover)
     refuses_unknown_type_for_server_name: bool
     #: denied by default from 4.3 on, which a build or a configuration may undo (rabbit_amqqueue, deprecated feature)
     transient_queues: TransientQueues
@@ -132,8 +132,6 @@ class Dialect:
     refuses_with_1_0_header: bool
     #: least frame-max of connection.tune-ok (FRAME_MIN_SIZE in rabbit.hrl, since 4.1 that of 1.0's initial frame)
     least_frame_max: int
-    #: seconds that a client who is not trusted waits for the end (SILENT_CLOSE_DELAY in rabbit_reader)
-    silent_close_delay: float
     #: seconds for the whole handshake (handshake_timeout in rabbit's environment); None: none is known
     handshake_timeout: float | None
     #: in a headers exchange equal time stamps are equal (PUBLISH-018)
@@ -189,7 +187,6 @@ AMQP_0_9_1 = Dialect(
     headers_1_0=(),
     refuses_with_1_0_header=False,
     least_frame_max=4096,
-    silent_close_delay=3.0,
     handshake_timeout=None,
 )
 

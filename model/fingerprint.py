@@ -13,7 +13,8 @@ def fingerprint(broker: Broker) -> Hashable:
     return (
         tuple(
             sorted(
-                (c.name, c.state.value, repr(_owed(c.owed)), c.may_end, c.blocked, len(c.held), c.out_of_step, _agreed(c))
+                (c.name, c.state.value, repr(_owed(c.owed)), c.may_end, c.blocked, len(c.held), c.out_of_step,
+                 _agreed(c))
                 for c in broker.connections.values()
             )
         ),

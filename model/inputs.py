@@ -8,7 +8,7 @@ from model.errors import FrameError, ProtocolError, SilentEnd
 from model.rules import RULES
 from model.rules.assembly import assembled
 from model.rules.blocking import is_held, released, requirement_of
-from model.rules.closing import end_connection, fail, fail_frame
+from model.rules.closing import abandon_connection, fail, fail_frame
 from model.rules.connection import connection_input
 from model.rules.frames import SINGLE_FRAMES, admit_channel, frame_input
 from model.rules.handshake import handshake_input, refuse_silently
@@ -63,7 +63,7 @@ def process(broker: Broker, frame: Frame, credit: str = "") -> None:
     except FrameError as error:
         fail_frame(broker, connection, frame, error)
     except SilentEnd as error:
-        end_connection(broker, connection)
+        abandon_connection(broker, connection)
         refuse_silently(broker, connection, error.requirement)
 
 

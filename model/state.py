@@ -121,8 +121,8 @@ class Queue:
     vhost: str = "/"
     #: it stands for the address of a channel's direct replies (model.rules.direct_reply)
     reply_address: bool = False
-    #: with x-expires: when it was last used, at the earliest and at the latest (of `Frame.time`); how often it was used;
-    #: the number of the use that is certainly over, and of the one from which on it may have expired already
+    #: with x-expires: when it was last used, at the earliest and at the latest (of `Frame.time`); how often it was
+    #: used; the number of the use that is certainly over, and of the one from which on it may have expired already
     idle_since: float = 0.0
     idle_by: float = 0.0
     uses: int = 0

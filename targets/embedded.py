@@ -102,7 +102,7 @@ class EmbeddedBroker:
         """Who operates it while it serves. Raises `RuntimeError` before it does."""
         if self._loop is None:
             raise RuntimeError("the embedded broker does not serve yet")
-        return EmbeddedOperator(self._loop)
+        return EmbeddedOperator(self._loop.orders)
 
     @property
     def failures(self) -> tuple[str, ...]:

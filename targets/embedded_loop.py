@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import logging
 import selectors
@@ -51,17 +50,14 @@ class Loop:
         self._changed: dict[str, ClientConnection] = {}
         #: the model permits more than its turn had room for
         self._unfinished = False
-        #: of the operator, from other threads
-        self._orders = Orders()
+        self.orders = Orders()
         self._serial = 0
         self._next_tick = _NEVER
         self._stopping = False
         self._selector = selectors.DefaultSelector()
-        self._alarm, self._bell = socket.socketpair()
         listener.setblocking(False)
-        self._alarm.setblocking(False)
         self._selector.register(listener, selectors.EVENT_READ)
-        self._selector.register(self._alarm, selectors.EVENT_READ)
+        self._selector.register(self.orders.alarm, selectors.EVENT_READ)
 
     def run(self) -> None:
         """Serve until `stop`; then, or on an error, close everything."""
@@ -77,26 +73,15 @@ class Loop:
     def stop(self) -> None:
         """Ask `run` to return; from any thread."""
         self._stopping = True
-        self._ring()
-
-    def operate(self, frame: Frame, port: int | None = None) -> None:
-        """Have a frame of the operator processed; from any thread, and back when what follows from it is under way.
-
-        `port`: the client's, whose connection the frame is about. Raises `OperatorError`.
-        """
-        self._orders.give(frame, port, self._ring)
-
-    def _ring(self) -> None:
-        with contextlib.suppress(OSError):
-            self._bell.send(b"\0")
+        self.orders.ring()
 
     def close(self) -> None:
         for client in self._clients.values():
             client.close()
         self._clients.clear()
         self._selector.close()
-        for sock in (self._listener, self._alarm, self._bell):
-            sock.close()
+        self._listener.close()
+        self.orders.close()
 
     # ------------------------------------------------------------------------------------------ one turn
 
@@ -204,9 +189,7 @@ class Loop:
 
     def _obey(self) -> None:
         """Do what the operator wants."""
-        with contextlib.suppress(BlockingIOError):
-            self._alarm.recv(_TURN)
-        for frame in self._orders.taken(self._client_from):
+        for frame in self.orders.taken(self._client_from):
             self._responder.take(frame)
             self._pump()
 

@@ -6,23 +6,23 @@ import contextlib
 from collections.abc import Sequence
 
 from model.alphabet import Frame
-from targets.embedded_loop import Loop
+from targets.embedded_orders import Orders
 from targets.errors import OperatorError
 from targets.operator import PeerOf, undoing
 
 
 class EmbeddedOperator:
-    """Carries out frames on the broker that `loop` serves."""
+    """Carries out frames on the broker whose loop takes these orders."""
 
-    def __init__(self, loop: Loop) -> None:
-        self._loop = loop
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
 
     def carry_out(self, frames: Sequence[Frame], peer_of: PeerOf) -> None:
         for frame in frames:
             is_about_a_client = frame.method == "operator.close-connection"
-            self._loop.operate(frame, peer_of(frame.arguments.get("name", "")).port if is_about_a_client else None)
+            self._orders.give(frame, peer_of(frame.arguments.get("name", "")).port if is_about_a_client else None)
 
     def undo(self, frames: Sequence[Frame]) -> None:
         for frame in undoing(frames):
             with contextlib.suppress(OperatorError):
-                self._loop.operate(frame)
+                self._orders.give(frame)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -12,6 +14,8 @@ from targets.errors import OperatorError
 
 #: Seconds for the broker to come round to it.
 PATIENCE = 10.0
+#: Octets read at once.
+_RINGS = 200
 
 
 @dataclass(slots=True)
@@ -25,19 +29,30 @@ class _Order:
 
 
 class Orders:
-    """A queue of them."""
+    """A queue of them. `alarm` is readable when it is to be looked into, or when somebody rang for another reason."""
 
     def __init__(self) -> None:
+        self.alarm, self._bell = socket.socketpair()
+        self.alarm.setblocking(False)
         self._orders: queue.SimpleQueue[_Order] = queue.SimpleQueue()
 
-    def give(self, frame: Frame, port: int | None, ring: Callable[[], None]) -> None:
-        """Have the frame processed and wait until it is; `ring` wakes the broker. Raises `OperatorError`.
+    def ring(self) -> None:
+        """Wake the broker; from any thread."""
+        with contextlib.suppress(OSError):
+            self._bell.send(b"\0")
 
-        `port`: that of the client whose connection the frame is about.
+    def close(self) -> None:
+        self.alarm.close()
+        self._bell.close()
+
+    def give(self, frame: Frame, port: int | None = None) -> None:
+        """Have the frame processed; from any thread, and back when what follows from it is under way.
+
+        `port`: that of the client whose connection the frame is about. Raises `OperatorError`.
         """
         order = _Order(frame, port)
         self._orders.put(order)
-        ring()
+        self.ring()
         if not order.done.wait(PATIENCE):
             raise OperatorError(f"{frame.method}: the embedded broker does not serve")
         if order.problem:
@@ -45,6 +60,8 @@ class Orders:
 
     def taken(self, client_from: Callable[[int], str | None]) -> Iterator[Frame]:
         """Those that wait, each done when the next one is asked for; `client_from` gives the client's name by port."""
+        with contextlib.suppress(BlockingIOError):
+            self.alarm.recv(_RINGS)
         while not self._orders.empty():
             order = self._orders.get()
             frame = order.frame

@@ -191,7 +191,7 @@ def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
 # --------------------------------------------------------------------------------------------- permissions
 
 
-@on_input("permissions-not-checked", "PERMISSION-002", "Every user may do everything.", "operator.set-permissions")
+@on_input("permissions-not-checked", "PERMISSION-001", "Every user may do everything.", "operator.set-permissions")
 def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
     proceed(altered(frame, configure=".*", write=".*", read=".*"))
 

@@ -115,8 +115,9 @@ class WireClient:
         The observer sees socket.open. Limits hold once a connection.tune-ok was sent.
         """
         self._check_free(name)
+        moment = self._now()  # the broker's clock begins somewhere in between
         stream = connect(self._address, time.monotonic() + timeout, self._tls_context)
-        self._observe(Frame(name, 0, "socket.open", {}, sent=True), self._now())
+        self._observe(Frame(name, 0, "socket.open", {}, sent=True), moment)
         self._admit(Connection(name, stream, self._inbox, self._now))
 
     def silence(self, name: str) -> None:

@@ -11,7 +11,7 @@ from model.handshake_content import HEADER_0_9_1, TUNE_OFFER, start_arguments
 from model.patterns import choose
 
 #: What a client of these tests can do unless it says something else.
-CAPABLE: Mapping[str, Any] = {"consumer_cancel_notify": True}
+CAPABLE: Mapping[str, Any] = {"consumer_cancel_notify": True, "publisher_confirms": True, "basic.nack": True}
 
 
 def opening(

@@ -7,9 +7,13 @@ from model.broker import Broker
 from model.capabilities import missing
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
 from model.outputs.replies import take_expected
+from model.rules.blocking import requirement_of
 from model.rules.closing import end_connection
 from model.state import Connection, ConnectionState, Expected
 from model.verdict import Shape
+
+#: Seconds by which clocks may differ, of the two sides and of those who look at them.
+CLOCK_TOLERANCE = 0.05
 
 
 def observe_on_connection(broker: Broker, frame: Frame) -> Mismatches:
@@ -39,6 +43,8 @@ def observe_on_connection(broker: Broker, frame: Frame) -> Mismatches:
             if channel.connection == connection.name and isinstance(first, Expected) and first.counted:
                 return unexpected(first.requirements[0], f"connection.close in place of {first.method}")
         return unexpected(broker.reason or "CHAN-007", frame.method)
+    if frame.method in ("connection.blocked", "connection.unblocked"):
+        return unexpected(requirement_of(connection), frame.method)
     return unexpected("CONN-026" if connection.state.in_handshake else "CONN-019", frame.method)
 
 
@@ -67,7 +73,7 @@ def _observe_end(broker: Broker, connection: Connection, frame: Frame) -> Mismat
     if frame.arguments.get("reason") == NO_HEARTBEAT:
         return unexpected("CONN-022", f"{frame.method} as the broker was silent for two heartbeats")
     if isinstance(owed, Expected) and owed.method == "socket.closed" and frame.method == "socket.closed":
-        if frame.time - connection.heard < owed.not_before:
+        if frame.time - connection.heard < owed.not_before - CLOCK_TOLERANCE:
             return unexpected(owed.requirements[0], f"{frame.method} before its time")
         take_expected(broker, connection, owed, frame)
         _end(broker, connection)
@@ -86,7 +92,8 @@ def _observe_end(broker: Broker, connection: Connection, frame: Frame) -> Mismat
 def _is_too_late(broker: Broker, connection: Connection, frame: Frame) -> bool:
     """Has the client taken longer for the handshake than the broker gives him?"""
     patience = broker.dialect.handshake_timeout
-    return connection.state.in_handshake and patience is not None and frame.time - connection.began >= patience
+    waited = frame.time - connection.began + CLOCK_TOLERANCE
+    return connection.state.in_handshake and patience is not None and waited >= patience
 
 
 def _end(broker: Broker, connection: Connection) -> None:

@@ -75,3 +75,13 @@ def _understands(connection: Connection) -> bool:
 def _tell(broker: Broker, connection: Connection, expected: Expected) -> None:
     connection.owed.append(expected)
     broker.debtors[(connection.name, 0)] = None
+
+
+def blocked_by_others(broker: Broker, frame: Frame) -> bool:
+    """Is this a connection.blocked for an alarm that no operator of ours has raised?
+
+    A broker that runs short of memory or disk may tell every client that wants to hear it, at any time. What it does
+    with their publishes then says nothing about it.
+    """
+    connection = broker.connections.get(frame.connection)
+    return connection is not None and not broker.alarm and not connection.blocked and _understands(connection)

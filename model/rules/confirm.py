@@ -10,8 +10,9 @@ from model.state import Channel
 
 
 def select(broker: Broker, channel: Channel, frame: Frame) -> None:
-    """CONFIRM-001: repeating it changes nothing."""
+    """CONFIRM-001: repeating it changes nothing. CAP-002: the client need not have said that he understands it."""
     if not broker.dialect.extensions:
         raise ProtocolError("CHAN-011", 503, "unimplemented method")
     channel.confirming = True
-    answer(broker, channel, frame, "confirm.select-ok", {}, "CONFIRM-001")
+    untold = not broker.connections[channel.connection].capabilities.get("publisher_confirms")
+    answer(broker, channel, frame, "confirm.select-ok", {}, *(("CAP-002",) if untold else ()), "CONFIRM-001")

@@ -47,9 +47,9 @@ def _running(broker: Broker, connection: Connection, frame: Frame) -> None:
         connection.may_end = True
         # an error on a channel may have broken the connection before
         requirement = "CONN-030" if connection.owed else "CONN-020"
-        owe(broker, connection, Expected("connection.close-ok", {}, (requirement,), counted=broker.counting))
+        owe(broker, connection, "connection.close-ok", {}, (requirement,))
     elif frame.method == "connection.update-secret":
-        owe(broker, connection, Expected("connection.update-secret-ok", {}, ("CONN-024",), counted=broker.counting))
+        owe(broker, connection, "connection.update-secret-ok", {}, ("CONN-024",))
     elif frame.method == "protocol.header":
         _second_header(broker, connection, frame)
     else:
@@ -60,7 +60,7 @@ def _running(broker: Broker, connection: Connection, frame: Frame) -> None:
 def _closing(broker: Broker, connection: Connection, frame: Frame) -> None:
     """Closes may cross: the client's is answered all the same, and after his close-ok the TCP connection ends."""
     if frame.method == "connection.close":
-        owe(broker, connection, Expected("connection.close-ok", {}, ("CONN-030",), counted=broker.counting))
+        owe(broker, connection, "connection.close-ok", {}, ("CONN-030",))
     elif frame.method == "connection.close-ok":
         if connection.state is ConnectionState.CLOSED:
             broker.fired("CONN-028")  # it has come already, as it may

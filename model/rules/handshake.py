@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from model.alphabet import MASK, Frame
+from model.alphabet import MASK, Frame, Table
 from model.broker import Broker
 from model.credentials import AMQPLAIN, PLAIN, credentials_of
 from model.errors import ProtocolError
@@ -27,6 +27,9 @@ from model.handshake_content import (
 from model.rules.closing import fail_channel_zero
 from model.state import Connection, ConnectionState, Expected
 
+#: Seconds that a client who is not trusted waits for the end, so that he cannot try one login after the other
+#: (SILENT_CLOSE_DELAY in rabbit_reader).
+SILENT_CLOSE_DELAY = 3.0
 #: The rest of the reply text are the octets of the frame.
 _UNEXPECTED_FRAME = "type 1, all octets"
 
@@ -78,22 +81,37 @@ def refuse_silently(broker: Broker, connection: Connection, requirement: str, *,
     connection.state = ConnectionState.ENDING
     connection.may_end = True
     connection.may_announce_end = may_announce or not broker.dialect.fixed_reply_texts
-    owe_end(broker, connection, requirement, broker.dialect.silent_close_delay)
+    owe_end(broker, connection, requirement, SILENT_CLOSE_DELAY)
 
 
 def owe_end(
     broker: Broker, connection: Connection, requirement: str, patience: float = 0.0, not_before: float = 0.0
 ) -> None:
     """The broker owes the end of the TCP connection."""
-    end = Expected("socket.closed", {}, (requirement,), counted=broker.counting, patience=patience, not_before=not_before)
-    owe(broker, connection, end)
+    owe(broker, connection, "socket.closed", {}, (requirement,), patience=patience, not_before=not_before)
 
 
-def owe(broker: Broker, connection: Connection, expected: Expected) -> None:
-    connection.owed.append(expected)
+def owe(
+    broker: Broker,
+    connection: Connection,
+    method: str,
+    arguments: Table,
+    requirements: tuple[str, ...],
+    blame: dict[str, str] | None = None,
+    *,
+    patience: float = 0.0,
+    not_before: float = 0.0,
+) -> None:
+    """The connection owes this frame; the first requirement is broken if it does not come."""
+    counted = broker.counting
+    connection.owed.append(
+        Expected(
+            method, arguments, requirements, blame or {}, counted=counted, patience=patience, not_before=not_before
+        )
+    )
     broker.debtors[(connection.name, 0)] = None
-    if broker.counting:
-        broker.reason = expected.requirements[0]
+    if counted:
+        broker.reason = requirements[0]
 
 
 def _refuse(broker: Broker, connection: Connection, frame: Frame, error: ProtocolError) -> None:
@@ -112,7 +130,7 @@ def _header(broker: Broker, connection: Connection, frame: Frame) -> None:
     dialect = broker.dialect
     octets = frame.arguments.get("octets", "").lower() if frame.method == "protocol.header" else ""
     if octets == HEADER_0_9_1:
-        _start(broker, connection, ("CONN-001", "CONN-025", "CAP-001") if dialect.extensions else ("CONN-001", "CONN-025"))
+        _start(broker, connection, ("CONN-001", "CONN-025", *(("CAP-001",) if dialect.extensions else ())))
     elif octets == HEADER_0_9 and dialect.accepts_0_9_header:
         _start(broker, connection, ("CONN-002",))
     elif octets in HEADERS_0_8 and dialect.speaks_0_8:
@@ -124,8 +142,7 @@ def _header(broker: Broker, connection: Connection, frame: Frame) -> None:
         connection.state = ConnectionState.ENDING
         connection.may_end = True
         requirement = "CONN-004" if octets in HEADERS_0_8 and dialect.refuses_with_1_0_header else "CONN-003"
-        answer = _refusing_header(broker, octets)
-        owe(broker, connection, Expected("protocol.header", {"octets": answer}, (requirement,), counted=broker.counting))
+        owe(broker, connection, "protocol.header", {"octets": _refusing_header(broker, octets)}, (requirement,))
         owe_end(broker, connection, requirement)
 
 
@@ -140,12 +157,7 @@ def _refusing_header(broker: Broker, octets: str) -> object:
 def _start(
     broker: Broker, connection: Connection, requirements: tuple[str, ...], version: tuple[int, int] = (0, 9)
 ) -> None:
-    arguments = start_arguments(broker.dialect, version)
-    owe(
-        broker,
-        connection,
-        Expected("connection.start", arguments, requirements, START_BLAME, counted=broker.counting),
-    )
+    owe(broker, connection, "connection.start", start_arguments(broker.dialect, version), requirements, START_BLAME)
     connection.state = ConnectionState.STARTING
 
 
@@ -184,11 +196,7 @@ def _wishes_in_vain(connection: Connection, properties: object) -> bool:
 def _admit(broker: Broker, connection: Connection, user: str) -> None:
     connection.user = user
     connection.state = ConnectionState.TUNING
-    owe(
-        broker,
-        connection,
-        Expected("connection.tune", tune_arguments(broker.dialect), ("CONN-010",), counted=broker.counting),
-    )
+    owe(broker, connection, "connection.tune", tune_arguments(broker.dialect), ("CONN-010",))
 
 
 def _refuse_login(broker: Broker, connection: Connection, mechanism: str) -> None:
@@ -230,7 +238,7 @@ def _open(broker: Broker, connection: Connection, frame: Frame) -> None:
     else:
         connection.vhost = vhost
         connection.state = ConnectionState.OPEN
-        owe(broker, connection, Expected("connection.open-ok", {}, ("CONN-001",), counted=broker.counting))
+        owe(broker, connection, "connection.open-ok", {}, ("CONN-001",))
 
 
 _Step = Callable[[Broker, Connection, Frame], None]

@@ -13,11 +13,16 @@ NACK = Wording(single="ACK-013", several="ACK-014", everything="ACK-014", nothin
 
 
 def nack(broker: Broker, channel: Channel, frame: Frame) -> None:
-    """ACK-014, and for one delivery the same as reject (ACK-013). Whether it counts as failed is QUORUM-002."""
+    """ACK-014, and for one delivery the same as reject (ACK-013). Whether it counts as failed is QUORUM-002.
+
+    CAP-002: the client need not have said that he understands it.
+    """
     if not broker.dialect.extensions:
         raise ProtocolError("CHAN-011", 503, "unimplemented method")
     settled, requirement = collect(broker, channel, frame, NACK)
     check_stream(broker, channel, settled)
+    if not broker.connections[channel.connection].capabilities.get("basic.nack"):
+        broker.fired("CAP-002")
     if frame.arguments.get("requeue"):
         requeue(broker, channel, settled, requirement, failed=not broker.dialect.quorum_nack_keeps_count)
     else:

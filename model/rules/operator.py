@@ -55,7 +55,7 @@ def _owe_close(broker: Broker, connection: Connection, explanations: tuple[str, 
     connection.blocked = False
     connection.held.clear()
     blame = {"reply_text": "CONN-023"}
-    owe(broker, connection, Expected("connection.close", arguments, ("CONN-023",), blame, counted=broker.counting))
+    owe(broker, connection, "connection.close", arguments, ("CONN-023",), blame)
 
 
 def _add_user(broker: Broker, frame: Frame) -> None:

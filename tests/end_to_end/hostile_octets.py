@@ -149,7 +149,6 @@ FLOODS: dict[str, tuple[bytes, bytes]] = {
     "channel.open-ok": (b"", method("channel.open-ok", 1)),
     "channel.close": (b"", method("channel.close", 1, reply_code=404)),
     "connection.close": (b"", method("connection.close", 0, reply_code=320)),
-    "blocked and unblocked": (b"", method("connection.blocked", 0, reason="x") + method("connection.unblocked", 0)),
     "protocol headers": (b"", PROTOCOL_HEADER),
     "acknowledgements": (b"", method("basic.ack", 1, delivery_tag=1)),
     "garbage": (b"", bytes(range(256))),
@@ -158,3 +157,6 @@ FLOODS: dict[str, tuple[bytes, bytes]] = {
     "empty bodies": (raw(1, DELIVER) + content_header(5), raw(3)),
     "contents that nothing ends": (b"", b"".join(raw(1, DELIVER, n) for n in range(1, 65536, 7))),
 }  # fmt: skip
+
+#: What may come at any time.
+BLOCKED = method("connection.blocked", 0, reason="low on \udcff") + method("connection.unblocked", 0)

@@ -12,11 +12,11 @@ from conformance.session import TargetUnderTest
 from conformance.trace import TraceWriter
 from model.dialects import dialect_of
 from targets.address import Address
-from targets.resolve import running, server_properties
+from targets.resolve import RunningBroker, operator_of, running_broker, server_properties
 
 
 def run_suite(
-    target: str | Address,
+    target: str | Address | RunningBroker,
     directory: Path,
     *,
     only: Sequence[str] = (),
@@ -26,16 +26,22 @@ def run_suite(
     time_budget: float | None = None,
     shrinking_time: float = 120.0,
 ) -> RunResult:
-    """`amqpspec run`, as far as the result; the trace is in `directory`."""
+    """`amqpspec run`, as far as the result; the trace is in `directory`. A broker is operated, an address is not."""
     with ExitStack() as stack:
-        address = stack.enter_context(running(target)) if isinstance(target, str) else target
+        operator = None
+        if isinstance(target, Address):
+            address = target
+        else:
+            broker = stack.enter_context(running_broker(target)) if isinstance(target, str) else target
+            address, operator = broker.address, operator_of(broker)
         properties = server_properties(address)
+        label = target if isinstance(target, str) else str(address)
         description = TargetDescription(
-            str(target), str(properties["product"]), str(properties["version"]), dialect_of(properties).name
+            label, str(properties["product"]), str(properties["version"]), dialect_of(properties).name
         )
         trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
         options = RunOptions(only, seed, sequences, 30, time_budget, shrinking_time)
-        return Runner(TargetUnderTest(address, description, deadline), trace, options).run()
+        return Runner(TargetUnderTest(address, description, deadline, operator), trace, options).run()
 
 
 def failed_requirements(result: RunResult) -> set[str]:

@@ -44,6 +44,8 @@ class Outcome:
 def amqpspec(commands: Sequence[Sequence[str]], directory: Path, seconds: float) -> Outcome:
     """Run the commands one after the other, for so many seconds at most; what they print goes to `directory`."""
     directory.mkdir(parents=True, exist_ok=True)
+    told = directory / "told.json"
+    told.unlink(missing_ok=True)
     arguments = ([list(each) for each in commands], str(directory), seconds)
     process = _CONTEXT.Process(target=_child, args=arguments, daemon=True)
     began = time.monotonic()
@@ -53,7 +55,6 @@ def amqpspec(commands: Sequence[Sequence[str]], directory: Path, seconds: float)
     if process.is_alive():
         process.kill()
         process.join()
-    told = directory / "told.json"
     codes, left = json.loads(told.read_text()) if told.exists() else ((), ())
     output, errors = _text(directory / "output.txt"), _text(directory / "errors.txt")
     return Outcome(tuple(codes), taken, output, errors, tuple(left))

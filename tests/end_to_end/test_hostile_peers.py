@@ -35,11 +35,17 @@ class Made:
     trace: Path
 
 
+def identifier(attack: Attack) -> str:
+    return re.sub(r"\W+", "-", attack.name)
+
+
 def make(attack: Attack, broker: EmbeddedBroker, directory: Path) -> Made:
     out = directory / "out"
+    directory.mkdir(parents=True)
     with HostileBroker(attack, broker) as hostile:
         run = ["run", hostile.url, "--seed", "1", "--steps", "10", "--deadline", DEADLINE, *attack.arguments]
-        outcome = amqpspec([[*run, "--out", str(out)], ["check", str(out)]], directory, SECONDS)
+        reports = ["--out", str(out), "--junit", str(directory / "junit.xml")]
+        outcome = amqpspec([[*run, *reports], ["check", str(out)]], directory, SECONDS)
         return Made(hostile.strikes, outcome, out / "trace.jsonl")
 
 
@@ -59,7 +65,7 @@ def made(
     attacks: list[Attack] = [params["attack"] for params in asked if isinstance(params.get("attack"), Attack)]
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         futures: dict[str, Future[Made]] = {
-            attack.name: pool.submit(make, attack, embedded, directory / re.sub(r"\W+", "-", attack.name))
+            attack.name: pool.submit(make, attack, embedded, directory / identifier(attack))
             for attack in attacks
         }
         yield lambda attack: futures[attack.name].result()
@@ -67,7 +73,7 @@ def made(
             future.cancel()
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", ATTACKS, ids=identifier)
 def test_run_ends_with_a_verdict(attack: Attack, made: Callable[[Attack], Made]) -> None:
     result = made(attack)
     outcome = result.outcome
@@ -78,7 +84,7 @@ def test_run_ends_with_a_verdict(attack: Attack, made: Callable[[Attack], Made])
     assert ran in attack.codes, outcome.output
     if result.trace.exists():
         # what was seen is seen again in the trace, also where the broker was lost in the end
-        assert checked == attack.checked, outcome.output
+        assert checked in attack.checked, outcome.output
     else:
         assert ran == 3 and outcome.errors.count("\n") == 2
     assert outcome.left == ()

@@ -277,7 +277,7 @@ def test_a_frame_that_is_missing(line: str, requirement: str, allowed: str) -> N
         ("a.9", "basic.qos-ok", {}, "CHAN-001"),
         ("a", "socket.closed", {"reason": "reset"}, "CONFIRM-001"),
         ("a", "connection.close", {"reply_code": 541}, "CONFIRM-001"),
-        ("a", "connection.blocked", {"reason": "memory"}, "CONN-019"),
+        ("a", "connection.blocked", {"reason": "memory"}, "CAP-004"),
     ],
 )
 def test_a_frame_that_nothing_asked_for(

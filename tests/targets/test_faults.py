@@ -17,6 +17,7 @@ from conformance.trace import TraceWriter
 from model.acceptor import Acceptor
 from model.alphabet import Content, Frame
 from model.dialects import DEFAULT_DIALECT
+from model.handshake_content import HEADER_0_9_1
 from model.registry import requirements
 from model.state import ChannelState, ConnectionState
 from model.verdict import Failure, Verdict
@@ -165,6 +166,9 @@ class Examination:
     def run(self, steps: list[Step]) -> list[Failure]:
         for step in steps:
             if not self._client_has(step.connection):
+                # what a client does before the first frame
+                for method, arguments in (("socket.open", {}), ("protocol.header", {"octets": HEADER_0_9_1})):
+                    self.observe(Frame(step.connection, 0, method, arguments, sent=True))
                 self._client.open(step.connection)
                 self._send(step.connection, BARRIER_CHANNEL, "channel.open")
                 self._await(step.connection, "channel.open-ok")

@@ -602,6 +602,20 @@ class TestSendingAndReceiving:
             assert receive(client).arguments == {"reason": "the broker has stopped reading"}
             done.set()
 
+    def test_small_frames_are_not_read_ahead_without_end(self, brokers: Brokers) -> None:
+        def script(peer: Peer) -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    peer.write(octets("basic.ack", 1, delivery_tag=1) * 1000)
+
+        with WireClient(brokers(opened(script)).address, write_patience=3) as client:
+            client.open("a")
+            client.send(Frame("a", 1, "basic.publish", {}, True, Content({}, bytes(16_000_000))))
+            waiting = 0
+            while receive(client).method == "basic.ack":
+                waiting += 1
+            assert waiting < 30_000  # 630 KB of octets, but twenty times as much in memory
+
 
 class TestEnding:
     def test_end_of_the_stream(self, brokers: Brokers, seen: list[Frame]) -> None:

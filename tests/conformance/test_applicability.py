@@ -1,0 +1,84 @@
+"""What cannot be run on a target: not applicable, with the reason, in the result and in no sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.applicability import NO_OPERATOR, applicable, needs_operator, not_applicable, obstacle
+from conformance.command_file import CommandFile, parse_command_file
+from conformance.judgement import RequirementVerdict, RunResult, TargetDescription
+from conformance.run import Runner, RunOptions
+from conformance.scenario_files import selected
+from conformance.session import TargetUnderTest
+from conformance.trace import TraceWriter
+from model.verdict import Verdict
+from targets.embedded import EmbeddedBroker
+
+#: Requirements that nobody can show without the operator of the broker.
+OPERATORS = {
+    "CAP-003", "CAP-004", "CONN-009", "CONN-023", "PERMISSION-001", "PERMISSION-002", "PERMISSION-003",
+}  # fmt: skip
+
+
+def scenario(*lines: str) -> CommandFile:
+    return parse_command_file("\n".join(("@requirement ACK-001", *lines)))[0]
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker() as running:
+        yield running
+
+
+def under_test(broker: EmbeddedBroker, operated: bool, dialect: str = "rabbitmq-4.3") -> TargetUnderTest:
+    description = TargetDescription("embedded", "amqpspec", "0", dialect)
+    return TargetUnderTest(broker.address, description, 2.0, broker.operator() if operated else None)
+
+
+def run(target: TargetUnderTest, directory: Path, *only: str) -> RunResult:
+    with TraceWriter(directory / "trace.jsonl") as trace:
+        return Runner(target, trace, RunOptions(only, sequences=0)).run()
+
+
+def verdict(result: RunResult, requirement: str) -> RequirementVerdict:
+    (found,) = (each for each in result.requirements if each.id == requirement)
+    return found
+
+
+def test_the_operator_is_needed_for_what_only_he_can_do() -> None:
+    assert needs_operator(scenario("a.1 basic.qos 1", "broker operator.set-alarm"))
+    assert not needs_operator(scenario("a.1 basic.qos 1", "broker clock.wait 10"))
+
+
+def test_what_needs_him_is_left_out_where_there_is_none(broker: EmbeddedBroker) -> None:
+    without, operated = under_test(broker, False), under_test(broker, True)
+    files = [scenario("a.1 basic.qos 1"), scenario("broker operator.set-alarm")]
+    assert obstacle(files[1], without) == NO_OPERATOR
+    assert applicable(files, without) == files[:1]
+    assert applicable(files, operated) == files
+
+
+def test_only_requirements_without_any_scenario_left_are_not_applicable(broker: EmbeddedBroker) -> None:
+    assert not_applicable(under_test(broker, True)) == {}
+    reasons = not_applicable(under_test(broker, False))
+    assert {id for id, reason in reasons.items() if reason == NO_OPERATOR} == OPERATORS
+    left = {each.requirement for each in applicable(selected([], "rabbitmq-4.3"), under_test(broker, False))}
+    assert not left & OPERATORS
+
+
+def test_the_verdict_is_not_applicable_with_the_reason(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    result = run(under_test(broker, False), tmp_path, "PERMISSION-001", "GET-002")
+    left_out = RequirementVerdict("PERMISSION-001", Verdict.NOT_APPLICABLE, 0, NO_OPERATOR)
+    assert verdict(result, "PERMISSION-001") == left_out
+    assert verdict(result, "GET-002").verdict is Verdict.PASS
+    assert result.sequences > 0 and result.exit_code == 0
+
+
+def test_with_an_operator_they_are_run(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    result = run(under_test(broker, True), tmp_path, "PERMISSION", "CONN-023", "CAP-004")
+    assert {id: verdict(result, id).verdict for id in ("PERMISSION-001", "CONN-023", "CAP-004")} == {
+        "PERMISSION-001": Verdict.PASS, "CONN-023": Verdict.PASS, "CAP-004": Verdict.PASS
+    }  # fmt: skip
