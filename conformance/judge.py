@@ -93,7 +93,6 @@ class SequenceJudge:
             frames=self._frames,
         )
 
-
     def row(self, row: TraceRow) -> bool:
         """Take one row of the sequence after its start row; is it complete with that?"""
         kind = row["kind"]

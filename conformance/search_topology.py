@@ -15,7 +15,7 @@ from model.reply_addresses import REPLY_TO
 
 #: How often each action is tried, in parts of the whole.
 TOPOLOGY = {
-    "declare_exchange": 10, "bind_queue": 12, "bind_exchange": 7, "unbind": 4, "publish_routed": 20,
+    "declare_exchange": 10, "bind_queue": 12, "bind_exchange": 7, "unbind": 7, "publish_routed": 20,
     "publish_to_many_keys": 3, "look_everywhere": 6, "delete_exchange": 3, "declare_odd_queue": 3, "delete_queue": 2,
     "redeclare": 3, "consume": 2, "get": 8, "ack": 4, "purge": 1,
     "ask_for_a_reply": 2, "reply": 2, "close_channel": 1, "close_connection": 1,
@@ -58,12 +58,14 @@ class TopologyActions(Actions):
         arguments: Table = {"exchange": draw(_exchanges), "type": draw(_kinds)}
         if draw(flags):
             arguments["durable"] = True
-        if draw(seldom):
+        if draw(flags):
             arguments["auto_delete"] = True
         if draw(seldom) and draw(seldom):
             arguments["internal"] = True
-        if self.dialect.extensions and draw(seldom):
-            arguments["arguments"] = {"alternate-exchange": draw(_exchanges)}
+        if self.dialect.extensions and draw(flags):
+            # best one that leads somewhere
+            leading = [each.name for each in self.plan.broker.exchanges.values() if each.bindings]
+            arguments["arguments"] = {"alternate-exchange": draw(st.sampled_from(leading or EXCHANGES))}
         if draw(seldom):
             arguments["nowait"] = True
         self.issue(self.channel(draw), "exchange.declare", arguments)
@@ -117,10 +119,12 @@ class TopologyActions(Actions):
             if destination in arguments:
                 make(draw, arguments[destination])
         if source is not None and source.type == "headers":
-            arguments["arguments"] = draw(_headers)
+            table: Table = draw(_headers)
             match = draw(_matches)
             if match and (self.dialect.extensions or not match.endswith("-with-x")):
-                arguments["arguments"] = {**arguments["arguments"], "x-match": match}
+                table = {**table, "x-match": match}
+            if table:
+                arguments["arguments"] = table
         elif source is not None and source.type == "topic":
             arguments["routing_key"] = draw(_patterns)
         else:
@@ -139,15 +143,20 @@ class TopologyActions(Actions):
             self.issue(self.channel(draw), "exchange.declare", {"exchange": exchange, "type": "fanout"})
 
     def unbind(self, draw: Draw) -> None:
-        """Something that was bound, mostly; it may be gone since."""
+        """Something that was bound of late, mostly; it may be gone since."""
         if not self.bound:
             self.bind_queue(draw)
             return
-        method, arguments = self.bound[draw(st.integers(0, len(self.bound) - 1))]
+        ending = [each for each in self.bound if self._ends_by_itself(each[1])]
+        method, arguments = draw(st.sampled_from(ending if ending and draw(flags) else self.bound[-4:]))
         arguments = dict(arguments)
         if draw(seldom):
             arguments["routing_key"] = draw(_keys)
         self.issue(self.channel(draw), method.replace("bind", "unbind"), arguments)
+
+    def _ends_by_itself(self, arguments: Table) -> bool:
+        source = self.plan.broker.exchanges.get(arguments.get("source") or arguments["exchange"])
+        return source is not None and source.auto_delete and bool(source.bindings)
 
     # ----------------------------------------------------------------------------------------- queues
 

@@ -331,5 +331,3 @@ class Session:
         broker = self.judge.acceptor.broker
         asking = broker.connections[connection]
         return queue.owner in (None, connection) and asking.vhost == queue.vhost and asking.user not in broker.users
-
-

@@ -250,9 +250,10 @@ class Acceptor:
         if proven:
             self.explanations = proven
             return
-        departed = [e for e in quiet if e.departure is not None and not (prove and any(unproven(e.broker)))]
-        if lawful and not prove:
-            departed = []
+        departed = [explanation for explanation in quiet if explanation.departure is not None]
+        if lawful:
+            # what should be there by now and is not: a departure has to do better than that
+            departed = [explanation for explanation in departed if prove and not any(unproven(explanation.broker))]
         first = next((e for e in self.explanations if e.departure is None), self.explanations[0])
         missing = next(debts(first.broker), None) or next(unproven(first.broker), None)
         if missing is None:

@@ -45,6 +45,9 @@ class NoTarget:
     def run(self, command: Command) -> None:
         pass
 
+    def finish(self, complete: bool = True) -> None:
+        pass
+
     def __enter__(self) -> NoTarget:
         return self
 
@@ -143,13 +146,13 @@ QUESTIONS: dict[str, tuple[float, Question]] = {
     "a classic queue": (0.3, _queue_type(QueueType.CLASSIC)),
     "a quorum queue": (0.3, _queue_type(QueueType.QUORUM)),
     "a message is ready or held": (0.6, lambda broker, command: any(q.next_position for q in broker.queues.values())),
-    "two consumers of one queue": (0.15, lambda broker, _: any(len(q.consumers) > 1 for q in broker.queues.values())),
+    "two consumers of one queue": (0.08, lambda broker, _: any(len(q.consumers) > 1 for q in broker.queues.values())),
     "a delivery": (0.3, lambda broker, _: any(channel.next_tag > 1 for channel in broker.channels.values())),
     "a redelivery": (0.25, _exercised("ACK-015")),
     "a redelivery from a quorum queue": (0.05, _exercised("QUORUM-001")),
     "an acknowledgement of one": (0.3, _settling(lambda b, c, tags: c.method == "basic.ack" and len(tags) == 1)),
     "multiple settles two or more": (0.1, _settling(lambda b, c, tags: len(tags) >= 2)),
-    "nack with requeue": (0.25, _settling(lambda b, c, tags: bool(tags) and bool(c.arguments.get("requeue")))),
+    "nack with requeue": (0.2, _settling(lambda b, c, tags: bool(tags) and bool(c.arguments.get("requeue")))),
     "nack or reject without requeue": (
         0.05,
         _settling(lambda b, c, tags: bool(tags) and c.method != "basic.ack" and not c.arguments.get("requeue")),
@@ -168,6 +171,27 @@ QUESTIONS: dict[str, tuple[float, Question]] = {
     "a consumer without acknowledgements gets something": (0.05, _exercised("CONSUME-013")),
     "the end of a connection": (0.05, _exercised("CONN-020")),
     "deletion of a queue with consumers": (0.05, _exercised("CANCEL-007")),
+    "a topic exchange routes": (0.04, _exercised("PUBLISH-005")),
+    "a headers exchange routes": (0.03, _exercised("PUBLISH-006")),
+    "an exchange that is bound to another routes": (0.05, _exercised("BIND-004")),
+    "two bindings lead to one queue": (0.01, _exercised("BIND-003")),
+    "an alternate exchange routes": (0.005, _exercised("PUBLISH-010")),
+    "CC or BCC routes": (0.02, _exercised("PUBLISH-011")),
+    "an auto-delete exchange goes": (0.02, _exercised("EXCHANGE-008")),
+    "redeclaring with a difference": (0.03, _exercised("EXCHANGE-006")),
+    "a direct reply": (0.01, _exercised("REPLY-001")),
+    "an exclusive queue is refused to others": (0.01, _exercised("QUEUE-019")),
+    "a frame that has no place": (0.03, _exercised("CHAN-012", "CHAN-013", "CHAN-014", "CONN-015", "CONN-016")),
+    "crossing closes of a channel": (
+        0.01, lambda _, command: command is not None and command.method == "channel.close" and command.as_it_stands
+    ),
+    "a content in pieces": (
+        0.03,
+        lambda broker, command: command is not None and command.method == "frame.body" and bool(broker.queues),
+    ),
+    "a sequence goes on after a lost connection": (
+        0.15, lambda broker, command: command is not None and command.connection not in "ab"
+    ),
     "purge": (0.05, lambda broker, command: command is not None and command.method == "queue.purge"),
 }  # fmt: skip
 
@@ -250,8 +274,9 @@ def test_every_method_of_the_chapters_is_made() -> None:
     assert _methods(sequences(7)) >= {
         "basic.ack", "basic.cancel", "basic.consume", "basic.get", "basic.nack", "basic.publish", "basic.qos",
         "basic.recover", "basic.recover-async", "basic.reject", "channel.close", "channel.open", "confirm.select",
-        "connection.close", "exchange.declare", "queue.bind", "queue.declare", "queue.delete", "queue.purge",
-        "socket.abort",
+        "connection.close", "connection.open", "exchange.bind", "exchange.declare", "exchange.delete",
+        "exchange.unbind", "frame.body", "frame.header", "frame.method", "frame.other", "queue.bind", "queue.declare",
+        "queue.delete", "queue.purge", "queue.unbind", "socket.abort",
     }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from conformance.judgement import RunResult, TargetDescription
 from conformance.run import Runner, RunOptions
 from conformance.session import TargetUnderTest
 from conformance.trace import TraceWriter
+from model.capabilities import advertised
 from model.dialects import dialect_of
 from targets.address import Address
 from targets.resolve import RunningBroker, operator_of, running_broker, server_properties
@@ -41,7 +42,8 @@ def run_suite(
         )
         trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
         options = RunOptions(only, seed, sequences, 30, time_budget, shrinking_time)
-        return Runner(TargetUnderTest(address, description, deadline, operator), trace, options).run()
+        under_test = TargetUnderTest(address, description, deadline, operator, advertised(properties))
+        return Runner(under_test, trace, options).run()
 
 
 def failed_requirements(result: RunResult) -> set[str]:
