@@ -22,8 +22,8 @@ from conformance.session import Session
 from model.verdict import Failure
 from targets.errors import TargetError
 
-#: What sequences are about: of ten sequences so many, and how often each action is tried in them.
-THEMES = {"traffic": (6, TRAFFIC), "topology": (3, TOPOLOGY), "protocol": (1, PROTOCOL)}
+#: What sequences are about: of eleven so many, and how often each action is tried in them.
+THEMES = {"traffic": (6, TRAFFIC), "topology": (3, TOPOLOGY), "protocol": (2, PROTOCOL)}
 _themes = st.sampled_from([theme for theme, (share, _) in THEMES.items() for _ in range(share)])
 
 

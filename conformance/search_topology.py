@@ -26,8 +26,8 @@ EXCHANGES = ("e1", "e2", "e3", "e4")
 KINDS = ("direct", "fanout", "topic", "headers")
 ODD_QUEUES = ("q3", "q4")
 
+#: Of its own only: the predeclared exchanges belong to everybody who uses the broker.
 _exchanges = st.sampled_from(EXCHANGES)
-_sources = st.sampled_from((*EXCHANGES, "amq.direct", "amq.topic", "amq.headers", "amq.fanout"))
 _kinds = st.sampled_from(KINDS)
 _some_queue = st.sampled_from(("q1", "q1", "q2", "q2", "q3", "q4"))
 _words = ("a", "b", "")
@@ -55,7 +55,10 @@ class TopologyActions(Actions):
     # -------------------------------------------------------------------------------------- exchanges
 
     def declare_exchange(self, draw: Draw) -> None:
-        arguments: Table = {"exchange": draw(_exchanges), "type": draw(_kinds)}
+        self.declare_exchange_named(draw, draw(_exchanges))
+
+    def declare_exchange_named(self, draw: Draw, name: str) -> None:
+        arguments: Table = {"exchange": name, "type": draw(_kinds)}
         if draw(flags):
             arguments["durable"] = True
         if draw(flags):
@@ -100,21 +103,20 @@ class TopologyActions(Actions):
     # --------------------------------------------------------------------------------------- bindings
 
     def bind_queue(self, draw: Draw) -> None:
-        self.bind(draw, "queue.bind", {"queue": draw(_some_queue), "exchange": draw(_sources)})
+        self.bind(draw, "queue.bind", {"queue": draw(_some_queue), "exchange": draw(_exchanges)})
 
     def bind_exchange(self, draw: Draw) -> None:
         if self.dialect.extensions:
-            self.bind(draw, "exchange.bind", {"destination": draw(_exchanges), "source": draw(_sources)})
+            self.bind(draw, "exchange.bind", {"destination": draw(_exchanges), "source": draw(_exchanges)})
         else:
             self.bind_queue(draw)
 
     def bind(self, draw: Draw, method: str, arguments: Table) -> None:
         """Bind in the way that the exchange's type heeds."""
-        source = self.plan.broker.exchanges.get(arguments.get("source") or arguments.get("exchange", ""))
-        if source is None and not draw(seldom):
-            # mistakes are made elsewhere
-            source = self.plan.broker.exchanges["amq.topic"]
-            arguments["source" if "source" in arguments else "exchange"] = source.name
+        name = arguments.get("source") or arguments["exchange"]
+        if name not in self.plan.broker.exchanges and not draw(seldom):
+            self.declare_exchange_named(draw, name)  # mistakes are made elsewhere
+        source = self.plan.broker.exchanges.get(name)
         for destination, make in (("queue", self.declare_plainly), ("destination", self.declare_fanout)):
             if destination in arguments:
                 make(draw, arguments[destination])
@@ -179,7 +181,7 @@ class TopologyActions(Actions):
 
     def publish_routed(self, draw: Draw) -> None:
         """To an exchange that is there, with a key or headers that may match."""
-        name = draw(_sources)
+        name = draw(_exchanges)
         if name not in self.plan.broker.exchanges:
             self.declare_exchange(draw)
             return
@@ -189,7 +191,7 @@ class TopologyActions(Actions):
         """CC and BCC; with the default exchange these are queue names."""
         keys = st.lists(queues, max_size=2) if draw(flags) else st.lists(_keys, max_size=2)
         names = ("CC", "BCC") if draw(flags) else ("CC",)
-        self.publish_through(draw, "" if draw(flags) else draw(_sources), {name: draw(keys) for name in names})
+        self.publish_through(draw, "" if draw(flags) else draw(_exchanges), {name: draw(keys) for name in names})
 
     def publish_through(self, draw: Draw, exchange: str, headers: Table) -> None:
         if exchange not in self.plan.broker.exchanges:
