@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import conformance.cleanup
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.tables import ResultTable
-from conformance.command import Command
 from conformance.judge import SequenceJudge
-from conformance.judgement import FoundFailure, TargetDescription
+from conformance.judgement import TargetDescription
 from conformance.plan import Plan
 from conformance.run import Runner, RunOptions
-from conformance.session import Session, TargetUnderTest
+from conformance.session import Session
+from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceWriter
 from model.dialects import dialect_of
-from model.verdict import Failure
+from targets.connections import Connections
 from targets.resolve import running, server_properties
 from targets.wire import WireClient
 
 PARTS = ("waiting", "opening", "cleaning up", "judging", "trace", "session", "plan")
 HEADER = ("target", "sequences", "frames", "sequences/s", "frames/s", *PARTS, "Hypothesis")
-
-
-class Unshrunk(Runner):
-    """A run that notes failures and goes on: shrinking is no part of what is measured."""
-
-    def _shrink_and_tell(self, failure: Failure, sequence: str, commands: Sequence[Command]) -> None:
-        self.found[failure.identity] = FoundFailure(failure, sequence)
 
 
 def run(targets: Iterable[str], sequences: int) -> ResultTable:
@@ -57,7 +50,7 @@ def run(targets: Iterable[str], sequences: int) -> ResultTable:
 
 def _search(label: str, target: TargetUnderTest, sequences: int) -> tuple[str, ...]:
     watch = Stopwatch()
-    watch.watch(WireClient, "_await_input", "waiting")
+    watch.watch(Connections, "_await_input", "waiting")
     watch.watch(WireClient, "open", "opening")
     watch.watch(conformance.cleanup, "clean_up", "cleaning up")
     for method in ("__init__", "command", "frame", "mark", "judgement"):
@@ -67,12 +60,12 @@ def _search(label: str, target: TargetUnderTest, sequences: int) -> tuple[str, .
         watch.watch(Session, method, "session")
     watch.watch(Plan, "carry_out", "plan")
     # no scenario is for a requirement of this name
-    options = RunOptions(only=("none",), seed=1, sequences=sequences)
+    options = RunOptions(only=("none",), seed=1, sequences=sequences, shrinking_time=0.0)
     with (
         tempfile.TemporaryDirectory(prefix="amqpspec-") as directory,
         TraceWriter(Path(directory) / "trace.jsonl") as trace,
     ):
-        runner = Unshrunk(target, trace, options)
+        runner = Runner(target, trace, options)
         began = time.perf_counter()
         with watch:
             result = runner.run()

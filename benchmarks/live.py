@@ -16,7 +16,8 @@ from benchmarks.unjudged import Step, replaying, steps_of
 from benchmarks.workload import Workload
 from conformance.command import Command
 from conformance.judgement import TargetDescription
-from conformance.session import Session, TargetUnderTest
+from conformance.session import Session
+from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceWriter, read_trace, row_frame
 from model.acceptor import Acceptor
 from model.alphabet import Frame

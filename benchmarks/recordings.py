@@ -14,7 +14,8 @@ from pathlib import Path
 from benchmarks.workload import VERSION, Workload
 from conformance.judgement import TargetDescription
 from conformance.run import Runner, RunOptions
-from conformance.session import Session, TargetUnderTest
+from conformance.session import Session
+from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceRow, TraceWriter, jsonl_to_parquet, read_trace, sequences
 from conformance.trace_row import row_line
 from model.dialects import DEFAULT_DIALECT

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from conformance.command_file import CommandFile
 from conformance.scenario_files import selected
-from conformance.session import TargetUnderTest
+from conformance.target_under_test import TargetUnderTest
 from model.alphabet import OPERATOR
 from model.capabilities import METHODS, lacking
 from model.registry import requirements

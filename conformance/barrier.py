@@ -10,11 +10,18 @@ All of this is judged like any other traffic, but counts as exercise of nothing.
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
-from conformance.command import Command
-from conformance.session import SERVICE_CHANNEL, Session
-from model.alphabet import Frame
-from model.state import UNKNOWN_NAME, ChannelKey, ConnectionState, Queue, QueueType
+from model.alphabet import ChannelKey, Frame
+from model.queues import UNKNOWN_NAME, Queue, QueueType
+from model.state import ChannelState, Connection, ConnectionState
+
+if TYPE_CHECKING:
+    from conformance.command import Command
+    from conformance.session import Session
+
+#: The channel on which the suite itself looks at queues.
+SERVICE_CHANNEL = 2000
 
 
 def complete_barrier(session: Session, command: Command) -> None:
@@ -34,7 +41,7 @@ def complete_barrier(session: Session, command: Command) -> None:
         _await_auto_delete(session, name)
         _compare_counts(session, name)
     for key in _channels(session, command, touched):
-        if key[1] and session.channel_is_open(key) and not session.over:
+        if key[1] and _is_open(session, key) and not session.over:
             session.request(_flush(session, key))
     session.drain()
     session.mark("quiescent")
@@ -72,11 +79,11 @@ def _can_get(session: Session, key: ChannelKey, queue: Queue) -> bool:
     name = queue.name
     return (
         not session.over
-        and session.channel_is_open(key)
+        and _is_open(session, key)
         and not queue.messages
         and queue.type is not QueueType.STREAM
         and not (queue.type is QueueType.QUORUM and queue.single_active_consumer)
-        and session.may_ask_about(key[0], queue)
+        and _may_ask_about(session, key[0], queue)
         and (not name.startswith(UNKNOWN_NAME) or session.judge.acceptor.broker.channels[key].last_queue == name)
     )
 
@@ -84,7 +91,7 @@ def _can_get(session: Session, key: ChannelKey, queue: Queue) -> bool:
 def _await_clean_up(session: Session) -> None:
     """Ask for queues whose connection was lost until they are gone (CONN-021), or the deadline has passed."""
     deadline = time.monotonic() + session.target.deadline
-    connections = session.open_connections()
+    connections = _open_connections(session)
     while connections and not session.over and (name := _abandoned(session)) is not None:
         _ask(session, connections[0], name)
         if time.monotonic() > deadline:
@@ -100,7 +107,7 @@ def _await_auto_delete(session: Session, name: str) -> None:
     broker = session.judge.acceptor.broker
     if name in broker.queues or broker.ended_queues.get(name) != "QUEUE-021" or session.over:
         return
-    connections = [each for each in session.open_connections() if _has_channels_to_spare(session, each)]
+    connections = [each for each in _open_connections(session) if _has_channels_to_spare(session, each)]
     if connections:
         _ask(session, connections[0], name)
 
@@ -116,7 +123,7 @@ def _abandoned(session: Session) -> str | None:
 
 def _ask(session: Session, connection: str, name: str) -> None:
     """Declare the queue passively, on the service channel, which an error may have closed before."""
-    if not session.channel_is_open((connection, SERVICE_CHANNEL)):
+    if not _is_open(session, (connection, SERVICE_CHANNEL)):
         session.request(Frame(connection, SERVICE_CHANNEL, "channel.open", {}, sent=True))
     declare = {"queue": name, "passive": True}
     session.request(Frame(connection, SERVICE_CHANNEL, "queue.declare", declare, sent=True))
@@ -128,6 +135,10 @@ def _has_channels_to_spare(session: Session, name: str) -> bool:
     return bool(connection.channel_max == connection.offered.get("channel_max", connection.channel_max))
 
 
+def _counts_holders(session: Session, queue: Queue) -> bool:
+    return queue.type is QueueType.QUORUM and session.judge.acceptor.broker.holders(queue) > 0
+
+
 def _compare_counts(session: Session, name: str) -> None:
     """Ask for the numbers of messages and consumers until they are the model's, or the deadline has passed."""
     queue = _queue(session, name)
@@ -137,8 +148,8 @@ def _compare_counts(session: Session, name: str) -> None:
         return
     connections = [
         each
-        for each in session.open_connections()
-        if session.may_ask_about(each, queue) and _has_channels_to_spare(session, each)
+        for each in _open_connections(session)
+        if _may_ask_about(session, each, queue) and _has_channels_to_spare(session, each)
     ]
     if not connections:
         return
@@ -148,9 +159,42 @@ def _compare_counts(session: Session, name: str) -> None:
         queue = _queue(session, name)
         # a quorum queue counts those who hold its deliveries as consumers, so their number never becomes the model's
         if queue is None or (
-            not queue.unproven and (not queue.leaving or session.judge.acceptor.broker.holders(queue))
+            not queue.unproven and (not queue.leaving or _counts_holders(session, queue))
         ):
             return
         if time.monotonic() > deadline:
             session.mark("overdue", session.target.deadline)
             return
+
+
+# ----------------------------------------------------------------------------------- who can be asked what
+
+
+def _open_connections(session: Session) -> list[str]:
+    return [
+        name
+        for name, connection in session.judge.acceptor.broker.connections.items()
+        if connection.state is ConnectionState.OPEN and _answers(session, connection)
+    ]
+
+
+def _is_open(session: Session, key: ChannelKey) -> bool:
+    broker = session.judge.acceptor.broker
+    channel = broker.channels.get(key)
+    if channel is None or channel.state is not ChannelState.OPEN or channel.assembly is not None:
+        return False
+    return _answers(session, broker.connections[key[0]])
+
+
+def _answers(session: Session, connection: Connection) -> bool:
+    """May it be asked questions? The broker does not read a blocked connection, and takes what follows a lie about
+    a frame's size for something else.
+    """
+    return session.is_usable(connection.name) and not connection.blocked and not connection.out_of_step
+
+
+def _may_ask_about(session: Session, connection: str, queue: Queue) -> bool:
+    """May whoever has the connection ask about the queue?"""
+    broker = session.judge.acceptor.broker
+    asking = broker.connections[connection]
+    return queue.owner in (None, connection) and asking.vhost == queue.vhost and asking.user not in broker.users

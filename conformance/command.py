@@ -35,6 +35,9 @@ from conformance.command_arguments import (
     BIT,
     BODY_METHODS,
     CAPABILITIES,
+    CONSTANTS,
+    FRACTION,
+    INTEGER,
     NUMBER,
     OCTETS,
     POSITIONAL,
@@ -43,8 +46,11 @@ from conformance.command_arguments import (
     TABLE_METHODS,
     TABLE_NAMES,
     TEXT,
+    UNFINISHED,
+    hyphened,
 )
-from conformance.trace_values import ValueNotRecordable, decode_value, encode_value
+from conformance.command_printing import print_command
+from conformance.trace_values import ValueNotRecordable, decode_value
 from model.alphabet import CONTENT_METHODS, METHOD_IDS, PSEUDO_METHODS, Content, Table
 
 
@@ -77,14 +83,7 @@ class Command:
 
 _TOKEN = re.compile(r"""(?P<name>[A-Za-z][\w.-]*=)?(?P<value>"(?:[^"\\]|\\.)*"|[^\s"\[{]\S*|)""")
 _TARGET = re.compile(r"([a-z][a-z0-9]*)(?:\.(\d{1,9}))?(!)?$")
-_INTEGER = re.compile(r"-?\d{1,30}")
-_FRACTION = re.compile(r"-?\d{1,30}(\.\d{1,30}([eE][+-]?\d{1,3})?|[eE][+-]?\d{1,3})")
-_TABLE_NAME = re.compile(r"x-[\w.-]*")
 _OCTETS = re.compile(r"([0-9a-fA-F]{2})*")
-_CONSTANTS = {"true": True, "false": False, "null": None}
-
-#: The word for a publish whose content is still to come.
-UNFINISHED = "unfinished"
 
 #: Octets of the largest body that a command may ask for; no RabbitMQ takes more.
 MAX_BODY = 512 * 1024 * 1024
@@ -207,7 +206,7 @@ def _arguments(method: str, words: list[tuple[int, str, str]]) -> tuple[Table, C
 
 def _put(mapping: Table, key: str, value: Any, column: int) -> None:
     if key in mapping:
-        raise CommandSyntaxError(f"{_hyphened(key)} is given twice", column)
+        raise CommandSyntaxError(f"{hyphened(key)} is given twice", column)
     mapping[key] = value
 
 
@@ -231,11 +230,11 @@ def _value(text: str, kind: str, column: int) -> Any:
             raise CommandSyntaxError(f"{text!r} is not JSON: {error.msg}", column + error.pos) from None
         except UnicodeEncodeError:
             raise CommandSyntaxError(f"{text!r} holds half a character", column) from None
-    elif kind == "any" and _FRACTION.fullmatch(text):
+    elif kind == "any" and FRACTION.fullmatch(text):
         value = float(text)
-    elif kind not in (TEXT, OCTETS) and text in _CONSTANTS:
-        value = _CONSTANTS[text]
-    elif kind not in (TEXT, OCTETS) and _INTEGER.fullmatch(text):
+    elif kind not in (TEXT, OCTETS) and text in CONSTANTS:
+        value = CONSTANTS[text]
+    elif kind not in (TEXT, OCTETS) and INTEGER.fullmatch(text):
         value = int(text)
     expected = {TEXT: str, NUMBER: int, BIT: bool, TABLE: dict, OCTETS: str}.get(kind)
     if expected is not None and (not isinstance(value, expected) or (kind == NUMBER and isinstance(value, bool))):
@@ -243,76 +242,3 @@ def _value(text: str, kind: str, column: int) -> Any:
     if kind == OCTETS and not _OCTETS.fullmatch(value):
         raise CommandSyntaxError(f"{text!r:.80} is not an even number of hexadecimal digits", column)
     return value
-
-
-def print_command(command: Command) -> str:
-    """The canonical text; `parse_command` of it gives the command back."""
-    target = command.connection if command.channel == 0 else f"{command.connection}.{command.channel}"
-    words = [target + ("!" if command.as_it_stands else ""), command.method]
-    kinds = ARGUMENTS.get(command.method, {})
-    positional = POSITIONAL.get(command.method, ())
-    leading = True
-    for position in positional:
-        if position not in command.arguments:
-            leading = False
-        elif leading and not _could_be_a_flag(command.arguments[position], kinds):
-            words.append(_printed(command.arguments[position], kinds[position]))
-        else:
-            words.append(f"{_hyphened(position)}={_printed(command.arguments[position], kinds[position])}")
-    for name, value in command.arguments.items():
-        if name in positional or name in ("arguments", "capabilities"):
-            continue
-        kind = kinds.get(name, "any")
-        words.append(_hyphened(name) if value is True else f"{_hyphened(name)}={_printed(value, kind)}")
-    words.extend(_table_words(command))
-    if command.content is not None:
-        words.extend(_content_words(command.content))
-    elif command.method == "basic.publish":
-        words.append(UNFINISHED)
-    if command.in_flight:
-        words.append("&")
-    return " ".join(words)
-
-
-def _table_words(command: Command) -> list[str]:
-    capabilities = command.arguments.get("capabilities") or {}
-    words = [f"{name}={_printed(value, 'any')}" for name, value in capabilities.items()]
-    others: Table = {}
-    for name, value in (command.arguments.get("arguments") or {}).items():
-        if _TABLE_NAME.fullmatch(name) or name in TABLE_NAMES:
-            words.append(f"{name}={_printed(value, 'any')}")
-        else:
-            others[name] = value
-    return [*words, f"arguments={_printed(others, TABLE)}"] if others else words
-
-
-def _content_words(content: Content) -> list[str]:
-    body = content.body.decode("utf-8", "backslashreplace")
-    filled = len(body) - len(body.rstrip("."))
-    words = []
-    if filled > 40:
-        words += [f"body={_printed(body.rstrip('.'), TEXT)}", f"body-size={len(content.body)}"]
-    elif body:
-        words.append(f"body={_printed(body, TEXT)}")
-    words += [f"{_hyphened(k)}={_printed(v, PROPERTIES.get(k, 'any'))}" for k, v in content.properties.items()]
-    return words
-
-
-def _hyphened(name: str) -> str:
-    return name.rstrip("_").replace("_", "-")
-
-
-def _could_be_a_flag(value: Any, kinds: dict[str, str]) -> bool:
-    return isinstance(value, str) and (kinds.get(value.replace("-", "_")) == BIT or value in ("&", UNFINISHED))
-
-
-def _printed(value: Any, kind: str) -> str:
-    """A value in a form that `_value` reads back: bare where that is unambiguous, else JSON."""
-    if isinstance(value, bool) or not isinstance(value, str):
-        return json.dumps(encode_value(value))
-    plain = bool(re.fullmatch(r"[^\s\"\[{#=&][^\s\"]*", value)) and "=" not in value
-    looks_typed = value in _CONSTANTS or _INTEGER.fullmatch(value) or _FRACTION.fullmatch(value)
-    return value if plain and not (kind not in (TEXT, OCTETS) and looks_typed) else json.dumps(value)
-
-
-__all__ = ["Command", "CommandSyntaxError", "parse_command", "print_command"]

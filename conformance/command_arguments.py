@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 TEXT, NUMBER, BIT, TABLE, OCTETS = "text", "number", "bit", "table", "hexadecimal text"
+
+#: How values look that are not text, where both are possible.
+INTEGER = re.compile(r"-?\d{1,30}")
+FRACTION = re.compile(r"-?\d{1,30}(\.\d{1,30}([eE][+-]?\d{1,3})?|[eE][+-]?\d{1,3})")
+CONSTANTS = {"true": True, "false": False, "null": None}
+
+#: The word for a publish whose content is still to come.
+UNFINISHED = "unfinished"
 
 #: Arguments whose names may be left out, in order.
 POSITIONAL: dict[str, tuple[str, ...]] = {
@@ -127,3 +137,8 @@ CAPABILITIES = (
     "publisher_confirms", "exchange_exchange_bindings", "basic.nack", "consumer_cancel_notify", "connection.blocked",
     "authentication_failure_close", "per_consumer_qos", "consumer_priorities", "direct_reply_to",
 )  # fmt: skip
+
+
+def hyphened(name: str) -> str:
+    """An argument's name as the AMQP text, and so a line, has it."""
+    return name.rstrip("_").replace("_", "-")

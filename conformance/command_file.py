@@ -8,6 +8,7 @@ Lines that begin with `@` say what the file is:
     @dialects rabbitmq-3 …          only these; none: all
     @waits                          spends its time waiting, so it runs beside others
     @alone                          changes the broker as a whole, so it runs beside no other
+    @rough                          sends what a broker may not survive, so it runs behind the others
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from pathlib import Path
 from conformance.command import Command, CommandSyntaxError, parse_command
 from model.dialects import DIALECTS
 
-KEYS = ("requirement", "title", "queue-types", "dialects", "waits", "alone")
+KEYS = ("requirement", "title", "queue-types", "dialects", "waits", "alone", "rough")
 QUEUE_TYPES = ("classic", "quorum", "stream")
-_FLAGS = ("waits", "alone")
+_FLAGS = ("waits", "alone", "rough")
 _CHOICES = {"queue-types": ("queue type", QUEUE_TYPES), "dialects": ("dialect", tuple(DIALECTS))}
 
 
@@ -41,6 +42,8 @@ class CommandFile:
     #: it spends its time waiting, so it runs beside others; it changes the broker as a whole, so it runs beside none
     waits: bool = False
     alone: bool = False
+    #: it sends what a broker may not survive, so it runs behind the others
+    rough: bool = False
 
 
 def read_command_file(path: Path) -> list[CommandFile]:
@@ -64,6 +67,7 @@ def parse_command_file(text: str, where: str = "<text>", name: str = "text") -> 
         dialects=tuple(said.get("dialects", "").split()),
         waits="waits" in said,
         alone="alone" in said,
+        rough="rough" in said,
     )
     files = []
     for queue_type in types or (None,):
@@ -127,5 +131,5 @@ def print_command_file(file: CommandFile) -> str:
         lines.append(f"@title {file.title}")
     if file.dialects:
         lines.append(f"@dialects {' '.join(file.dialects)}")
-    lines += [f"@{key}" for key, holds in (("waits", file.waits), ("alone", file.alone)) if holds]
+    lines += [f"@{key}" for key in _FLAGS if getattr(file, key)]
     return "\n".join([*lines, *map(str, file.commands), ""])

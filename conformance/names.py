@@ -47,9 +47,9 @@ def on_the_broker(command: Command, prefix: str, reply_address: str = "") -> Com
         if key in arguments:
             arguments[key] = _prefixed(arguments[key], prefix)
     content = command.content
-    if reply_address and REPLY_ADDRESS in (arguments.get("routing_key"), command.arguments.get("queue")):
-        key = "routing_key" if "routing_key" in arguments else "queue"
-        arguments[key] = reply_address
+    replies = [key for key in ("routing_key", "queue") if command.arguments.get(key) == REPLY_ADDRESS]
+    if reply_address and replies:
+        arguments.update(dict.fromkeys(replies, reply_address))
     elif command.method == "basic.publish" and not arguments.get("exchange"):
         arguments["routing_key"] = _prefixed(arguments.get("routing_key", ""), prefix)
         content = _with_prefixed_keys(content, prefix)

@@ -32,7 +32,7 @@ _WISHES = {
     "connection.open": ("virtual_host",),
 }
 #: A user who is asked for without his password has none that is right.
-_NO_PASSWORD = "none"
+NO_PASSWORD = "none"
 
 
 def take_step(session: Session, command: Command) -> None:
@@ -109,7 +109,7 @@ def _start_ok(address: Address, connection: Connection, wishes: Mapping[str, Any
         properties["capabilities"] = dict(wishes["capabilities"])
     mechanism = wishes.get("mechanism", PLAIN)
     user = wishes.get("user", address.user)
-    password = wishes.get("password", _NO_PASSWORD if "user" in wishes else address.password)
+    password = wishes.get("password", NO_PASSWORD if "user" in wishes else address.password)
     respond = amqplain_response if mechanism == AMQPLAIN else plain_response
     return {
         "client_properties": properties,

@@ -15,10 +15,11 @@ from model.dialects import Dialect
 from model.inputs import process
 from model.observation import observe
 from model.permitted import permitted
+from model.queues import Queue
 from model.reply_addresses import ADDRESS
 from model.rules.handshake import DUE
 from model.rules.happenings import all_come_about
-from model.state import Channel, ChannelState, Connection, ConnectionState, Queue
+from model.state import Channel, ChannelState, Connection, ConnectionState
 from targets.address import Address
 from targets.handshake import recordable
 

@@ -6,17 +6,20 @@ part is `conformance.standalone_client`; here the commands become calls of it, a
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from functools import cache
 from importlib import resources
 from typing import Any
 
-from conformance import by_hand, step_by_step
+from conformance import by_hand, pika_gaps, step_by_step
 from conformance.command import Command
 from conformance.names import on_the_broker, plain_failure
+from conformance.opening import STEPS
 from model.alphabet import OPERATOR, Frame
 from model.registry import requirements
 from model.rules.frames import SINGLE_FRAMES
@@ -26,8 +29,12 @@ from targets.codec import encode
 _WIDTH = 118
 #: Stands for the prefix of names, which a program makes when it starts.
 _PREFIX = "\0prefix\0"
+#: Stands for the latest address of direct replies, which a program learns while it runs.
+_ADDRESS = "\0address\0"
 #: Seconds of silence after which a program takes a frame to be missing.
 _PATIENCE = 5
+#: Where the broker's clock is waited for, what a program does besides must take little time.
+_LESS_QUIET = ("QUIET, DEADLINE = 0.2,", "QUIET, DEADLINE = 0.02,")
 #: Where pika's name of an argument is not ours.
 _PIKA_NAMES = {"global_": "global_qos"}
 
@@ -37,27 +44,9 @@ _TAIL = """
 try:
     sequence()
     settle()
-    look()
-finally:
+{look}finally:
     clean_up()
 """
-_FLOATS = '''
-
-def encode_value(pieces: Any, value: Any, others: Any = pika.data.encode_value) -> int:
-    """pika cannot send floating-point numbers, and cuts those that it receives."""
-    if not isinstance(value, float):
-        return int(others(pieces, value))
-    pieces.append(b"d" + struct.pack(">d", value))
-    return 9
-
-
-def decode_value(octets: bytes, at: int, others: Any = pika.data.decode_value) -> Any:
-    double = octets[at : at + 1] == b"d"
-    return (struct.unpack_from(">d", octets, at + 1)[0], at + 9) if double else others(octets, at)
-
-
-pika.data.encode_value, pika.data.decode_value = encode_value, decode_value
-'''
 
 
 def reproducer(commands: Sequence[Command], failure: Failure) -> str:
@@ -73,13 +62,30 @@ def reproducer(commands: Sequence[Command], failure: Failure) -> str:
         patient = place == shows and failure.shape is Shape.MISSING
         calls.append(_call(command, commands[:place], stepwise[place], patient))
         if place == shows:
-            report = f"observed: {failure.observed}; allowed: {' or '.join(failure.allowed) or 'nothing'}"
-            calls.append(f"print({_literal('  # reported here: ' + _one_line(report))})")
+            calls += _report(failure)
     sequence = "def sequence() -> None:\n" + textwrap.indent("\n".join(calls or [_joined("connect", ['"a"'])]), "    ")
-    floats = _FLOATS if any(_holds_float((each.arguments, _properties(each))) for each in commands) else ""
+    imports, additions = pika_gaps.imports_and_additions(commands)
     operator = by_hand.CLIENT_PART if any(each.connection == OPERATOR for each in commands) else ""
     steps = step_by_step.CLIENT_PART if any(stepwise) else ""
-    return f"{_head(failure)}\n\n{sequence}\n\n\n{_client()}{floats}{steps}{operator}{_TAIL}{_left_behind(commands)}"
+    look = "    look()\n" if any(each.method == "queue.declare" for each in commands) else ""
+    tail = _TAIL.format(look=look) + _left_behind(commands)
+    helpers = _used(f"{imports}{_client()}{additions}{steps}{operator}", sequence + tail)
+    if any(each.method == "clock.wait" for each in commands):
+        helpers = helpers.replace(*_LESS_QUIET)
+    return f"{_head(failure)}\n\n{sequence}\n\n\n{_DIVIDER}\n\n{helpers}{tail}"
+
+
+def _report(failure: Failure) -> Iterator[str]:
+    """What the person who sees the output is to compare with what stands above and below it."""
+    rule = requirements().get(failure.requirement)
+    parts = (
+        f"reported here: {failure.requirement}" + (f" {rule.title}" if rule else ""),
+        f"source: {rule.source}" if rule else "",
+        f"observed: {failure.observed}",
+        f"allowed: {' or '.join(failure.allowed) or 'nothing'}",
+    )
+    for line in (line for part in parts for line in textwrap.wrap(_one_line(part), _WIDTH - 20)):
+        yield f"print({_literal(f'  # {line}')})"
 
 
 def _where_it_shows(commands: Sequence[Command], failure: Failure) -> int:
@@ -93,7 +99,26 @@ def _client() -> str:
     """The client part, without its docstring and without remarks for our tools."""
     text = (resources.files("conformance") / "standalone_client.py").read_text(encoding="utf-8")
     text = text[text.index("\nimport ") :].strip()
-    return f"{_DIVIDER}\n\n{re.sub(r'  # (fmt: |type: ).*', '', text)}\n"
+    return re.sub(r"  # (fmt: |type: ).*", "", text) + "\n"
+
+
+def _used(helpers: str, program: str) -> str:
+    """The helpers without those functions that neither the program nor another of them names."""
+    blocks = {block: _names(block) for block in helpers.rstrip("\n").split("\n\n\n")}
+    wanted = _names(program)
+    while unused := [
+        block
+        for block in blocks
+        if (function := re.match(r"def (\w+)\(", block))
+        and not any(function[1] in names for names in (wanted, *(blocks[each] for each in blocks if each != block)))
+    ]:
+        for block in unused:
+            del blocks[block]
+    return "\n\n\n".join(blocks) + "\n"
+
+
+def _names(text: str) -> set[str]:
+    return {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
 
 
 # ---------------------------------------------------------------------------------------------------- the head
@@ -138,11 +163,11 @@ def _call(command: Command, earlier: Sequence[Command], by_steps: bool, patient:
     if command.connection == OPERATOR:
         function, words = by_hand.call(command)
         return _joined(function, list(map(_literal, words)))
-    sent = on_the_broker(command, _PREFIX)
+    sent = on_the_broker(command, _PREFIX, _ADDRESS)
     if by_steps:
         words = [_literal(str(command)), *_named(step_by_step.words_of(sent, earlier))]
         return _joined("steps", [*words, *([f"quiet={_PATIENCE}"] if patient else [])])
-    if command.method == "connection.open":
+    if command.method == STEPS[-1] and not command.channel and not command.as_it_stands:
         again = {"again": True} if any(other.connection == command.connection for other in earlier) else {}
         return _joined("connect", [_literal(command.connection), *_named({**sent.arguments, **again})])
     if command.method in SINGLE_FRAMES:
@@ -150,6 +175,8 @@ def _call(command: Command, earlier: Sequence[Command], by_steps: bool, patient:
         return _joined("raw", [_literal(str(command)), _octets(octets), *([f"quiet={_PATIENCE}"] if patient else [])])
     words = [_literal(str(command)), f"spec.{_pika_class(command.method)}"]
     words += _named({_PIKA_NAMES.get(name, name): value for name, value in sent.arguments.items()})
+    usual = {} if command.channel else step_by_step.USUAL.get(command.method, {})
+    words += [f"{name}={text}" for name, text in usual.items() if name not in sent.arguments]
     if command.method == "connection.update-secret":  # pika cannot decode this one, nor make one of zeros
         words += _named({"new_secret": "", "reason": ""})
     if sent.content is not None:
@@ -191,6 +218,12 @@ def _literal(value: Any) -> str:
         return "{" + ", ".join(f"{_literal(name)}: {_literal(item)}" for name, item in value.items()) + "}"
     if isinstance(value, list):
         return f"[{', '.join(map(_literal, value))}]"
+    if value == _ADDRESS:
+        return "REPLY_ADDRESSES[-1]"
+    if isinstance(value, Decimal):
+        return f'decimal.Decimal("{value}")'
+    if isinstance(value, bytearray):
+        value = bytes(value)  # pika knows these only, and sends the same
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
     if isinstance(value, str | bytes) and (text := repr(value)).count("'") == 2 and '"' not in text:
@@ -210,13 +243,3 @@ def _octets(octets: bytes) -> str:
     beginning, end = octets[:-1].rstrip(b"."), octets[-1:]
     filled = len(octets) - len(beginning) - len(end)
     return f'{_literal(beginning.hex())} + "2e" * {filled} + "{end.hex()}"' if filled > 40 else _literal(octets.hex())
-
-
-def _properties(command: Command) -> dict[str, Any]:
-    return dict(command.content.properties) if command.content is not None else {}
-
-
-def _holds_float(value: Any) -> bool:
-    if isinstance(value, dict):
-        value = list(value.values())
-    return any(map(_holds_float, value)) if isinstance(value, list | tuple) else isinstance(value, float)

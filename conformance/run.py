@@ -18,22 +18,14 @@ from hypothesis.stateful import run_state_machine_as_test
 from conformance.applicability import absent_methods, applicable, not_applicable
 from conformance.command import Command
 from conformance.command_file import CommandFile
-from conformance.events import (
-    FailureShrunk,
-    Listener,
-    RunFinished,
-    RunStarted,
-    SequenceFinished,
-    SequenceStarted,
-    tell,
-)
-from conformance.judgement import FoundFailure, RunResult, SequenceJudgement, Tally
-from conformance.reproducer import reproducer
+from conformance.events import Listener, RunFinished, RunStarted, SequenceFinished, SequenceStarted, tell
+from conformance.findings import Findings
+from conformance.judgement import RunResult, SequenceJudgement, Tally
 from conformance.scenario_files import selected, sequence_name
 from conformance.search import CommandSearch, Deviation
-from conformance.session import Session, TargetUnderTest
-from conformance.shrink import shrink
+from conformance.session import Session
 from conformance.side_by_side import OneAtATime, under_way
+from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceWriter
 from model.dialects import dialect_named
 from model.registry import requirements
@@ -41,11 +33,8 @@ from model.verdict import Failure
 from targets.errors import TargetError
 from targets.health import check_alive
 
-#: Seconds for shrinking one failure, and what an owed frame may take meanwhile.
-SHRINKING_TIME = 20.0
+#: Seconds that an owed frame may take while a failure is shrunk.
 SHRINKING_DEADLINE = 0.5
-#: Times that a shrunk sequence is run again, to tell what always fails from what is flaky.
-REPEATS = 3
 #: After so many deadlines that passed in vain, this target gets less time for each frame.
 PATIENCE = 3
 IMPATIENT_DEADLINE = 1.0
@@ -82,9 +71,9 @@ class Runner:
         self.options = options
         self.listeners: tuple[Listener, ...] = (OneAtATime(listeners),)
         self.tally = Tally()
-        self.found: dict[str, FoundFailure] = {}
+        dialect = dialect_named(target.description.dialect)
+        self.findings = Findings(dialect, options.shrinking_time, self._run_again, self.listeners)
         self.overdue = 0
-        self._shrinking_left = options.shrinking_time
         self._began = time.monotonic()
         self._serial = 0
 
@@ -108,9 +97,9 @@ class Runner:
     # ----------------------------------------------------------------------------------------- scenarios
 
     def _run_scenarios(self, scenarios: Sequence[CommandFile]) -> None:
-        """Those that wait beside all others, those that want to be alone at the end."""
+        """Those that wait beside all others, rough ones behind the gentle, those that want to be alone at the end."""
         with under_way([each for each in scenarios if each.waits], self._begin) as waiting:
-            for scenario in scenarios:
+            for scenario in sorted(scenarios, key=lambda each: each.rough):
                 if not scenario.waits and not scenario.alone:
                     self._conclude(scenario, self._begin(scenario))
             for scenario, session in waiting:
@@ -129,12 +118,12 @@ class Runner:
         name = sequence_name(scenario)
         judgement = session.finish()
         self._count(judgement)
-        new = [failure for failure in judgement.failures if failure.identity not in self.found]
+        new = [failure for failure in judgement.failures if failure.identity not in self.findings.found]
         for failure in new:
-            self._remember(failure, name, scenario.commands, None)
+            self.findings.remember(failure, name, scenario.commands)
         self._heed(session)
         for failure in new:
-            self._shrink_and_tell(failure, name, scenario.commands)
+            self.findings.shrink_and_tell(failure, name, scenario.commands)
 
     def _carry_out(
         self, name: str, commands: Sequence[Command], target: TargetUnderTest, requirement: str | None = None
@@ -144,6 +133,13 @@ class Runner:
             for command in commands:
                 session.run(command)
         return session
+
+    def _run_again(self, name: str, commands: Sequence[Command]) -> SequenceJudgement:
+        """Run commands that belong to no count, with little patience."""
+        quick = replace(self.target, deadline=min(self.target.deadline, SHRINKING_DEADLINE))
+        session = self._carry_out(name, commands, quick)
+        self._heed(session)
+        return session.finish()
 
     def _heed(self, session: Session) -> None:
         """A target that let a deadline pass may be gone for good: then nothing that follows would say anything."""
@@ -179,7 +175,7 @@ class Runner:
             rounds += 1
             if failure is None:
                 break
-            self._shrink_and_tell(failure, machine.failing_sequence, machine.failing)
+            self.findings.shrink_and_tell(failure, machine.failing_sequence, machine.failing)
 
     def _search_once(self, machine: type[CommandSearch], sequences: int) -> Failure | None:
         try:
@@ -212,7 +208,7 @@ class Runner:
         class Search(CommandSearch):
             dialect = dialect_named(runner.target.description.dialect)
             absent = absent_methods(runner.target)
-            known: ClassVar[set[str]] = set(runner.found)
+            known: ClassVar[set[str]] = set(runner.findings.found)
             failing: ClassVar[tuple[Command, ...]] = ()
             failing_sequence = ""
             failure = None
@@ -247,57 +243,12 @@ class Runner:
 
         return Search
 
-    # ----------------------------------------------------------------------------------------- failures
-
-    def _shrink_and_tell(self, failure: Failure, sequence: str, commands: Sequence[Command]) -> None:
-        quick = replace(self.target, deadline=min(self.target.deadline, SHRINKING_DEADLINE))
-        latest = failure
-
-        def shows(candidate: Sequence[Command]) -> bool:
-            nonlocal latest
-            session = self._carry_out(f"shrinking {sequence} {next(counter)}", candidate, quick)
-            self._heed(session)
-            judgement = session.finish()
-            for other in judgement.failures:
-                if other.identity == failure.identity:
-                    latest = other
-                    return True
-            return False
-
-        counter = iter(range(1, 1_000_000))
-        dialect = dialect_named(self.target.description.dialect)
-        began = time.monotonic()
-        shortest: tuple[Command, ...] = tuple(commands)
-        rate: tuple[int, int] | None = None
-        try:
-            if self._shrinking_left > 0:
-                shortest = shrink(commands, shows, dialect, min(SHRINKING_TIME, self._shrinking_left))
-                rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
-                if not rate[0]:
-                    shortest = tuple(commands)
-                    rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
-        finally:
-            self._shrinking_left -= time.monotonic() - began
-            found = self._remember(latest, sequence, shortest, rate)
-            tell(self.listeners, FailureShrunk(found))
-
-    def _remember(
-        self, failure: Failure, sequence: str, commands: Sequence[Command], rate: tuple[int, int] | None
-    ) -> FoundFailure:
-        found = FoundFailure(
-            failure,
-            sequence,
-            commands=tuple(map(str, commands)),
-            reproducer=reproducer(commands, failure),
-            rate=rate,
-        )
-        self.found[failure.identity] = found
-        return found
+    # -------------------------------------------------------------------------------------------- result
 
     def _result(self, lost: str | None) -> RunResult:
         dialect = self.target.description.dialect
         failures = [
-            replace(self.found.get(identity, counted), sequences=counted.sequences)
+            replace(self.findings.found.get(identity, counted), sequences=counted.sequences)
             for identity, counted in self.tally.found.items()
         ]
         return RunResult(

@@ -13,6 +13,13 @@ from conformance.command_file import CommandFile, read_command_file
 
 DIRECTORY = Path(__file__).parent / "scenarios"
 
+#: Chapters in the order in which they are run: what every client does comes first, how connections and consumers end
+#: comes last, so that a broker that breaks down half-way has said the most.
+CHAPTERS = (
+    "exchange", "binding", "publish", "get", "ack", "channel", "confirm", "consume", "qos", "recover", "quorum",
+    "stream", "sac", "direct-reply", "queue", "connection", "capabilities", "permission", "cancel",
+)  # fmt: skip
+
 
 @cache
 def all_scenarios() -> tuple[CommandFile, ...]:
@@ -20,7 +27,12 @@ def all_scenarios() -> tuple[CommandFile, ...]:
 
     Raises `CommandFileError` for a file that cannot be read.
     """
-    return tuple(file for path in sorted(DIRECTORY.rglob("*.amqp")) for file in read_command_file(path))
+    return tuple(file for path in sorted(DIRECTORY.rglob("*.amqp"), key=_place) for file in read_command_file(path))
+
+
+def _place(path: Path) -> tuple[int, Path]:
+    chapter = path.parent.name
+    return (CHAPTERS.index(chapter) if chapter in CHAPTERS else len(CHAPTERS), path)
 
 
 def selected(prefixes: Sequence[str], dialect: str) -> list[CommandFile]:

@@ -6,27 +6,24 @@ right and wrong. It asks the judge what is still owed, and waits for that.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Self
 
+from conformance.barrier import complete_barrier
 from conformance.command import Command
 from conformance.events import CommandIssued, FrameObserved, Listener, tell
 from conformance.judge import SequenceJudge
-from conformance.judgement import SequenceJudgement, TargetDescription
+from conformance.judgement import SequenceJudgement
 from conformance.names import new_prefix, on_the_broker
 from conformance.opening import STEPS, is_over, open_connection, take_step
+from conformance.operating import operate, undo
+from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceWriter
 from model.alphabet import OPERATOR, Frame
 from model.reply_addresses import ADDRESS
-from model.state import ChannelState, Connection, ConnectionState, Queue
-from targets.address import Address
-from targets.errors import OperatorMissing
 from targets.field_values import EncodingError
-from targets.operator import Operator, Peer
 from targets.wire import WireClient
 
 Mark = Literal["barrier", "quiescent", "overdue"]
@@ -34,30 +31,11 @@ Mark = Literal["barrier", "quiescent", "overdue"]
 #: The user that every RabbitMQ is delivered with; his name is no secret, and is recorded.
 KNOWN_USER = "guest"
 
-#: Seconds that an owed frame may take.
-DEFAULT_DEADLINE = 5.0
-
 #: After so many deadlines what is owed is overdue, though other frames come all the time.
 MOST_DEADLINES = 5
 
 #: So many deadlines may pass before the broker reads on while a frame is being written.
 WRITE_DEADLINES = 6
-
-#: The channel on which the suite itself looks at queues and cleans up.
-SERVICE_CHANNEL = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class TargetUnderTest:
-    """A broker that can be reached, and how it is judged. `deadline`: seconds that an owed frame may take."""
-
-    address: Address
-    description: TargetDescription
-    deadline: float = DEFAULT_DEADLINE
-    #: who can do what only the operator of the broker can; None where nobody may
-    operator: Operator | None = None
-    #: the server capabilities that it advertises; None: not known, so all of them
-    capabilities: frozenset[str] | None = None
 
 
 class UnsendableCommand(Exception):
@@ -102,8 +80,8 @@ class Session:
                 seed=seed,
             )
         )
-        #: what the operator did
-        self._operated: list[Frame] = []
+        #: what the operator did (`conformance.operating`)
+        self.operated: list[Frame] = []
         self._finished: SequenceJudgement | None = None
         self._is_judged = True
         #: connections that the broker closed
@@ -129,13 +107,13 @@ class Session:
             self._is_judged = False
             try:
                 try:
-                    self._undo()
+                    undo(self)
                 finally:
                     part(self.client, self._closed)
                     clean_up(self.target.address, self._made)
             except KeyboardInterrupt:
                 # interrupted in the middle of it: a run leaves nothing behind all the same
-                self._undo()
+                undo(self)
                 clean_up(self.target.address, self._made)
                 raise
 
@@ -143,8 +121,6 @@ class Session:
 
     def run(self, command: Command) -> None:
         """Carry out one command, wait for what it brings about, and complete a barrier (unless it is in flight)."""
-        from conformance.barrier import complete_barrier
-
         if self.over:
             return
         text = str(command)
@@ -176,7 +152,7 @@ class Session:
 
     def _send(self, command: Command) -> None:
         if command.connection == OPERATOR:
-            self._operate(on_the_broker(command, self._prefix))
+            operate(self, on_the_broker(command, self._prefix))
             return
         if command.method in STEPS and not command.channel:
             take_step(self, on_the_broker(command, self._prefix))
@@ -201,32 +177,9 @@ class Session:
             Frame(sent.connection, sent.channel, sent.method, dict(sent.arguments), sent=True, content=sent.content)
         )
 
-    def _operate(self, command: Command) -> None:
-        """What the operator does, and the passing of time. Raises `OperatorError` (a `TargetError`)."""
-        frame = Frame(OPERATOR, 0, command.method, dict(command.arguments), sent=True)
-        if command.method == "clock.wait":
-            until = time.monotonic() + command.arguments.get("milliseconds", 0) / 1000
-            while (left := until - time.monotonic()) > 0:
-                if self.receive(left) is None and not self.client.open_names():
-                    threading.Event().wait(left)  # nobody is there who could send anything
-            self.client.note(frame)
-            return
-        if self.target.operator is None:
-            raise OperatorMissing(f"{command}: this target has no operator")
-        if command.method == "operator.set-permissions":
-            frame.arguments.setdefault("virtual_host", self.target.address.vhost)
-        self.client.note(frame)
-        self._operated.append(frame)
-        self.target.operator.carry_out([frame], lambda name: Peer(self.client.local_port(name), self.known_as(name)))
-
     def known_as(self, name: str) -> str:
         """What the broker is told that a connection is called."""
         return self._prefix + name
-
-    def _undo(self) -> None:
-        """Take away what the operator made, first of all alarms, which keep everything else from being answered."""
-        if self._operated and self.target.operator is not None:
-            self.target.operator.undo(self._operated)
 
     def connect(self, name: str) -> None:
         """Make the TCP connection of that name, in place of one that is over. Raises `TargetUnreachable`."""
@@ -302,32 +255,3 @@ class Session:
 
     def _now(self) -> float:
         return time.monotonic() - self._began
-
-    # ---------------------------------------------------------------------------- what the barrier asks
-
-    def open_connections(self) -> list[str]:
-        broker = self.judge.acceptor.broker
-        return [
-            name
-            for name, connection in broker.connections.items()
-            if connection.state is ConnectionState.OPEN and self._answers(connection)
-        ]
-
-    def channel_is_open(self, key: tuple[str, int]) -> bool:
-        broker = self.judge.acceptor.broker
-        channel = broker.channels.get(key)
-        if channel is None or channel.state is not ChannelState.OPEN or channel.assembly is not None:
-            return False
-        return self._answers(broker.connections[key[0]])
-
-    def _answers(self, connection: Connection) -> bool:
-        """May it be asked questions? The broker does not read a blocked connection, and takes what follows a lie about
-        a frame's size for something else.
-        """
-        return self.is_usable(connection.name) and not connection.blocked and not connection.out_of_step
-
-    def may_ask_about(self, connection: str, queue: Queue) -> bool:
-        """May whoever has the connection ask about the queue?"""
-        broker = self.judge.acceptor.broker
-        asking = broker.connections[connection]
-        return queue.owner in (None, connection) and asking.vhost == queue.vhost and asking.user not in broker.users

@@ -1,7 +1,7 @@
 """The client part of a reproducer. Not imported: `conformance.reproducer` pastes it, imports and all, into programs.
 
-A program needs nothing but pika 1.x, of which it takes the codec alone: pika's own calls refuse what a broker must be
-tried with. Programs are read by engineers who do not know this suite, so this file stays small.
+Programs need nothing but pika 1.x, of which they take the codec alone: pika's calls refuse what a broker must be tried
+with. Their readers do not know this suite, so this file stays small.
 """
 
 import secrets
@@ -25,6 +25,7 @@ CAPABLE = dict.fromkeys(("authentication_failure_close", "basic.nack", "connecti
 CONNECTIONS: dict[str, "Connection"] = {}
 MADE: dict[tuple[str, str], tuple["Connection", Any]] = {}  # kind and name: where it was declared, with which arguments
 READY: dict[str, int] = {}  # messages by queue, as its last declare-ok says
+REPLY_ADDRESSES = [f"{P}$reply-to"]  # of direct replies, as messages carry them; the first is none
 
 
 def in_words(fields: Any) -> str:
@@ -44,6 +45,7 @@ class Connection:
         self.content: dict[int, Any] = {}  # by channel: method, header and body as far as they have come
         self.hidden: Any = defaultdict(deque)  # (channel, reply): for each request, whether its reply goes unmentioned
         self.socket: Any = socket.create_connection((SERVER.host, SERVER.port), DEADLINE)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # frames leave one by one, and at once
         if SERVER.ssl_options:
             self.socket = SERVER.ssl_options.context.wrap_socket(self.socket, server_hostname=SERVER.host)
         self.socket.sendall(bytes.fromhex(header))
@@ -120,6 +122,8 @@ class Connection:
             if len(body) >= header.body_size:
                 shown = repr(body) if len(body) <= 80 else f"{body[:60]!r}... ({len(body)} octets)"
                 self.received(item.channel_number, method, f" body={shown}{in_words(header.properties)}")
+                if str(header.properties.reply_to).startswith("amq.rabbitmq.reply-to."):
+                    REPLY_ADDRESSES.append(header.properties.reply_to)
 
     def received(self, channel: int, method: Any, content: str) -> None:
         kind, requests, opening = type(method), self.hidden[channel, method.NAME], self.state == "opening"
@@ -157,14 +161,13 @@ class Connection:
 
 def wait(done: Callable[[], bool], seconds: float) -> None:
     """Receive on all connections until done(), or until nothing has come for so many seconds (of at most 30)."""
-    latest = time.monotonic() + 30
-    end = time.monotonic() + seconds
+    latest, end = time.monotonic() + 30, time.monotonic() + seconds
     while not done() and (rest := min(end, latest) - time.monotonic()) > 0:
         living = {each.socket: each for each in CONNECTIONS.values() if each.state != "gone"}
         for each in living.values():
             each.keep_alive()
-        pause = min([rest, *(each.beat / 2 for each in living.values() if each.beat)])
-        for ready in select.select(list(living), [], [], pause)[0]:
+        rest = min([rest, *(each.beat / 2 for each in living.values() if each.beat)])
+        for ready in select.select(list(living), [], [], rest)[0]:
             living[ready].read()
             end = time.monotonic() + seconds
 
@@ -204,10 +207,7 @@ def open_channel(connection: Connection, channel: int) -> None:
 
 
 def place(text: str, kind: Any = None) -> tuple[Connection, int]:
-    """Where the text says that it is sent to: a.1 is channel 1 of connection a.
-
-    It is opened before its first use, unless there is a "!".
-    """
+    """Where the text goes to: a.1 is channel 1 of connection a, opened before its first use unless there is a "!"."""
     print(">", text, flush=True)
     where = text.split()[0]
     name, _, number = where.rstrip("!").partition(".")

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.command import Command
-from conformance.opening import STEPS
+from conformance.opening import NO_PASSWORD, STEPS
+from model.handshake_content import TUNE_OFFER
 
 CLIENT_PART = '''
 
@@ -72,6 +73,17 @@ def steps(text: str, quiet: float = QUIET, **said: Any) -> None:
             connection.make(step.replace("__", ".").replace("_", "-"), words)
     wait(lambda: connection.state in ("open", "gone"), quiet)
 '''
+
+#: What a step says, as a program's text, that comes on a connection which was opened in the usual way.
+USUAL = {
+    "connection.start-ok": {
+        "mechanism": '"PLAIN"',
+        "response": '"\\0".join(["", SERVER.credentials.username, SERVER.credentials.password])',
+        "locale": '"en_US"',
+    },
+    "connection.tune-ok": {name: str(TUNE_OFFER[name]) for name in ("channel_max", "frame_max")},
+    "connection.open": {"virtual_host": "SERVER.virtual_host"},
+}
 
 #: Wishes of `connection.open` for which the client part needs no steps.
 _SIMPLE = frozenset({"capabilities", "virtual_host", "channel_max", "frame_max", "heartbeat"})
@@ -139,6 +151,8 @@ def _whole(wishes: dict[str, Any]) -> dict[str, Any]:
         if wish in wishes:
             said[step][wish] = wishes[wish]
     login = {name: wishes[name] for name in ("user", "password") if name in wishes}
+    if "user" in login:
+        login.setdefault("password", NO_PASSWORD)
     return login | {_name(step): words for step, words in said.items()}
 
 

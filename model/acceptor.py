@@ -16,11 +16,12 @@ from collections import Counter
 
 from model.alphabet import Frame
 from model.broker import Broker
-from model.debts import Debt, debt_text, debts, unproven
+from model.debts import debts, unproven
 from model.departure import Departure
 from model.departures import departures_of
 from model.dialects import Dialect
 from model.explanations import Explanation, TooManyExplanations, may_be_quiet, merged, points, settled
+from model.failures import failure_of, failure_of_debt
 from model.inputs import process
 from model.mismatch import Mismatch, Mismatches
 from model.observation import observe
@@ -28,9 +29,7 @@ from model.rules.blocking import blocked_by_others
 from model.rules.expiry import uses_are_over
 from model.rules.pipelining import note_pipelined
 from model.state import Expected
-from model.state_wording import allowed_frames, state_lines
-from model.verdict import Failure, Shape, Verdict
-from model.wording import describe
+from model.verdict import Failure, Verdict
 
 #: Most explanations kept alive.
 DEFAULT_BOUND = 128
@@ -258,7 +257,7 @@ class Acceptor:
         missing = next(debts(first.broker), None) or next(unproven(first.broker), None)
         if missing is None:
             return
-        self._record_missing(first.broker, missing, departed[0].departure if departed else None)
+        self._add(failure_of_debt(first.broker, missing, self.command, departed[0].departure if departed else None))
         if departed:
             self.explanations = departed
             for explanation in departed:
@@ -274,7 +273,7 @@ class Acceptor:
 
     def _record(self, broker: Broker, frame: Frame, mismatches: Mismatches, departure: str = "") -> None:
         for mismatch in mismatches:
-            self._add(self._failure(broker, frame, mismatch, departure or mismatch.departure))
+            self._add(failure_of(broker, frame, mismatch, self.command, departure or mismatch.departure))
             if mismatch.fatal:
                 self.finished = not departure
                 return
@@ -287,31 +286,3 @@ class Acceptor:
         """Keep one of each: a harmless defect may show at every step of a sequence."""
         if all(failure.identity != other.identity for other in self.failures):
             self.failures.append(failure)
-
-    def _failure(self, broker: Broker, frame: Frame, mismatch: Mismatch, departure: str) -> Failure:
-        allowed = (mismatch.allowed,) if mismatch.allowed else allowed_frames(broker, frame.connection)
-        return Failure(
-            mismatch.requirement,
-            mismatch.shape,
-            mismatch.detail,
-            self.command,
-            describe(frame),
-            allowed,
-            state_lines(broker, frame),
-            departure,
-        )
-
-    def _record_missing(self, broker: Broker, debt: Debt, departure: Departure | None) -> None:
-        requirement = departure.requirement if departure else debt.requirement
-        self._add(
-            Failure(
-                requirement,
-                Shape.MISSING,
-                debt.frame.method if debt.frame else "messages ready",
-                self.command,
-                "nothing",
-                (debt_text(debt),),
-                state_lines(broker, debt.frame),
-                departure.name if departure else "",
-            )
-        )

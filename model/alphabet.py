@@ -46,6 +46,9 @@ from typing import Any
 #: Arguments of a method, or a field table: names to values.
 Table = dict[str, Any]
 
+#: A channel's identity: connection name and channel number.
+ChannelKey = tuple[str, int]
+
 
 @dataclass(frozen=True, slots=True)
 class Content:

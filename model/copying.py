@@ -10,18 +10,8 @@ from collections import deque
 from dataclasses import replace
 
 from model.broker import Broker
-from model.state import (
-    Binding,
-    Channel,
-    Connection,
-    Consumer,
-    Exchange,
-    Expected,
-    Message,
-    PendingGet,
-    Queue,
-    Unacknowledged,
-)
+from model.queues import Binding, Consumer, Exchange, Message, Queue
+from model.state import Channel, Connection, Expected, PendingGet, Unacknowledged
 
 
 def copy_broker(broker: Broker) -> Broker:
@@ -69,6 +59,7 @@ class _Copy:
             new = self._messages[id(old)] = Message(
                 old.content, old.exchange, old.routing_key, old.position, old.redelivered, old.delivery_count,
                 old.acquired_count, old.reason, old.stamp, old.arrival, old.passed_over_by, old.via, old.crowd,
+                old.unseen,
             )  # fmt: skip
         return new
 

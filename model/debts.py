@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from model.alphabet import Frame
 from model.broker import Broker
 from model.permitted import permitted
-from model.state import Expected, PendingGet, Queue, QueueType
+from model.queues import Queue, QueueType
+from model.state import Expected, PendingGet
 from model.verdict import Shape
 from model.wording import describe
 

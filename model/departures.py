@@ -14,20 +14,14 @@ from model.alphabet import EMPTY_CONTENT, Frame
 from model.broker import Broker
 from model.departure import Departure, crash_with, internal_error
 from model.departures_of_queues import QUEUE_DEPARTURES
+from model.departures_of_settling import SETTLING_DEPARTURES
 from model.dialects import Dialect, ExclusiveQuorumConsumer
 from model.inputs import process
+from model.queues import Consumer, QueueType
 from model.reply_addresses import REPLY_TO
 from model.routing import TIME_STAMPS
 from model.rules.publish import routes_of
-from model.state import (
-    ChannelState,
-    ConnectionState,
-    Consumer,
-    Expected,
-    PendingGet,
-    QueueType,
-    Unacknowledged,
-)
+from model.state import ChannelState, ConnectionState, Expected, PendingGet, Unacknowledged
 
 
 def _consumes_exclusively_beside(broker: Broker, frame: Frame) -> bool:
@@ -241,6 +235,7 @@ DEPARTURES: tuple[Departure, ...] = (
         process=_leave_unanswered,
     ),
     *QUEUE_DEPARTURES,
+    *SETTLING_DEPARTURES,
     Departure(
         name="reply-consumer-tag-taken-twice",
         requirement="REPLY-005",

@@ -7,8 +7,9 @@ from typing import Any
 from model.alphabet import EMPTY_CONTENT, Frame
 from model.broker import Broker
 from model.departure import Departure, crash_with
+from model.queues import QueueType
 from model.rules.publish import routes_of
-from model.state import ChannelState, QueueType
+from model.state import ChannelState
 
 
 def _uses_name_of_other_type(broker: Broker, frame: Frame) -> bool:
@@ -53,6 +54,24 @@ def _age_without_number(broker: Broker, frame: Frame) -> bool:
     return isinstance(age, str) and not age[:1].isdecimal() and frame.arguments.get("queue") not in broker.queues
 
 
+def _crash_over_type(broker: Broker, frame: Frame) -> None:
+    """In 4.3 a consumer reaches the classic queue, which hands it messages that nobody sees; without acknowledgements
+    they are lost.
+    """
+    channel = broker.channels[(frame.connection, frame.channel)]
+    queue = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
+    crash_with("QUEUE-029")(broker, frame)
+    if frame.method != "basic.consume" or not broker.dialect.stale_type_consumer_is_served:
+        return
+    if queue is None or queue.type is not QueueType.CLASSIC:
+        return
+    if frame.arguments.get("no_ack"):
+        broker.remove_ready(queue, "QUEUE-029")
+    else:
+        for message in list(queue.messages)[: channel.prefetch or None]:
+            message.redelivered = True
+
+
 QUEUE_DEPARTURES: tuple[Departure, ...] = (
     Departure(
         name="stale-queue-type",
@@ -63,7 +82,7 @@ QUEUE_DEPARTURES: tuple[Departure, ...] = (
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=("basic.publish", "basic.get", "basic.consume"),
         applies=_uses_name_of_other_type,
-        process=crash_with("QUEUE-029"),
+        process=_crash_over_type,
     ),
     Departure(
         name="server-named-unknown-type-breaks",

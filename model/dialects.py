@@ -134,6 +134,8 @@ class Dialect:
     least_frame_max: int
     #: seconds for the whole handshake (handshake_timeout in rabbit's environment); None: none is known
     handshake_timeout: float | None
+    #: the crash of QUEUE-029 comes after a classic queue has accepted the consumer (model.departures_of_queues)
+    stale_type_consumer_is_served: bool = False
     #: in a headers exchange equal time stamps are equal (PUBLISH-018)
     timestamp_headers_match: bool = True
     #: what an exclusive consumer of a quorum queue or stream is promised to be
@@ -258,6 +260,7 @@ RABBITMQ_4_3 = replace(
     consumer_timeout_checked=True,
     reply_address_is_routable=True,
     channel_prefetch=False,
+    stale_type_consumer_is_served=True,
     client_cancel_ok=True,
     passive_declare_needs_permission=True,
     topic_wildcard_limit=2,

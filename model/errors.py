@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from model.patterns import Pattern
-from model.state import UNKNOWN_NAME
+from model.queues import UNKNOWN_NAME
 
 #: reply code: (constant's name, whether it closes the connection; the others close the channel)
 REPLY_CODES: dict[int, tuple[str, bool]] = {

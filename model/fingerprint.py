@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from model.broker import Broker
-from model.state import Channel, Connection, Consumer, Exchange, Expected, Message, PendingGet, Queue
+from model.queues import Consumer, Exchange, Message, Queue
+from model.state import Channel, Connection, Expected, PendingGet
 
 
 def fingerprint(broker: Broker) -> Hashable:
@@ -56,7 +57,7 @@ def _held(message: Message) -> Hashable:
     """A message that is with a client: what is known about its way there makes no difference any more."""
     return (
         _content(message), message.position, message.redelivered, message.delivery_count, message.acquired_count,
-        message.via,
+        message.via, message.unseen,
     )  # fmt: skip
 
 

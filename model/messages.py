@@ -8,10 +8,11 @@ from typing import Any
 from model.alphabet import Frame
 from model.broker import Broker
 from model.mismatch import Mismatch
+from model.queues import Arrival, Consumer, Message, Queue, QueueType
 from model.reply_addresses import agree
 from model.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_KEYS, SEVERAL_BINDINGS
 from model.rules.requeue import place_requirement
-from model.state import Arrival, Channel, Consumer, Message, Queue, QueueType
+from model.state import Channel
 from model.verdict import Shape
 
 #: Known departure: messages are kept in a stream as AMQP 1.0, whose application properties hold simple values only;
@@ -63,6 +64,8 @@ def check_delivery(
         detail = f"{frame.method} delivery-tag"
         requirement = "REPLY-006" if departure else "CONSUME-014"
         wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, not departure, allowed, departure))
+    if message.unseen and arguments.get("redelivered"):
+        message.redelivered = True
     if arguments.get("redelivered", False) is not message.redelivered:
         allowed = str(message.redelivered).lower()
         wrong.append(Mismatch("ACK-015", Shape.WRONG_ARGUMENT, f"{frame.method} redelivered", False, allowed))
@@ -72,9 +75,29 @@ def check_delivery(
         wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{frame.method} exchange or key", False, allowed))
     observed = frame.content.properties if frame.content else {}
     expected = expected_properties(broker, queue, message, by_get)
+    if message.unseen:
+        expected = _counted_unseen(broker, queue, message, observed, by_get)
     if not agree(broker, expected, observed):
         wrong.append(_wrong_property(queue, message, frame, observed, expected))
     return tuple(wrong)
+
+
+def _counted_unseen(
+    broker: Broker, queue: Queue, message: Message, observed: Mapping[str, Any], by_get: bool
+) -> Mapping[str, Any]:
+    """The properties by that number of unseen deliveries which fits what is observed; known from then on."""
+    first = expected = expected_properties(broker, queue, message, by_get)
+    for times in range(message.unseen + 1):
+        if times:
+            message.delivery_count += 1
+            message.acquired_count += 1
+            expected = expected_properties(broker, queue, message, by_get)
+        if expected == observed:
+            message.unseen = 0
+            return expected
+    message.delivery_count -= message.unseen
+    message.acquired_count -= message.unseen
+    return first
 
 
 def _wrong_property(

@@ -11,7 +11,8 @@ from model.alphabet import Content, Frame
 from model.broker import Broker
 from model.messages import expected_properties
 from model.patterns import choose
-from model.state import Channel, ChannelState, Expected, Message, PendingGet, Queue, QueueType
+from model.queues import Message, Queue, QueueType
+from model.state import Channel, ChannelState, Expected, PendingGet
 
 
 def permitted(broker: Broker) -> Iterator[Frame]:

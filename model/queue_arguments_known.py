@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from model.state import QueueType
+from model.queues import QueueType
 
 
 @dataclass(frozen=True, slots=True)

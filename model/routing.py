@@ -13,7 +13,7 @@ from typing import Any
 
 from model.dialects import Dialect
 from model.headers_matching import headers_match
-from model.state import Binding, Exchange, Queue
+from model.queues import Binding, Exchange, Queue
 from model.topic_matching import topic_matches
 
 #: The requirement by which an exchange of each type chooses.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from model.alphabet import Frame
 from model.broker import Broker
 from model.permitted import permitted
-from model.state import Channel, ChannelState, Queue, QueueType
+from model.queues import Queue, QueueType
+from model.state import Channel, ChannelState
 from model.wording import describe, value_text
 
 #: Most lines, and most permitted frames, that a failure shows.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from model.state import Binding, Exchange, Queue
+from model.queues import Binding, Exchange, Queue
 
 if TYPE_CHECKING:
     from model.broker import Broker

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from model.alphabet import Content, Frame
-from model.state import ChannelState, Consumer
+from model.queues import Consumer
+from model.state import ChannelState
 from targets.fault_hooks import Chapter, Proceed, altered
 from targets.served_broker import ServedBroker
 

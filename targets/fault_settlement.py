@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from model.alphabet import Frame
 from model.errors import ProtocolError
+from model.queues import Message, Queue, QueueType
 from model.rules.closing import fail_channel_zero
-from model.state import Channel, ChannelState, Message, Queue, QueueType
+from model.state import Channel, ChannelState
 from targets.fault_hooks import Chapter, Proceed, altered
 from targets.served_broker import ServedBroker
 

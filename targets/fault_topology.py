@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from model.alphabet import EMPTY_CONTENT, Content, Frame, Table
-from model.state import Message
+from model.queues import Message
 from targets.fault_hooks import Chapter, Proceed, altered
 from targets.served_broker import ServedBroker
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from model.broker import Broker
 from model.dialects import Dialect
-from model.state import Arrival, Consumer, Message, Queue
+from model.queues import Arrival, Consumer, Message, Queue
 
 
 class ServedBroker(Broker):

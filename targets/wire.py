@@ -6,7 +6,6 @@ caller's `receive` and `send` are the only places where anything happens.
 
 from __future__ import annotations
 
-import selectors
 import ssl
 import time
 from collections import deque
@@ -16,11 +15,12 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from model.alphabet import NO_HEARTBEAT, Frame, Table
+from model.alphabet import Frame, Table
 from targets.address import Address
-from targets.codec import HEARTBEAT_OCTETS, PROTOCOL_HEADER, encode
-from targets.connection import READ_AHEAD, Connection
-from targets.handshake import Session, Tune, Wishes, recordable, shake_hands
+from targets.codec import PROTOCOL_HEADER, encode
+from targets.connection import Connection
+from targets.connections import Connections
+from targets.handshake import Tune, Wishes, recordable, shake_hands
 from targets.handshake_link import HandshakeLink
 from targets.single_frames import as_understood
 from targets.stream import connect
@@ -49,15 +49,9 @@ class WireClient:
         self._address = address
         self._observer = observer
         self._tls_context = tls_context
-        self._write_patience = write_patience
         self._birth = time.monotonic()
         self._last_time = 0.0
-        self._selector = selectors.DefaultSelector()
-        self._connections: dict[str, Connection] = {}
-        self._open_count = 0
-        self._keeping_alive: set[Connection] = set()
-        self._inbox: deque[Frame] = deque()
-        self._ahead = 0
+        self._connections = Connections(write_patience)
 
     def __enter__(self) -> Self:
         return self
@@ -87,7 +81,7 @@ class WireClient:
         Limits that are given are sent as they are, also where the broker offered less. On an error nothing is
         left open, and the observer has seen what was exchanged.
         """
-        self._check_free(name)
+        self._connections.check_free(name)
         address = replace(
             self._address,
             user=self._address.user if user is None else user,
@@ -105,24 +99,22 @@ class WireClient:
         except BaseException:
             connection.stream.close()
             raise
-        self._inbox.extend(connection.inbox)
-        connection.inbox = self._inbox
-        self._admit(connection)
+        self._connections.admit(connection)
 
     def connect(self, name: str, *, timeout: float = 10.0) -> None:
         """Connect and leave the handshake to the caller, protocol header included. Raises `TargetError`.
 
         The observer sees socket.open. Limits hold once a connection.tune-ok was sent.
         """
-        self._check_free(name)
+        self._connections.check_free(name)
         moment = self._now()  # the broker's clock begins somewhere in between
         stream = connect(self._address, time.monotonic() + timeout, self._tls_context)
         self._observe(Frame(name, 0, "socket.open", {}, sent=True), moment)
-        self._admit(Connection(name, stream, self._inbox, self._now))
+        self._connections.admit(Connection(name, stream, self._connections.inbox, self._now))
 
     def silence(self, name: str) -> None:
         """Send no heartbeats on this connection from now on. The observer sees socket.silence."""
-        connection = self._connection(name)
+        connection = self._connections.named(name)
         if connection.end_delivered:
             return
         self._observe(Frame(name, 0, "socket.silence", {}, sent=True), self._now())
@@ -130,54 +122,49 @@ class WireClient:
 
     def leave(self, name: str) -> None:
         """End a TCP connection on which everything was said, so that the name can be used again. Nobody sees it."""
-        connection = self._connections.get(name)
+        connection = self._connections.find(name)
         if connection is None:
             return
         connection.release()
         connection.stream.close()
-        self._forget_all(connection)
+        self._connections.drop_frames_of(connection)
 
     def abort(self, name: str) -> None:
         """Reset the TCP connection. What it had received and `receive` has not returned is dropped."""
-        connection = self._connection(name)
+        connection = self._connections.named(name)
         if connection.end_delivered:
             return
         self._observe(Frame(name, 0, "socket.abort", {}, sent=True), self._now())
         connection.release()
         connection.stream.reset()
-        self._forget_all(connection)
+        self._connections.drop_frames_of(connection)
 
     def close(self) -> None:
         """Close all sockets, without any closing handshake. The client cannot be used again."""
-        for connection in self._connections.values():
-            connection.release()
-            connection.stream.close()
-            connection.end_delivered = True
-        self._inbox.clear()
-        self._selector.close()
+        self._connections.close()
 
     # ---- what is known
 
     def is_open(self, name: str) -> bool:
         """Whether there is a connection of this name whose end is not yet known."""
-        connection = self._connections.get(name)
+        connection = self._connections.find(name)
         return connection is not None and not connection.ended
 
     def open_names(self) -> list[str]:
         """The connections that are open."""
-        return [name for name in self._connections if self.is_open(name)]
+        return self._connections.open_names()
 
     def server_properties(self, name: str) -> Table:
         """What the broker said in connection.start. Raises `ValueError` for a name that was never opened."""
-        return self._connection(name).session.server_properties
+        return self._connections.named(name).session.server_properties
 
     def tune(self, name: str) -> Tune:
         """What we said in connection.tune-ok. Raises `ValueError` for a name that was never opened."""
-        return self._connection(name).session.tune
+        return self._connections.named(name).session.tune
 
     def local_port(self, name: str) -> int:
         """The port that a connection goes out from, 0 once it is over. Raises `ValueError` for a name never opened."""
-        return self._connection(name).stream.local_port
+        return self._connections.named(name).stream.local_port
 
     # ---- sending
 
@@ -188,14 +175,14 @@ class WireClient:
         what is sent there is ignored and not observed. Raises `EncodingError` for what no octets can express,
         `ValueError` for a name that was never opened.
         """
-        connection = self._connection(frame.connection)
+        connection = self._connections.named(frame.connection)
         if connection.end_delivered:
             return
         octets = encode(frame, connection.session.tune.frame_max)
         self._observe(as_understood(frame), self._now())
-        self._write(connection, octets)
+        self._connections.write(connection, octets)
         if frame.method == "connection.tune-ok":
-            self._adopt(connection, frame.arguments)
+            self._connections.adopt(connection, frame.arguments)
 
     def note(self, frame: Frame) -> None:
         """Stamp the frame's time and show it to the observer: what happens to the broker without any wire."""
@@ -203,33 +190,7 @@ class WireClient:
 
     def send_octets(self, connection: str, octets: bytes) -> None:
         """Write anything at all. The observer does not see it."""
-        self._write(self._connection(connection), octets)
-
-    def _write(self, connection: Connection, octets: bytes) -> None:
-        rest = connection.write(memoryview(octets))
-        if not rest:
-            return
-        # The broker may not read on before we do, so read meanwhile, and from every connection: it may hold
-        # up one of them because of another.
-        last_deadline = time.monotonic() + 10 * self._write_patience
-        deadline = time.monotonic() + self._write_patience
-        self._selector.modify(connection.stream, selectors.EVENT_READ | selectors.EVENT_WRITE, connection)
-        while rest and not connection.ended:
-            remaining = deadline - time.monotonic()
-            if remaining <= 0:
-                connection.end("the broker has stopped reading")
-            elif self._ahead >= READ_AHEAD:
-                connection.stream.wait_writable(deadline)
-            else:
-                for key, events in self._selector.select(remaining):
-                    if events & selectors.EVENT_READ:
-                        self._ahead += key.data.read()
-            left = connection.write(rest)
-            if len(left) < len(rest):
-                deadline = min(time.monotonic() + self._write_patience, last_deadline)
-            rest = left
-        if not connection.ended:
-            self._selector.modify(connection.stream, selectors.EVENT_READ, connection)
+        self._connections.write(self._connections.named(connection), octets)
 
     # ---- receiving
 
@@ -239,17 +200,9 @@ class WireClient:
         Besides methods: protocol.header; socket.closed when a connection is over; socket.garbage when it sent
         what is no frame, and was closed by us for it. Returns None at once when no connection is open.
         """
-        if not self._inbox and not self._await_input(timeout):
-            return None
-        frame = self._inbox.popleft()
-        if not self._inbox:
-            self._ahead = 0
-        if frame.method in ("socket.closed", "socket.garbage"):
-            connection = self._connections[frame.connection]
-            connection.end_delivered = connection.ended and all(
-                waiting.connection != frame.connection for waiting in self._inbox
-            )
-        self._observe(frame, frame.time)
+        frame = self._connections.next_frame(timeout)
+        if frame is not None:
+            self._observe(frame, frame.time)
         return frame
 
     def receive_before(self, deadline: float) -> Frame | None:
@@ -257,47 +210,7 @@ class WireClient:
         remaining = deadline - time.monotonic()
         return self.receive(remaining) if remaining > 0 else None
 
-    def _await_input(self, timeout: float) -> bool:
-        deadline = time.monotonic() + timeout
-        while self._open_count:
-            remaining = max(deadline - time.monotonic(), 0.0)
-            wait = min(remaining, self._next_heartbeat()) if self._keeping_alive else remaining
-            for key, _ in self._selector.select(wait):
-                key.data.read()
-            if self._keeping_alive:
-                self._keep_alive()
-            if self._inbox or remaining <= 0.0:
-                break
-        return bool(self._inbox)
-
-    def _next_heartbeat(self) -> float:
-        """Seconds until one is to be sent, or a silent broker to be given up."""
-        due = min(min(kept.heartbeat_due(), kept.given_up_at()) for kept in self._keeping_alive)
-        return max(due - time.monotonic(), 0.0)
-
-    def _keep_alive(self) -> None:
-        now = time.monotonic()
-        for connection in list(self._keeping_alive):
-            # All that had come was read just now: if nobody called us for long, that is not held against it.
-            if now >= connection.given_up_at():
-                connection.end(NO_HEARTBEAT)
-            elif now >= connection.heartbeat_due():
-                self._write(connection, HEARTBEAT_OCTETS)
-
-    # ---- bookkeeping
-
-    def _adopt(self, connection: Connection, said: Table) -> None:
-        tune = Tune(said.get("channel_max", 0), said.get("frame_max", 0), said.get("heartbeat", 0))
-        connection.adopt(Session(connection.session.server_properties, tune))
-        if tune.heartbeat and not connection.ended:
-            self._keeping_alive.add(connection)
-
-    def _forget_all(self, connection: Connection) -> None:
-        """Drop what it had received and nobody has asked for."""
-        connection.end_delivered = True
-        others = [frame for frame in self._inbox if frame.connection != connection.name]
-        self._inbox.clear()
-        self._inbox.extend(others)
+    # ---- observing
 
     def _now(self) -> float:
         return time.monotonic() - self._birth
@@ -307,28 +220,3 @@ class WireClient:
         frame.time = self._last_time = max(moment, self._last_time)
         if self._observer is not None:
             self._observer(recordable(frame, address or self._address))
-
-    def _connection(self, name: str) -> Connection:
-        connection = self._connections.get(name)
-        if connection is None:
-            raise ValueError(f"there is no connection {name}")
-        return connection
-
-    def _check_free(self, name: str) -> None:
-        if name in self._connections and not self._connections[name].end_delivered:
-            raise ValueError(f"the connection {name} is open, or its end has not been received yet")
-
-    def _admit(self, connection: Connection) -> None:
-        self._connections[connection.name] = connection
-        if connection.ended:
-            return
-        self._selector.register(connection.stream, selectors.EVENT_READ, connection)
-        self._open_count += 1
-        connection.on_end = self._forget
-        if connection.session.tune.heartbeat:
-            self._keeping_alive.add(connection)
-
-    def _forget(self, connection: Connection) -> None:
-        self._keeping_alive.discard(connection)
-        self._selector.unregister(connection.stream)
-        self._open_count -= 1

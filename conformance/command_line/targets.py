@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 from conformance.command_line.usage import UsageError
 from conformance.judgement import TargetDescription
-from conformance.session import TargetUnderTest
+from conformance.target_under_test import TargetUnderTest
 from model.capabilities import advertised
 from model.dialects import Dialect, dialect_named, dialect_of
 from reports.text import visible

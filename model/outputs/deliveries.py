@@ -7,8 +7,9 @@ from model.broker import Broker
 from model.messages import check_delivery, find, routed_by
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
 from model.outputs.replies import nothing_explains
+from model.queues import Consumer, Message, Queue, QueueType
 from model.rules.requeue import give_back, shown_by
-from model.state import Channel, ChannelState, Consumer, Expected, Message, PendingGet, Queue, QueueType, Unacknowledged
+from model.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
 from model.verdict import Shape
 
 

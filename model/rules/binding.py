@@ -15,6 +15,7 @@ from model.broker import Broker
 from model.erlang_wording import term, wire_type
 from model.errors import ProtocolError
 from model.headers_matching import MATCH_KINDS
+from model.queues import Binding, Exchange, Queue
 from model.rules.answer import answer
 from model.rules.lookup import (
     check_not_default,
@@ -25,7 +26,7 @@ from model.rules.lookup import (
     without_line_breaks,
 )
 from model.rules.permission import check_read, check_write
-from model.state import Binding, Channel, Exchange, Queue
+from model.state import Channel
 from model.topic_matching import ANY_WORDS, words
 from model.topology import add_binding, remove_binding
 

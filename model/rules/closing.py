@@ -6,12 +6,20 @@ rabbit_reader:terminate_channels, rabbit_queue_collector.
 
 from __future__ import annotations
 
-from model.alphabet import METHOD_IDS, Frame
+from model.alphabet import METHOD_IDS, ChannelKey, Frame
 from model.broker import Broker
 from model.errors import FrameError, ProtocolError
 from model.patterns import Anything
+from model.queues import Message, Queue, QueueType
 from model.rules.requeue import give_back, lost_order
-from model.state import Channel, ChannelState, Connection, ConnectionState, Expected, Queue, QueueType, Unacknowledged
+from model.state import (
+    Channel,
+    ChannelState,
+    Connection,
+    ConnectionState,
+    Expected,
+    Unacknowledged,
+)
 
 #: Argument of a close that is wrong without being the wrong code: the requirement of its own.
 CLOSE_BLAME = {"reply_text": "CHAN-008", "class_id": "CHAN-007", "method_id": "CHAN-007"}
@@ -141,6 +149,47 @@ def _delete_own_queues(broker: Broker, connection: str, requirement: str) -> Non
 
 
 def end_channels(broker: Broker, connection: Connection) -> None:
+    """All of the connection's channels end, in an order that is the broker's business."""
+    takers = _takers(broker, connection)
+    returning = _note_unseen(broker, connection, takers) if takers else []
+    _end_each(broker, connection)
+    for message, times in returning:
+        message.unseen += times
+
+
+def _takers(broker: Broker, connection: Connection) -> dict[Queue, set[ChannelKey]]:
+    """By queue, the connection's channels with a consumer that has room for a message of it."""
+    takers: dict[Queue, set[ChannelKey]] = {}
+    for key, channel in broker.channels.items():
+        if key[0] == connection.name and channel.state is ChannelState.OPEN:
+            for consumer in channel.consumers.values():
+                if consumer.queue.type is not QueueType.STREAM and broker.has_room(consumer):
+                    takers.setdefault(consumer.queue, set()).add(key)
+    return takers
+
+
+def _note_unseen(
+    broker: Broker, connection: Connection, takers: dict[Queue, set[ChannelKey]]
+) -> list[tuple[Message, int]]:
+    """Messages that may be handed to such a consumer while the connection ends, and how often: nobody sees that, but
+    the queue counts it. What one channel holds comes back when it ends, and another may end after it.
+    """
+    noted = [
+        (message, len(keys))
+        for queue, keys in takers.items()
+        if queue in broker.deliverable
+        for message in queue.messages
+    ]
+    for key, channel in broker.channels.items():
+        if key[0] == connection.name:
+            for entry in channel.unacknowledged.values():
+                others = takers.get(entry.queue, set()) - {key}
+                if others:
+                    noted.append((entry.message, len(others)))
+    return noted
+
+
+def _end_each(broker: Broker, connection: Connection) -> None:
     for key, channel in broker.channels.items():
         if key[0] == connection.name:
             if channel.state is ChannelState.OPEN:

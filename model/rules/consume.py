@@ -10,11 +10,12 @@ from model.dialects import ExclusiveQuorumConsumer
 from model.erlang_wording import wire_type
 from model.errors import ProtocolError
 from model.patterns import Generated
+from model.queues import Consumer, Queue, QueueType
 from model.rules import direct_reply
 from model.rules.answer import answer
 from model.rules.lookup import find_queue, queue_text, shortcut
 from model.rules.permission import check_read
-from model.state import Channel, Consumer, Queue, QueueType
+from model.state import Channel
 
 
 def consume(broker: Broker, channel: Channel, frame: Frame) -> None:

@@ -13,10 +13,11 @@ from model.alphabet import Content, Frame
 from model.broker import Broker
 from model.errors import ProtocolError
 from model.patterns import Generated
+from model.queues import Consumer, Queue
 from model.reply_addresses import ADDRESS, REPLY_TO
 from model.rules.answer import answer
 from model.rules.lookup import queue_text
-from model.state import Channel, Consumer, Queue
+from model.state import Channel
 
 
 def consumes_replies(broker: Broker, frame: Frame) -> bool:

@@ -8,11 +8,12 @@ from model.alphabet import Frame, Table
 from model.broker import Broker
 from model.erlang_wording import printed, wire_type
 from model.errors import ProtocolError
+from model.queues import Exchange
 from model.routing import BY_TYPE
 from model.rules.answer import answer
 from model.rules.lookup import check_not_default, exchange_text, find_exchange, without_line_breaks
 from model.rules.permission import check_alternative, check_any, check_configure
-from model.state import Channel, Exchange
+from model.state import Channel
 from model.topology import delete_exchange
 from model.wording import value_text
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from model.alphabet import Frame
 from model.broker import Broker
-from model.state import Queue, QueueType
+from model.queues import Queue, QueueType
 
 ARGUMENT = "x-expires"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
+from model.queues import QueueType
 from model.rules.lookup import find_queue, queue_text, shortcut
 from model.rules.permission import check_read
-from model.state import Channel, QueueType
+from model.state import Channel
 
 
 def get(broker: Broker, channel: Channel, frame: Frame) -> None:

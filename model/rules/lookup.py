@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from model.broker import Broker
 from model.errors import ProtocolError
-from model.state import Channel, Exchange, Queue
+from model.queues import Exchange, Queue
+from model.state import Channel
 
 
 def without_line_breaks(name: str) -> str:

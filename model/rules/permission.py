@@ -12,8 +12,9 @@ from typing import Literal
 
 from model.broker import Broker
 from model.errors import ProtocolError
+from model.queues import UNKNOWN_NAME
 from model.rules.lookup import vhost_of
-from model.state import UNKNOWN_NAME, Channel, User
+from model.state import Channel, User
 
 Kind = Literal["queue", "exchange"]
 Permission = Literal["configure", "write", "read"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from model.alphabet import EMPTY_CONTENT, Content, Frame
 from model.broker import Broker
 from model.errors import ProtocolError
+from model.queues import Exchange, Message, Queue, QueueType
 from model.routing import ENDED_BINDING, Routes, out_of_the_ordinary, route
 from model.rules.direct_reply import with_address
 from model.rules.lookup import exchange_text, find_exchange
 from model.rules.message_checks import as_delivered, check_properties, check_size, further_keys
 from model.rules.permission import check_write
-from model.state import Channel, Exchange, Expected, Message, Queue, QueueType
+from model.state import Channel, Expected
 
 #: How many of the queues that a message passes over are looked at afterwards: enough to notice, not to be slow.
 WATCHED = 4

@@ -6,6 +6,7 @@ from model.alphabet import Frame, Table
 from model.broker import Broker
 from model.errors import ProtocolError
 from model.patterns import Generated, between
+from model.queues import UNKNOWN_NAME, Queue, QueueType
 from model.rules import expiry
 from model.rules.answer import answer
 from model.rules.direct_reply import declare as declare_address
@@ -14,7 +15,7 @@ from model.rules.lookup import check_owner, find_queue, queue_text, shortcut, vh
 from model.rules.permission import check_any, check_configure, check_read
 from model.rules.queue_arguments import check_arguments
 from model.rules.queue_equivalence import check_equivalence
-from model.state import UNKNOWN_NAME, Channel, Queue, QueueType
+from model.state import Channel
 
 #: Known departure: rabbit_fifo:query_stat gives the size of its map of consumers, which holds whoever has unsettled
 #: deliveries (cancelled consumers, basic.get) and does not hold the waiting ones of a single-active-consumer queue.
@@ -173,13 +174,7 @@ def purge(broker: Broker, channel: Channel, frame: Frame) -> None:
             "QUEUE-025", 540, f"queue.purge not supported by stream queues {queue_text(broker, channel, name)}"
         )
     low, high = broker.ready_range(queue)
-    for message in queue.messages:
-        broker.drop(queue, message, "QUEUE-024")
-    queue.messages.clear()
-    queue.unproven.clear()
-    queue.returned = 0
-    queue.reason = "QUEUE-024"
-    broker.refresh(queue)
+    broker.remove_ready(queue, "QUEUE-024")
     broker.touch(channel, queue, keeps_state=False)
     answer(broker, channel, frame, "queue.purge-ok", {"message_count": between(low, high)}, "QUEUE-024")
 

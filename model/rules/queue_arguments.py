@@ -6,10 +6,11 @@ from model.broker import Broker
 from model.dialects import TransientQueues
 from model.erlang_wording import wire_type
 from model.errors import ProtocolError
+from model.queues import Queue, QueueType
 from model.rules.lookup import queue_text
 from model.rules.permission import check_alternative
 from model.rules.queue_values import CHECKS, invalid_value
-from model.state import Channel, Queue, QueueType
+from model.state import Channel
 
 #: Octets of the largest segment that a stream may have (rabbit_stream_queue).
 LARGEST_SEGMENT = 3_000_000_000

@@ -8,9 +8,10 @@ from model.alphabet import Table
 from model.broker import Broker
 from model.erlang_wording import printed, wire_type
 from model.errors import ProtocolError
+from model.queues import Queue
 from model.rules.lookup import locked, queue_text
 from model.rules.queue_values import age_in_seconds
-from model.state import Channel, Queue
+from model.state import Channel
 from model.wording import value_text
 
 _MISSING = object()

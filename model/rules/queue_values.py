@@ -9,7 +9,7 @@ from typing import Any
 from model.alphabet import Table
 from model.erlang_wording import wire_type
 from model.queue_arguments_known import KnownArguments
-from model.state import QueueType
+from model.queues import QueueType
 
 #: Gives why the value is wrong, as the broker prints it; None if it is right. The table is that of the declare.
 Check = Callable[[Any, Table, KnownArguments], str | None]

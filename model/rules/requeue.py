@@ -5,9 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
+from model.alphabet import ChannelKey
 from model.broker import Broker
 from model.dialects import QuorumRequeue
-from model.state import Arrival, ChannelKey, Consumer, Message, Queue, QueueType, Unacknowledged
+from model.queues import Arrival, Consumer, Message, Queue, QueueType
+from model.state import Unacknowledged
 
 
 def delivery_limit(broker: Broker, queue: Queue) -> int | None:

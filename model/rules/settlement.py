@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
+from model.queues import Queue, QueueType
 from model.rules.requeue import give_back, return_order
-from model.state import Channel, Queue, QueueType, Unacknowledged
+from model.state import Channel, Unacknowledged
 
 Settled = list[tuple[int, Unacknowledged]]
 
@@ -67,6 +68,10 @@ def collect(broker: Broker, channel: Channel, frame: Frame, wording: Wording) ->
         if entry.queue.deleted:
             broker.fired("ACK-012")
             broker.blame(channel, "ACK-012")
+            namesake = broker.queues.get(entry.queue.name)
+            if namesake is not None and any(held.queue is namesake for held in channel.unacknowledged.values()):
+                broker.fired("ACK-024")
+                broker.blame(channel, "ACK-024")
         settled.append((other, entry))
     return settled, requirement
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from model.broker import Broker
 from model.errors import ProtocolError
+from model.queues import QueueType
 from model.rules.lookup import queue_text
 from model.rules.settlement import Settled
-from model.state import Channel, QueueType
+from model.state import Channel
 
 
 def check_stream(broker: Broker, channel: Channel, settled: Settled) -> None:

@@ -12,7 +12,7 @@ from conformance.command_file import CommandFile, parse_command_file
 from conformance.judgement import RequirementVerdict, RunResult, TargetDescription
 from conformance.run import Runner, RunOptions
 from conformance.scenario_files import selected
-from conformance.session import TargetUnderTest
+from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceWriter
 from model.verdict import Verdict
 from targets.embedded import EmbeddedBroker

@@ -90,8 +90,8 @@ def test_every_scenario_can_be_printed_and_read_back() -> None:
     for scenario in scenarios:
         (again,) = parse_command_file(print_command_file(scenario), name=scenario.name)
         assert again.commands == scenario.commands
-        assert (again.requirement, again.title, again.dialects) == (
-            scenario.requirement, scenario.title, scenario.dialects
+        assert (again.requirement, again.title, again.dialects, again.waits, again.alone, again.rough) == (
+            scenario.requirement, scenario.title, scenario.dialects, scenario.waits, scenario.alone, scenario.rough,
         )  # fmt: skip
 
 

@@ -11,7 +11,8 @@ from conformance.command import parse_command
 from conformance.judge import SequenceJudge, judge
 from conformance.judgement import SequenceJudgement, TargetDescription, failure_to_json
 from conformance.scenario_files import selected, sequence_name
-from conformance.session import Session, TargetUnderTest
+from conformance.session import Session
+from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceError, TraceRow, TraceWriter, jsonl_to_parquet, read_trace, sequences
 from model.verdict import Verdict
 from targets.embedded import EmbeddedBroker

@@ -50,6 +50,21 @@ def test_which_names_carry_the_prefix(written: str, sent: str) -> None:
     assert str(command) == before, "the command itself stays as it was"
 
 
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ("b.1 basic.publish $reply-to body=m", "b.1 basic.publish ADDRESS body=m"),
+        ("b.1 queue.declare $reply-to passive", "b.1 queue.declare ADDRESS passive"),
+        ("b.1 queue.bind $reply-to x routing-key=k", f"b.1 queue.bind ADDRESS {P}x routing-key=k"),
+        ("b.1 queue.bind q x routing-key=$reply-to", f"b.1 queue.bind {P}q {P}x routing-key=ADDRESS"),
+    ],
+)
+def test_an_address_of_direct_replies_is_the_latest_that_a_message_carried(written: str, sent: str) -> None:
+    address = "amq.rabbitmq.reply-to.latest"
+    assert str(on_the_broker(parse_command(written), P, address)) == sent.replace("ADDRESS", address)
+    assert address not in str(on_the_broker(parse_command(written), P)), "none was seen"
+
+
 def test_prefixes_are_random_and_can_be_taken_off_again() -> None:
     prefixes = {new_prefix() for _ in range(200)}
     assert len(prefixes) == 200

@@ -18,7 +18,8 @@ from conformance.judge import judge
 from conformance.judgement import SequenceJudgement, TargetDescription
 from conformance.plan import Plan
 from conformance.scenario_files import all_scenarios
-from conformance.session import Session, TargetUnderTest
+from conformance.session import Session
+from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceWriter, read_trace, sequences
 from model.capabilities import CAPABILITIES
 from model.dialects import DEFAULT_DIALECT, DIALECTS

@@ -11,7 +11,8 @@ import pytest
 from conformance.command import parse_command
 from conformance.judge import judge
 from conformance.judgement import TargetDescription
-from conformance.session import Session, TargetUnderTest
+from conformance.session import Session
+from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceWriter, read_trace, sequences
 from model.alphabet import Frame
 from model.verdict import Verdict

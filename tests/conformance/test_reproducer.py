@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -65,8 +67,11 @@ class Sink:
 
     def __init__(self, program: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
-        port = self.listener.getsockname()[1]
-        monkeypatch.setattr(sys, "argv", ["reproducer", f"amqp://guest:guest@127.0.0.1:{port}/%2F"])
+        self.make_connection = socket.create_connection
+        self.streams: list[bytearray] = []
+        self.readers: list[threading.Thread] = []
+        monkeypatch.setattr(sys, "argv", ["reproducer", "amqp://guest:guest@nowhere:1/%2F"])
+        monkeypatch.setattr(socket, "create_connection", self.connect)
         head, tail, _ = program.partition("\n\ntry:\n")
         assert tail
         self.program: dict[str, Any] = {"__name__": "reproducer"}
@@ -74,22 +79,44 @@ class Sink:
         self.program.update(wait=lambda done, seconds: None, settle=lambda quiet=0: None, abort=lambda name: None)
         self.program.update(by_hand=lambda text, *commands: None, pause=lambda text, seconds: None)
 
+    def connect(self, address: tuple[str, int], timeout: float) -> socket.socket:
+        """A connection that is read at once: what a program sends may be more than fits on the way."""
+        theirs = self.make_connection(self.listener.getsockname(), timeout)
+        ours, _ = self.listener.accept()
+        self.streams.append(bytearray())
+        self.readers.append(threading.Thread(target=self.read, args=(ours, self.streams[-1])))
+        self.readers[-1].start()
+        return theirs
+
+    def read(self, stream: socket.socket, octets: bytearray) -> None:
+        with stream:
+            while more := stream.recv(1 << 20):
+                octets += more
+
     def octets(self) -> dict[str, bytes]:
         """Run the sequence; what each connection has sent behind the protocol header."""
-        received = {}
-        with self.listener:
+        try:
             self.program["sequence"]()
-            for name, connection in self.program["CONNECTIONS"].items():
-                stream, _ = self.listener.accept()
-                with stream:
-                    connection.socket.shutdown(socket.SHUT_WR)
-                    everything = b"".join(iter(lambda stream=stream: stream.recv(1 << 20), b""))  # type: ignore[misc]
+        finally:
+            for connection in self.program["CONNECTIONS"].values():
                 connection.socket.close()
-                if type(connection).__name__ == "Stepwise":
-                    continue
+            self.listener.close()
+            for reader in self.readers:
+                reader.join(30)
+        received = {}
+        for (name, connection), everything in zip(self.program["CONNECTIONS"].items(), self.streams, strict=True):
+            if type(connection).__name__ != "Stepwise":
                 assert everything.startswith(PROTOCOL_HEADER)
-                received[name] = everything.removeprefix(PROTOCOL_HEADER)
+                received[name] = bytes(everything.removeprefix(PROTOCOL_HEADER))
         return received
+
+
+#: What a client says in steps of the handshake when nothing else is wished for.
+USUAL: dict[str, dict[str, Any]] = {
+    "connection.start-ok": {"mechanism": "PLAIN", "response": "\0guest\0guest", "locale": "en_US"},
+    "connection.tune-ok": {"channel_max": 2047, "frame_max": 131_072},
+    "connection.open": {"virtual_host": "/"},
+}
 
 
 def expected_octets(commands: Sequence[Command], prefix: str) -> dict[str, bytes]:
@@ -103,7 +130,9 @@ def expected_octets(commands: Sequence[Command], prefix: str) -> dict[str, bytes
             continue
         octets = sent.setdefault(command.connection, b"")
         place = (command.connection, command.channel)
-        if command.method in ("connection.open", "socket.abort", "socket.silence"):
+        if command.method in ("socket.abort", "socket.silence"):
+            continue
+        if command.method == "connection.open" and not command.as_it_stands:
             continue
         if command.method == "channel.open":
             opened.add(place)
@@ -111,7 +140,8 @@ def expected_octets(commands: Sequence[Command], prefix: str) -> dict[str, bytes
             opened.add(place)
             octets += encode(Frame(*place, "channel.open", {}, sent=True))
         on_wire = on_the_broker(command, prefix)
-        frame = Frame(*place, on_wire.method, on_wire.arguments, sent=True, content=on_wire.content)
+        arguments = (USUAL.get(command.method, {}) if not command.channel else {}) | on_wire.arguments
+        frame = Frame(*place, on_wire.method, arguments, sent=True, content=on_wire.content)
         sent[command.connection] = octets + encode(frame)
     return sent
 
@@ -149,6 +179,29 @@ def test_tables_properties_and_bodies_are_sent_as_given(monkeypatch: pytest.Monk
     assert_sends_the_same(commands, monkeypatch)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"$datetime": "2024-02-29T12:00:00+00:00"},
+        {"$datetime": "2024-02-29T12:00:00+02:00"},
+        {"$datetime": "2024-02-29T12:00:00"},
+        {"$decimal": "1.50"},
+        {"$decimal": "-7E+2"},
+        {"$bytes": "AP8="},
+        {"$bytearray": "AP8="},
+        {"$float": "nan"},
+        {"$float": "-inf"},
+        {"$table": [["$bytes", "mine"]]},
+        -129,
+    ],
+    ids=str,
+)
+def test_values_of_every_kind_are_sent_as_given(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = json.dumps({"k": value, "list": [value, {"deep": value}]})
+    commands = parsed(f"a.1 queue.bind q amq.headers arguments={text}\na.1 basic.publish q headers={text} body=m")
+    assert_sends_the_same(commands, monkeypatch)
+
+
 def test_single_frames_are_sent_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     commands = parsed(
         """
@@ -182,7 +235,23 @@ def test_a_program_leaves_a_channel_alone_that_is_within_a_content(run: Run) -> 
 
 
 def test_every_method_can_be_sent_at_the_wrong_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    commands = [parse_command(f"a.1! {method}") for method in METHOD_IDS if method != "connection.open"]
+    commands = [parse_command(f"a.1! {method}") for method in METHOD_IDS]
+    assert_sends_the_same(commands, monkeypatch)
+
+
+def test_steps_of_the_handshake_can_be_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = parsed(
+        """
+        a.1 channel.open
+        a! connection.open
+        a! connection.open other
+        a! connection.start-ok locale=C
+        a! connection.tune-ok heartbeat=5
+        b connection.open
+        b! connection.open &
+        b! connection.close
+        """
+    )
     assert_sends_the_same(commands, monkeypatch)
 
 
@@ -213,6 +282,7 @@ def test_a_program_makes_handshakes_step_by_step(run: Run) -> None:
         b connection.open password=wrong authentication-failure-close=true
         c protocol.header 414d515000000900
         d connection.tune-ok channel-max=5000
+        f connection.open locale=en_US user=guest
         e connection.open mechanism=NOSUCH
         e connection.open heartbeat=1
         e.1 basic.qos 1
@@ -221,7 +291,7 @@ def test_a_program_makes_handshakes_step_by_step(run: Run) -> None:
     with EmbeddedBroker() as broker:
         output = run(reproducer(parsed(lines), failure()), url_of(broker))
     seen = [" ".join(line.split()[:4]) for line in output.splitlines() if line[1:4] == ".0 " or " < Basic" in line]
-    starts = [f"{letter}.0 < Connection.Start version_major=0" for letter in "abde"]
+    starts = [f"{letter}.0 < Connection.Start version_major=0" for letter in "abdfe"]
     assert [line for line in seen if "Start" in line] == starts
     assert {
         "a.0 < Connection.OpenOk",
@@ -231,6 +301,7 @@ def test_a_program_makes_handshakes_step_by_step(run: Run) -> None:
         "d.0 < (end of",
         "e.1 < Basic.QosOk",
     } <= set(seen)
+    assert "f.0 < Connection.OpenOk" not in seen, "no password, so none that is right"
     assert seen.count("e.0 < (end of") == 2, "not let in, and then silent"
 
 
@@ -270,11 +341,44 @@ def test_the_head_tells_the_rule_and_what_was_seen() -> None:
 def test_the_difference_is_marked_behind_its_last_command_and_a_missing_frame_gets_more_time() -> None:
     commands = parsed("a.1 basic.ack 1\na.1 basic.ack 1\na.1 basic.qos 1")
     lines = reproducer(commands, failure(command="a.1 basic.ack 1", shape=Shape.MISSING)).splitlines()
-    calls = [line.strip() for line in lines if line.startswith(("    do(", "    print("))][:4]
+    calls = [line.strip() for line in lines if line.startswith(("    do(", "    print("))][:7]
     assert calls[0] == 'do("a.1 basic.ack 1", spec.Basic.Ack, delivery_tag=1)'
     assert calls[1] == 'do("a.1 basic.ack 1", spec.Basic.Ack, delivery_tag=1, quiet=5)'
-    assert calls[2].startswith('print("  # reported here: observed: nothing; allowed: a.1 < channel.close')
-    assert calls[3] == 'do("a.1 basic.qos 1", spec.Basic.Qos, prefetch_count=1)'
+    assert calls[2:6] == [
+        f'print("  # {told}")'
+        for told in (
+            "reported here: ACK-006 Unknown tag",
+            f"source: {requirements()['ACK-006'].source}",
+            "observed: nothing",
+            "allowed: a.1 < channel.close",
+        )
+    ]
+    assert calls[6] == 'do("a.1 basic.qos 1", spec.Basic.Qos, prefetch_count=1)'
+
+
+def test_programs_have_only_the_helpers_that_they_use() -> None:
+    plain = reproducer(parsed("a.1 channel.open"), failure())
+    for absent in ("raw", "abort", "silence", "look", "steps", "encode_float", "encode_decimal", "pause"):
+        assert f"def {absent}(" not in plain
+    assert "import datetime" not in plain and "import decimal" not in plain
+    wanted = reproducer(
+        parsed(
+            """
+            a.1 queue.declare q x-n=0.5 x-d={"$decimal":"0.5"} x-t={"$datetime":"2024-02-29T12:00:00+00:00"}
+            a.1 frame.body body=x
+            a socket.silence
+            a socket.abort
+            a socket.open
+            broker clock.wait 10
+            """
+        ),
+        failure(),
+    )
+    for present in ("raw", "abort", "silence", "look", "steps", "encode_float", "encode_decimal", "pause"):
+        assert f"def {present}(" in wanted
+    assert "QUIET, DEADLINE = 0.2," in plain
+    assert "QUIET, DEADLINE = 0.02," in wanted, "or what has to be within a time comes too late"
+    assert wanted.count("import datetime\n") == wanted.count("import decimal\n") == 1
 
 
 def test_a_failure_outside_the_registry_and_before_any_command_still_gives_a_program() -> None:
@@ -346,6 +450,28 @@ def test_a_program_does_what_clients_refuse_to_do(run: Run) -> None:
     assert any(line.startswith("b.0 < Connection.Close reply_code=504") for line in lines)
     assert lines[lines.index("> c.1 basic.qos 1") + 1] == "  (not sent)"
     assert "d.0 < Connection.CloseOk" in lines
+
+
+def test_a_program_replies_to_the_latest_address(run: Run) -> None:
+    lines = """
+        b.1 queue.declare q exclusive
+        b.1 basic.consume q tag=server no-ack
+        b.1 basic.publish $reply-to mandatory body=early
+        a.1 basic.consume amq.rabbitmq.reply-to tag=r no-ack
+        c.1 basic.consume amq.rabbitmq.reply-to tag=s no-ack
+        a.1 basic.publish q reply-to=amq.rabbitmq.reply-to body=request1
+        b.1 basic.publish $reply-to body=reply1
+        c.1 basic.publish q reply-to=amq.rabbitmq.reply-to body=request2
+        c.1 basic.publish q reply-to=elsewhere body=request3
+        b.1 basic.publish $reply-to body=reply2
+        b.1 queue.declare $reply-to passive
+    """
+    with EmbeddedBroker() as broker:
+        output = run(reproducer(parsed(lines), failure()), url_of(broker)).splitlines()
+    replies = [line for line in output if "Deliver" in line and "body=b'reply" in line]
+    assert [(line[:3], line.partition(" body=")[2]) for line in replies] == [("a.1", "b'reply1'"), ("c.1", "b'reply2'")]
+    assert any("Basic.Return" in line and "body=b'early'" in line for line in output)
+    assert any(line.startswith("b.1 < Queue.DeclareOk queue='amq.rabbitmq.reply-to.") for line in output)
 
 
 def test_a_program_deletes_what_it_made_and_uses_new_names_each_time(run: Run) -> None:

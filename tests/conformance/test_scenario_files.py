@@ -15,9 +15,10 @@ import pytest
 from conformance import scenario_files
 from conformance.command_file import CommandFile
 from conformance.judgement import SequenceJudgement, TargetDescription
-from conformance.scenario_files import DIRECTORY, all_scenarios, selected, sequence_name
-from conformance.session import Session, TargetUnderTest
+from conformance.scenario_files import CHAPTERS, DIRECTORY, all_scenarios, selected, sequence_name
+from conformance.session import Session
 from conformance.side_by_side import under_way
+from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceWriter
 from model.dialects import DIALECTS, dialect_named
 from model.registry import applies, requirements
@@ -50,6 +51,13 @@ def test_a_scenario_is_where_it_is_looked_for() -> None:
             assert path.parent.parent == DIRECTORY
             assert entry.area.startswith(path.parent.name), f"{path} is in another chapter"
             assert scenario.title.endswith("."), f"{path} needs a title that is a sentence"
+
+
+def test_chapters_are_run_in_their_order() -> None:
+    assert {path.parent.name for path in DIRECTORY.rglob("*.amqp")} == set(CHAPTERS)
+    requirement_order = [scenario.requirement or "" for scenario in all_scenarios()]
+    assert requirement_order.index("PUBLISH-001") < requirement_order.index("QUEUE-001")
+    assert requirement_order.index("QUEUE-001") < requirement_order.index("CANCEL-001")
 
 
 def test_names_are_unique_and_every_file_is_read() -> None:

@@ -30,7 +30,7 @@ from conformance.search import CommandSearch
 from conformance.shrink import _meant, _written
 from model.broker import Broker
 from model.dialects import DIALECTS, dialect_named
-from model.state import QueueType
+from model.queues import QueueType
 
 SEQUENCES = 120
 STEPS = 30

@@ -13,7 +13,8 @@ import pytest
 from conformance.command import parse_command
 from conformance.events import CommandIssued, Event, FrameObserved
 from conformance.judgement import SequenceJudgement, TargetDescription
-from conformance.session import Session, TargetUnderTest, UnsendableCommand
+from conformance.session import Session, UnsendableCommand
+from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceRow, TraceWriter, read_trace
 from model.verdict import Shape, Verdict
 from targets.address import Address

@@ -10,7 +10,8 @@ import pytest
 from conformance.command import parse_command
 from conformance.judge import judge
 from conformance.judgement import SequenceJudgement, TargetDescription
-from conformance.session import Session, TargetUnderTest
+from conformance.session import Session
+from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceWriter, read_trace, sequences
 from conformance.trace_row import frame_row, row_frame, row_line
 from model.alphabet import Content, Frame

@@ -12,8 +12,8 @@ from conformance.command_file import CommandFile, parse_command_file
 from conformance.events import Event, SequenceFinished, SequenceStarted
 from conformance.judgement import TargetDescription
 from conformance.run import Runner, RunOptions
-from conformance.session import TargetUnderTest
 from conformance.side_by_side import under_way
+from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceWriter, read_trace, sequences
 from model.verdict import Verdict
 from targets.embedded import EmbeddedBroker

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conformance.judgement import RunResult, TargetDescription
 from conformance.run import Runner, RunOptions
-from conformance.session import TargetUnderTest
+from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceWriter
 from model.capabilities import advertised
 from model.dialects import dialect_of

@@ -73,11 +73,11 @@ def _child(commands: list[list[str]], directory: str, seconds: float) -> None:
     sys.stdout = open(1, "w", encoding="utf-8", errors="strict", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     faulthandler.dump_traceback_later(seconds, exit=True)
-    from conformance import run
+    from conformance import findings
     from conformance.command_line.entry import main
 
     # shrinking takes whatever time it gets as long as it finds something, on a peer that makes everything slow
-    run.SHRINKING_TIME = 3.0
+    findings.SHRINKING_TIME = 3.0
     sockets = _sockets()
     # private writable memory, which is what Python's objects are made of (address space counts what is reserved only)
     limit = _data_size() + MEMORY

@@ -18,17 +18,8 @@ from model.dialects import Dialect, dialect_named
 from model.fingerprint import fingerprint
 from model.inputs import process
 from model.patterns import Pattern
-from model.state import (
-    Binding,
-    Channel,
-    Connection,
-    Consumer,
-    Exchange,
-    Message,
-    PendingGet,
-    Queue,
-    Unacknowledged,
-)
+from model.queues import Binding, Consumer, Exchange, Message, Queue
+from model.state import Channel, Connection, PendingGet, Unacknowledged
 
 #: Changed in place by the model; everything else is replaced as a whole.
 RECORDS = (Binding, Broker, Channel, Connection, Consumer, Exchange, Message, PendingGet, Queue, Unacknowledged)

@@ -79,6 +79,11 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("a.1 channel.open",),
         ("a.1 queue.declare amq.rabbitmq.reply-to.nobody passive",),
     ),
+    "deleted-queue-settles-namesake": (
+        ("a.1 queue.declare q", "b.1 basic.publish q body=m1", "a.1 basic.get q", "b.1 queue.delete q",
+         "b.1 queue.declare q", "b.1 basic.publish q body=m2", "a.1 basic.get q", "b.1 basic.consume q tag=t"),
+        ("a.1 basic.reject 1 requeue",),
+    ),
     "stale-queue-type": (
         ("a.1 queue.declare q", "a.1 basic.publish q body=m1", "b.1 queue.delete q",
          "b.1 queue.declare q durable x-queue-type=quorum"),

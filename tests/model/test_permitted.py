@@ -26,7 +26,8 @@ from model.fingerprint import fingerprint
 from model.inputs import process
 from model.observation import observe
 from model.permitted import permitted
-from model.state import Channel, ChannelState, Expected, PendingGet, QueueType
+from model.queues import QueueType
+from model.state import Channel, ChannelState, Expected, PendingGet
 from targets.embedded_model import Responder
 from tests.handshakes import opening
 

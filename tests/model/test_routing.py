@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.dialects import dialect_named
+from model.queues import Binding, Exchange, Queue
 from model.routing import Routes, route
-from model.state import Binding, Exchange, Queue
 
 DIALECT = dialect_named("rabbitmq-4.3")
 

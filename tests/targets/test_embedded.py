@@ -18,8 +18,8 @@ import pytest
 import targets.embedded_connection as embedded_connection
 from model.alphabet import MASK, Content, Frame
 from model.dialects import AMQP_0_9_1, DIALECTS, dialect_of
+from model.queues import Message
 from model.rules import RULES
-from model.state import Message
 from targets.address import Address
 from targets.codec import HEARTBEAT_OCTETS, PROTOCOL_HEADER, Decoder, Heartbeat, ProtocolHeader, encode
 from targets.embedded import EmbeddedBroker, EmbeddedBrokerFailure

@@ -12,7 +12,8 @@ import pytest
 
 from conformance.command_file import parse_command_file
 from conformance.judgement import SequenceJudgement, TargetDescription
-from conformance.session import Session, TargetUnderTest
+from conformance.session import Session
+from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceWriter
 from model.acceptor import Acceptor
 from model.alphabet import Content, Frame

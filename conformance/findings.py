@@ -1,0 +1,78 @@
+"""The failures that a run found, each with the shortest commands that show it, and how often these do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from conformance.command import Command
+from conformance.events import FailureShrunk, Listener, tell
+from conformance.judgement import FoundFailure, SequenceJudgement
+from conformance.reproducer import reproducer
+from conformance.shrink import shrink
+from model.dialects import Dialect
+from model.verdict import Failure
+
+#: Seconds for shrinking one failure.
+SHRINKING_TIME = 20.0
+#: Times that a shrunk sequence is run again, to tell what always fails from what is flaky.
+REPEATS = 3
+
+#: Runs commands as a sequence of that name. Raises `TargetError`.
+RunAgain = Callable[[str, Sequence[Command]], SequenceJudgement]
+
+
+class Findings:
+    """`found`: by identity. `shrinking_time`: seconds for all failures; those found after that keep all commands."""
+
+    def __init__(
+        self, dialect: Dialect, shrinking_time: float, run_again: RunAgain, listeners: Iterable[Listener] = ()
+    ) -> None:
+        self.found: dict[str, FoundFailure] = {}
+        self._dialect = dialect
+        self._shrinking_left = shrinking_time
+        self._run_again = run_again
+        self._listeners = tuple(listeners)
+
+    def remember(
+        self, failure: Failure, sequence: str, commands: Sequence[Command], rate: tuple[int, int] | None = None
+    ) -> FoundFailure:
+        """`rate`: how often the commands showed the failure, and of how many times."""
+        found = FoundFailure(
+            failure,
+            sequence,
+            commands=tuple(map(str, commands)),
+            reproducer=reproducer(commands, failure),
+            rate=rate,
+        )
+        self.found[failure.identity] = found
+        return found
+
+    def shrink_and_tell(self, failure: Failure, sequence: str, commands: Sequence[Command]) -> None:
+        """Remember the failure with the shortest commands found. Raises `TargetError`, after it has been told."""
+        latest = failure
+
+        def shows(candidate: Sequence[Command]) -> bool:
+            nonlocal latest
+            judgement = self._run_again(f"shrinking {sequence} {next(counter)}", candidate)
+            for other in judgement.failures:
+                if other.identity == failure.identity:
+                    latest = other
+                    return True
+            return False
+
+        counter = iter(range(1, 1_000_000))
+        began = time.monotonic()
+        shortest: tuple[Command, ...] = tuple(commands)
+        rate: tuple[int, int] | None = None
+        try:
+            if self._shrinking_left > 0:
+                shortest = shrink(commands, shows, self._dialect, min(SHRINKING_TIME, self._shrinking_left))
+                rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
+                if not rate[0]:
+                    shortest = tuple(commands)
+                    rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
+        finally:
+            self._shrinking_left -= time.monotonic() - began
+            found = self.remember(latest, sequence, shortest, rate)
+            tell(self._listeners, FailureShrunk(found))

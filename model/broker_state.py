@@ -1,0 +1,129 @@
+"""Everything that the reference broker remembers, and what is noted at every turn: what counts, what is owed.
+
+The steps that change it build on this: `model.queue_steps`, `model.broker`. Copied by `model.copying` when explanations
+part.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+
+from model.alphabet import ChannelKey, Frame, Table
+from model.dialects import Dialect
+from model.queues import Exchange, Queue
+from model.state import Channel, Connection, Expected, User
+
+PREDECLARED_EXCHANGES = {
+    "": "direct",
+    "amq.direct": "direct",
+    "amq.fanout": "fanout",
+    "amq.topic": "topic",
+    "amq.headers": "headers",
+    "amq.match": "headers",
+}
+
+
+class BrokerState:
+    """One virtual host of a broker that speaks `dialect`, and everybody's connections to it."""
+
+    def __init__(self, dialect: Dialect, virtual_host: str = "/", own_user: str = "") -> None:
+        """`virtual_host`: the one that exists. `own_user`: who logs in with what the target was given, if known."""
+        self.dialect = dialect
+        self.own_user = own_user
+        self.connections: dict[str, Connection] = {}
+        self.channels: dict[ChannelKey, Channel] = {}
+        self.queues: dict[str, Queue] = {}
+        self.exchanges = {name: Exchange(name, type) for name, type in PREDECLARED_EXCHANGES.items()}
+        #: whom the operator made; virtual hosts that are there (True) or were deleted (False); an alarm of his
+        self.users: dict[str, User] = {}
+        self.vhosts: dict[str, bool] = {virtual_host: True}
+        self.alarm = False
+        #: the requirement by which the input is processed at all: blamed before those that say what it brings about
+        self.credit = ""
+        #: counts the inputs; stamps say which of two changes is the later one
+        self.stamp = 0
+        #: how often each requirement made a difference
+        self.exercised: Counter[str] = Counter()
+        #: the requirement that the input processed last came under: blamed for what nothing explains
+        self.reason = ""
+        #: False while barrier traffic is processed: it is judged, but shows nothing
+        self.counting = True
+        #: connections that an error has broken, and whose other channels the broker ends when it comes to it
+        self.teardowns: list[str] = []
+        #: what the broker will do by itself, sooner or later (model.rules.happenings)
+        self.happenings: list[Frame] = []
+        #: when the input being processed was sent, and the latest moment that was heard of; both of `Frame.time`
+        self.now = self.latest = 0.0
+        #: names of queues that expire when they are not used (model.rules.expiry)
+        self.expiring: dict[str, None] = {}
+        #: names handed out so far (amq.gen-…, amq.ctag-…)
+        self.serial = 0
+        #: addresses of direct replies: the model's name for each, and the broker's once it was seen
+        self.reply_addresses: dict[str, str | None] = {}
+        #: who owes a frame, and which queues have something to deliver and somebody to take it
+        #: (dictionaries serve as sets that remember the order in which things were put in)
+        self.debtors: dict[ChannelKey, None] = {}
+        self.deliverable: dict[Queue, None] = {}
+        #: (channel, queue) pairs whose order towards each other only a round trip can settle
+        self.touched: dict[tuple[ChannelKey, Queue], None] = {}
+        #: queues that went by themselves, with the requirement that says so: blamed if they are still there
+        self.ended_queues: dict[str, str] = {}
+        #: exchanges that went by themselves, with the requirement that says so: blamed if they are still there
+        self.ended_exchanges: dict[str, str] = {}
+        #: bodies published of late, with the requirement that routed them: blamed if they turn up where they should not
+        self.published: deque[tuple[bytes, str]] = deque(maxlen=64)
+
+    def channel(self, connection: str, number: int) -> Channel:
+        """The channel of that number, which need not be open."""
+        key = (connection, number)
+        channel = self.channels.get(key)
+        if channel is None:
+            channel = self.channels[key] = Channel(connection, number)
+        return channel
+
+    def fired(self, *requirements: str) -> None:
+        """These requirements made a difference just now."""
+        if self.counting:
+            for requirement in requirements:
+                self.exercised[requirement] += 1
+
+    # ------------------------------------------------------------------------------------ what is owed
+
+    def owe(
+        self,
+        channel: Channel,
+        method: str,
+        arguments: Table,
+        *requirements: str,
+        blame: dict[str, str] | None = None,
+        lane: str = "channel",
+        effect: tuple[str, object] | None = None,
+        departures: dict[str, tuple[object, str]] | None = None,
+    ) -> None:
+        """The channel owes this frame; the first requirement is broken if it does not come."""
+        if self.credit:
+            requirements = (self.credit, *requirements)
+        self.blame(channel, requirements[0])
+        channel.owed.append(
+            Expected(
+                method, arguments, requirements, blame or {}, None, lane, effect, self.counting, 0, departures or {}
+            )
+        )
+        self.debtors[channel.key] = None
+
+    def blame(self, channel: Channel, requirement: str) -> None:
+        """The input being processed comes under this requirement: blamed for a frame that nothing explains."""
+        if self.counting:
+            channel.reason = self.reason = self.credit or requirement
+
+    def settle_debts(self, channel: Channel) -> None:
+        """Note whether the channel still owes something."""
+        if channel.owed or channel.unconfirmed:
+            self.debtors[channel.key] = None
+        else:
+            self.debtors.pop(channel.key, None)
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing is owed: a broker that is silent now is right to be silent."""
+        return not self.debtors and not self.deliverable

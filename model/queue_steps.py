@@ -1,0 +1,180 @@
+"""Steps that concern one queue: who may be handed its messages, how they come, arrive and are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from model.alphabet import Table
+from model.broker_state import BrokerState
+from model.queues import Arrival, Consumer, Message, Queue, QueueType
+from model.state import Channel, PendingGet
+
+
+class QueueSteps(BrokerState):
+    """The steps that change one queue and what is noted about it, and those that ask about it."""
+
+    def used(self, queue: Queue) -> None:
+        """The queue is used: where it expires (QUEUE-027), its time begins anew."""
+        if self.expiring:
+            queue.idle_since, queue.idle_by = self.now, self.latest
+            queue.uses += 1
+
+    def touch(self, channel: Channel, queue: Queue, keeps_state: bool = True) -> None:
+        """The channel dealt with the queue. `keeps_state`: in a way of which RabbitMQ's channel process keeps state."""
+        self.touched[(channel.key, queue)] = None
+        if keeps_state:
+            if channel.known_types.get(queue.name, queue.type) is not queue.type:
+                self.fired("QUEUE-029")
+            channel.known_types[queue.name] = queue.type
+
+    # ------------------------------------------------------------------------------------ deliverable
+
+    def has_room(self, consumer: Consumer) -> bool:
+        """May the consumer be handed one more message, as far as its limits go (QOS-001, QOS-005, QOS-008)?"""
+        if consumer.no_ack:
+            return True
+        if consumer.prefetch and consumer.outstanding >= consumer.prefetch:
+            return False
+        limit = self.channels[consumer.channel].channel_prefetch
+        return not limit or len(self.channels[consumer.channel].unacknowledged) < limit
+
+    def recipients(self, queue: Queue) -> Iterator[Consumer]:
+        """The consumers that may be handed the queue's next message."""
+        # SAC-001: with a single active consumer that is the first one's seat
+        for consumer in queue.consumers[:1] if queue.single_active_consumer else queue.consumers:
+            if self.has_room(consumer):
+                yield consumer
+
+    def refresh(self, queue: Queue) -> None:
+        """Note whether the queue has something to deliver and somebody to take it."""
+        deliverable = False
+        if queue.type is QueueType.STREAM:
+            deliverable = any(c.next_offset < len(queue.log) for c in self.recipients(queue))
+        elif queue.messages and not queue.deleted:
+            for _ in self.recipients(queue):
+                deliverable = True
+                break
+        if deliverable:
+            self.deliverable[queue] = None
+        else:
+            self.deliverable.pop(queue, None)
+
+    # --------------------------------------------------------------------------- messages come and go
+
+    def enqueue(self, queue: Queue, message: Message) -> None:
+        """Append a new message; whether it has arrived is not proven yet."""
+        message.position = queue.next_position
+        queue.next_position += 1
+        message.stamp = self.stamp
+        queue.reason = message.reason
+        if queue.type is QueueType.STREAM:
+            queue.log.append(message)
+        else:
+            queue.messages.append(message)
+            message.crowd = self.join_crowd(queue, message)
+        self.refresh(queue)
+
+    def join_crowd(self, queue: Queue, message: Message) -> int:
+        """The message is on its way into the queue. Gives the number of those that may all be so at one time."""
+        if not queue.unproven:
+            queue.crowd += 1
+        queue.unproven[message] = None
+        return queue.crowd
+
+    def take(self, queue: Queue, index: int) -> Message:
+        """Take a ready message out of its queue; that proves that it had arrived."""
+        messages = queue.messages
+        message = messages[index]
+        if queue.unproven:
+            self.prove(queue, message)
+        if index == 0:
+            messages.popleft()
+        else:
+            del messages[index]
+        if index < queue.returned:
+            queue.returned -= 1
+        return message
+
+    def prove(self, queue: Queue, message: Message) -> None:
+        """The message has arrived in its queue, so those that its channel published before it have as well."""
+        published = message.arrival is Arrival.PUBLISHED
+        if message.arrival is not Arrival.PROVEN:
+            message.arrival = Arrival.PROVEN
+            queue.unproven.pop(message, None)
+        if published and queue.unproven:
+            earlier = []
+            for other in queue.unproven:
+                if other.arrival is Arrival.PUBLISHED:
+                    if other.position > message.position:
+                        break  # published messages set out in the order of their positions
+                    if other.via == message.via:
+                        earlier.append(other)
+            for other in earlier:
+                other.arrival = Arrival.PROVEN
+                del queue.unproven[other]
+
+    def prove_all(self, queue: Queue) -> None:
+        for message in queue.unproven:
+            message.arrival = Arrival.PROVEN
+        queue.unproven.clear()
+
+    def drop(self, queue: Queue, message: Message, requirement: str) -> None:
+        """The message is gone for good, by that requirement."""
+        message.reason = requirement
+        message.stamp = self.stamp
+        queue.reason = requirement
+        queue.gone.append(message)
+
+    def remove_ready(self, queue: Queue, requirement: str) -> None:
+        """All ready messages are gone for good, by that requirement."""
+        for message in queue.messages:
+            self.drop(queue, message, requirement)
+        queue.messages.clear()
+        queue.unproven.clear()
+        queue.returned = 0
+        queue.reason = requirement
+        self.refresh(queue)
+
+    # -------------------------------------------------------------------------------- what it answers
+
+    def owe_get(self, channel: Channel, queue: Queue, no_ack: bool) -> None:
+        self.used(queue)
+        channel.owed.append(PendingGet(queue, no_ack, queue.next_position, self.counting))
+        self.debtors[channel.key] = None
+
+    def ready_range(self, queue: Queue) -> tuple[int, int]:
+        """Least and most ready messages that the queue may count now.
+
+        Messages on their way into the queue may be missed, and those on their way to a consumer are out of it.
+        """
+        high = len(queue.messages)
+        low = high - len(queue.unproven)
+        if queue in self.deliverable:
+            for consumer in self.recipients(queue):
+                if consumer.no_ack or not consumer.prefetch:
+                    return 0, high
+                low -= consumer.prefetch - consumer.outstanding
+        return max(low, 0), high
+
+    def holders(self, queue: Queue) -> int:
+        """How many hold deliveries of the queue and are not its consumers: cancelled consumers, and basic.get's."""
+        former: set[int] = set()
+        gets = 0
+        for channel in self.channels.values():
+            for entry in channel.unacknowledged.values():
+                if entry.queue is not queue:
+                    continue
+                if entry.consumer is None:
+                    gets += 1
+                elif entry.consumer not in queue.consumers:
+                    former.add(id(entry.consumer))
+        return len(former) + gets
+
+    def counts_seen(self, queue: Queue, arguments: Table) -> None:
+        """A declare-ok told the numbers of ready messages and consumers: all that it counted is there (QUEUE-002)."""
+        if arguments["message_count"] >= len(queue.messages):
+            self.prove_all(queue)
+        # classic queues count nobody but consumers (QUEUE-026)
+        holders = self.holders(queue) if queue.type is QueueType.QUORUM else 0
+        if arguments["consumer_count"] <= len(queue.consumers) + holders:
+            queue.leaving = queue.settling = 0

@@ -1,0 +1,79 @@
+"""What a run remembers of a failure: the shortest commands, and how often they show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from conformance.command import Command, parse_command
+from conformance.events import Event, FailureShrunk
+from conformance.findings import REPEATS, Findings
+from conformance.judgement import SequenceJudgement
+from model.dialects import dialect_named
+from model.verdict import Failure, Shape, Verdict
+from targets.errors import TargetUnreachable
+
+DIALECT = "rabbitmq-4.3"
+FAILURE = Failure("QUEUE-008", Shape.MISSING, "queue.purge-ok", "a.1 queue.purge q", "nothing", ("a",), ("b",))
+COMMANDS = [parse_command(line) for line in ("a.1 queue.declare q", "a.1 basic.get q", "a.1 queue.purge q")]
+Shows = Callable[[list[str]], bool]
+
+
+def findings(shows: Shows, shrinking_time: float = 60.0) -> tuple[Findings, list[Event], list[list[str]]]:
+    """Findings about a target that fails whenever `shows` says so; what is told; the commands of each run."""
+    told: list[Event] = []
+    runs: list[list[str]] = []
+
+    def run_again(name: str, commands: Sequence[Command]) -> SequenceJudgement:
+        assert name == f"shrinking search 7 {len(runs) + 1}", "each is a sequence of its own"
+        runs.append(list(map(str, commands)))
+        failures = (FAILURE,) if shows(runs[-1]) else ()
+        verdict = Verdict.FAIL if failures else Verdict.PASS
+        return SequenceJudgement(name, "scripted", DIALECT, None, verdict, failures, {}, None, 9)
+
+    return Findings(dialect_named(DIALECT), shrinking_time, run_again, [told.append]), told, runs
+
+
+def shrunk(told: list[Event]) -> FailureShrunk:
+    (event,) = told
+    assert isinstance(event, FailureShrunk)
+    return event
+
+
+def test_the_shortest_commands_are_remembered_and_told() -> None:
+    subject, told, runs = findings(lambda lines: "a.1 queue.purge q" in lines)
+    subject.shrink_and_tell(FAILURE, "search 7", COMMANDS)
+    found = shrunk(told).found
+    assert found.commands == ("a.1 queue.purge q",)
+    assert found.rate == (REPEATS, REPEATS)
+    assert runs[-REPEATS:] == [["a.1 queue.purge q"]] * REPEATS
+    assert subject.found == {FAILURE.identity: found}
+
+
+def test_what_shows_only_now_and_then_keeps_the_commands_that_do() -> None:
+    """It never shows again once it has been shrunk, nor does the whole: the rate says so."""
+    left = [True]
+    subject, told, _ = findings(lambda lines: bool(left) and left.pop())
+    subject.shrink_and_tell(FAILURE, "search 7", COMMANDS)
+    assert shrunk(told).found.commands == tuple(map(str, COMMANDS))
+    assert shrunk(told).found.rate == (0, REPEATS)
+
+
+def test_without_time_nothing_is_run() -> None:
+    subject, told, runs = findings(lambda lines: True, shrinking_time=0.0)
+    subject.shrink_and_tell(FAILURE, "search 7", COMMANDS)
+    assert runs == []
+    assert shrunk(told).found.commands == tuple(map(str, COMMANDS))
+    assert shrunk(told).found.rate is None
+
+
+def test_a_target_that_is_lost_meanwhile_loses_no_failure() -> None:
+    def gone(lines: list[str]) -> bool:
+        raise TargetUnreachable("gone")
+
+    subject, told, _ = findings(gone)
+    with pytest.raises(TargetUnreachable):
+        subject.shrink_and_tell(FAILURE, "search 7", COMMANDS)
+    assert shrunk(told).found.commands == tuple(map(str, COMMANDS))
+    assert list(subject.found) == [FAILURE.identity]
