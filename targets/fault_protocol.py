@@ -183,11 +183,6 @@ def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
     proceed(frame)
 
 
-@on_output("close-ok-missing", "CONN-020", "connection.close is not answered.", "connection.close-ok")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    return ()
-
-
 # --------------------------------------------------------------------------------------------- permissions
 
 

@@ -172,7 +172,11 @@ def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
         return
     key = frame.arguments.get("routing_key", "")
     for queue in broker.queues.values():
-        ways = [b for b in exchange.bindings if b.destination is queue and b.routing_key == key]
+        ways = [
+            b
+            for b in exchange.bindings
+            if b.destination is queue and (b.routing_key == key or exchange.type == "fanout")
+        ]
         for _ in ways[1:]:
             again = Message(frame.content or EMPTY_CONTENT, exchange.name, key, 0)
             broker.enqueue(queue, again)

@@ -38,7 +38,7 @@ def run_suite(
         properties = server_properties(address)
         label = target if isinstance(target, str) else str(address)
         description = TargetDescription(
-            label, str(properties["product"]), str(properties["version"]), dialect_of(properties).name
+            label, str(properties["product"]), str(properties.get("version")), dialect_of(properties).name
         )
         trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
         options = RunOptions(only, seed, sequences, 30, time_budget, shrinking_time)

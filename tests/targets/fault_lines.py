@@ -167,7 +167,6 @@ LINES: dict[str, str] = {
         a connection.close
         b.1 queue.declare q passive
     """,
-    "close-ok-missing": "a connection.close",
     "permissions-not-checked": """
         broker operator.add-user lim password=p
         broker operator.set-permissions lim configure= write= read=
