@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from model.alphabet import Frame
+from model.alphabet import OPERATOR, Frame
 from model.broker import Broker
 from model.debts import debts, unproven
 from model.departure import Departure
@@ -68,12 +68,24 @@ class Acceptor:
             self._process(only, frame)
         elif not self.overlapping and all(each.is_at_rest for each in self.explanations):
             self._process_by_all(frame)
+        elif not self.overlapping and self._stands_alone(frame):
+            for explanation in list(self.explanations):
+                self._process(explanation, frame)
         else:
             if not only.broker.counting:
                 only.uncounted.append(frame)
             for explanation in self.explanations:
                 note_pipelined(explanation.broker, explanation.pending, frame)
                 explanation.pending.append(frame)
+
+    def _stands_alone(self, frame: Frame) -> bool:
+        """A step of a handshake has nothing to do with what is under way on other connections."""
+        if frame.channel or frame.connection == OPERATOR:
+            return False
+        if any(pending.connection == frame.connection for each in self.explanations for pending in each.pending):
+            return False
+        connection = self.broker.connections.get(frame.connection)
+        return frame.method == "socket.open" or (connection is not None and connection.state.in_handshake)
 
     def received(self, frame: Frame) -> None:
         """The broker sent this frame."""

@@ -1,0 +1,42 @@
+"""A connection is opened while inputs of others are under way: its handshake is judged as if it were alone."""
+
+from __future__ import annotations
+
+from model.acceptor import Acceptor
+from model.alphabet import Frame
+from model.dialects import dialect_named
+from model.state import ConnectionState
+from model.verdict import Verdict
+from tests.handshakes import opening
+
+
+def feed(acceptor: Acceptor, *frames: Frame) -> None:
+    for frame in frames:
+        (acceptor.sent if frame.sent else acceptor.received)(frame)
+
+
+def test_each_step_counts_at_once_though_an_error_is_still_owed_elsewhere() -> None:
+    acceptor = Acceptor(dialect_named("rabbitmq-4.3"))
+    feed(acceptor, *opening("a"), Frame("a", 1, "channel.open", {}, True), Frame("a", 1, "channel.open-ok", {}, False))
+    acceptor.overlapping = True
+    feed(acceptor, Frame("a", 1, "basic.get", {"queue": "missing"}, True), Frame("a", 1, "basic.qos", {}, True))
+    acceptor.overlapping = False
+    *steps, last = opening("b")
+    feed(acceptor, *steps)
+    assert all(e.broker.connections["b"].state is ConnectionState.OPEN for e in acceptor.explanations)
+    feed(acceptor, last)
+    text = "NOT_FOUND - no queue 'missing' in vhost '/'"
+    arguments = {"reply_code": 404, "reply_text": text, "class_id": 60, "method_id": 70}
+    feed(acceptor, Frame("a", 1, "channel.close", arguments, False))
+    acceptor.quiescent()
+    assert (acceptor.verdict, acceptor.failures) == (Verdict.PASS, [])
+
+
+def test_a_wrong_step_is_found_all_the_same() -> None:
+    acceptor = Acceptor(dialect_named("rabbitmq-4.3"))
+    feed(acceptor, *opening("a"), Frame("a", 1, "channel.open", {}, True), Frame("a", 1, "channel.open-ok", {}, False))
+    acceptor.overlapping = True
+    feed(acceptor, Frame("a", 1, "basic.get", {"queue": "missing"}, True))
+    acceptor.overlapping = False
+    feed(acceptor, *opening("b")[:4], Frame("b", 0, "connection.open-ok", {}, False))
+    assert acceptor.verdict is Verdict.FAIL
