@@ -3,7 +3,8 @@
 After a command and what it owed have come, for each queue that it touched: `basic.get` on the channel that touched it
 where the model says that nothing is ready (it goes the way of the acknowledgements, and its answer comes behind the
 deliveries that they caused); else a passive declare, again until the numbers are the model's. Then `basic.qos` with the
-present value on every channel concerned, which flushes the channel. Only what the command touched takes part.
+present value on every channel concerned, which flushes the channel; where one has ended, a round trip of its
+connection on a channel of the suite's own. Only what the command touched takes part.
 All of this is judged like any other traffic, but counts as exercise of nothing.
 """
 
@@ -40,9 +41,16 @@ def complete_barrier(session: Session, command: Command) -> None:
     for name in names:
         _await_auto_delete(session, name)
         _compare_counts(session, name)
+    ended: dict[str, None] = {}
     for key in _channels(session, command, touched):
-        if key[1] and _is_open(session, key) and not session.over:
+        if not key[1] or session.over:
+            continue
+        if _is_open(session, key):
             session.request(_flush(session, key))
+        else:
+            ended[key[0]] = None
+    for connection in ended:
+        _await_rest(session, connection)
     session.drain()
     session.mark("quiescent")
 
@@ -127,6 +135,17 @@ def _ask(session: Session, connection: str, name: str) -> None:
         session.request(Frame(connection, SERVICE_CHANNEL, "channel.open", {}, sent=True))
     declare = {"queue": name, "passive": True}
     session.request(Frame(connection, SERVICE_CHANNEL, "queue.declare", declare, sent=True))
+
+
+def _await_rest(session: Session, connection: str) -> None:
+    """A round trip of the connection where a channel has ended: what the broker says behind its close came before."""
+    if session.over or connection not in _open_connections(session) or not _has_channels_to_spare(session, connection):
+        return
+    service = (connection, SERVICE_CHANNEL)
+    if _is_open(session, service):
+        session.request(_flush(session, service))
+    else:
+        session.request(Frame(*service, "channel.open", {}, sent=True))
 
 
 def _has_channels_to_spare(session: Session, name: str) -> bool:
