@@ -17,6 +17,11 @@ from model.registry import requirements
 
 Obstacle = Callable[[CommandFile, TargetUnderTest], str | None]
 
+#: Requirements that no scenario of ours can show on any target that there is.
+OUT_OF_REACH = {
+    "CANCEL-017": "needs a cluster of several nodes, one of which fails; all targets are single nodes",
+}
+
 NO_OPERATOR = "needs the operator of the broker, which this target does not offer"
 
 
@@ -33,9 +38,9 @@ def applicable(scenarios: Iterable[CommandFile], target: TargetUnderTest) -> lis
 def not_applicable(target: TargetUnderTest) -> dict[str, str]:
     """The requirements none of whose scenarios can be run on the target, with the reason.
 
-    Also those without a scenario that are about a capability which the target does not advertise.
+    Also those without a scenario that are out of reach, or about a capability which the target does not advertise.
     """
-    reasons: dict[str, str] = {}
+    reasons: dict[str, str] = dict(OUT_OF_REACH)
     for id in requirements():
         if absent := _absent(target, (), [id]):
             reasons[id] = f"the broker does not advertise {absent}"

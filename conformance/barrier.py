@@ -58,13 +58,15 @@ def complete_barrier(session: Session, command: Command) -> None:
 def _flush(session: Session, key: ChannelKey) -> Frame:
     """A request that the channel answers itself, and that changes nothing.
 
-    Where the channel has a limit of its own that is channel.flow: up to RabbitMQ 4.2 basic.qos with global=false would
-    lift that limit (rabbit_channel:handle_method, rabbit_limiter:unlimit_prefetch).
+    Where the channel has a limit of its own that is channel.flow: up to RabbitMQ 4.2 basic.qos with global=false lifts
+    that limit, against the promise (the departure consumer-limit-lifts-channel-limit). The flag of the last basic.qos
+    is kept: it would else be the barrier's that is seen to work.
     """
     channel = session.judge.acceptor.broker.channels[key]
     if channel.channel_prefetch:
         return Frame(*key, "channel.flow", {"active": True}, sent=True)
-    return Frame(*key, "basic.qos", {"prefetch_count": channel.prefetch}, sent=True)
+    is_global = channel.prefetch_from in ("QOS-009", "QOS-010")
+    return Frame(*key, "basic.qos", {"prefetch_count": channel.prefetch, "global_": is_global}, sent=True)
 
 
 def _queue(session: Session, name: str) -> Queue | None:

@@ -91,6 +91,7 @@ class SequenceJudge:
             exercised=dict(sorted(acceptor.exercised.items())),
             reason=reason,
             frames=self._frames,
+            refuted=tuple(sorted(acceptor.refuted)),
         )
 
     def row(self, row: TraceRow) -> bool:

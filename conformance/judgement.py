@@ -1,19 +1,20 @@
 """What judging found: for one sequence, for one requirement, for a whole run.
 
-A sequence's rows go through the judge and give a `SequenceJudgement`; a `Tally` adds these up, in memory that
-does not grow with their number, and gives the verdict of each requirement and the `RunResult` that all
-reports are made from. Live runs, offline checking and Spark add up with the same functions.
+A sequence's rows go through the judge and give a `SequenceJudgement`; a `Tally` (`conformance.tally`) adds these up
+and gives the verdicts of each requirement, for the `RunResult` that all reports are made from. Live runs, offline
+checking and Spark go by the same `requirement_verdicts`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from model.registry import Requirement
-from model.verdict import Failure, Shape, Verdict, worst
+from conformance.known_behaviour import DepartureOutcome
+from model.known_departures import is_as_known
+from model.verdict import Failure, Shape, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,8 @@ class SequenceJudgement:
 
     `requirement` is the one that the sequence was written for (None for searches), `exercised` counts for
     each requirement how often it made a difference, `reason` explains a verdict that is neither pass nor
-    fail, and `frames` is how many frames were judged.
+    fail, `frames` is how many frames were judged, and `refuted` names the known departures that would have shown and
+    did not.
     """
 
     sequence: str
@@ -34,6 +36,7 @@ class SequenceJudgement:
     exercised: Mapping[str, int]
     reason: str | None
     frames: int
+    refuted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +51,22 @@ class TargetDescription:
 
 @dataclass(frozen=True, slots=True)
 class RequirementVerdict:
-    """The verdict of one requirement over all sequences; `reason` for inconclusive and not applicable."""
+    """The verdicts of one requirement over all sequences; `reason` for inconclusive and not applicable.
+
+    `verdict` is the one against the promise. `differing` is the one against the broker as it is known, where that is
+    another: every failure is one of the departures known of the target's dialect.
+    """
 
     id: str
     verdict: Verdict
     exercised: int
     reason: str | None = None
+    differing: Verdict | None = None
+
+    @property
+    def as_known(self) -> Verdict:
+        """The verdict against the broker as it is known. It never makes a run green."""
+        return self.verdict if self.differing is None else self.differing
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +110,27 @@ class RunResult:
     seconds: float = 0.0
     #: why the run ended before its end; None if it did not
     lost: str | None = None
+    #: what became of the departures that are known of the target's dialect
+    departures: tuple[DepartureOutcome, ...] = ()
 
     @property
     def summary(self) -> dict[str, int]:
         """How many requirements ended in each verdict; all five verdicts are keys."""
-        counts = Counter(requirement.verdict for requirement in self.requirements)
-        return {str(verdict): counts[verdict] for verdict in Verdict}
+        return _counted(requirement.verdict for requirement in self.requirements)
+
+    @property
+    def summary_as_known(self) -> dict[str, int]:
+        """The same, against the broker as it is known."""
+        return _counted(requirement.as_known for requirement in self.requirements)
+
+    def is_as_known(self, found: FoundFailure) -> bool:
+        """Is the failure one of the departures that are known of the target's dialect?"""
+        return is_as_known(found.failure, self.target.dialect)
 
     @property
     def exit_code(self) -> int:
-        """3 if the target was lost, else 1 if something deviates that is not known, else 4 if something could not be
-        decided, else 0.
+        """3 if the target was lost, else 1 if something deviates that the deviation file does not list, else 4 if
+        something could not be decided, else 0. That a departure is known changes nothing.
         """
         if self.lost is not None:
             return 3
@@ -117,103 +140,42 @@ class RunResult:
         return 4 if undecided or self.undecided else 0
 
 
-def requirement_verdicts(judgement: SequenceJudgement) -> dict[str, tuple[Verdict, int]]:
-    """What one sequence says about each requirement it concerns: verdict, and times exercised.
+def _counted(verdicts: Iterable[Verdict]) -> dict[str, int]:
+    counts = Counter(verdicts)
+    return {str(verdict): counts[verdict] for verdict in Verdict}
+
+
+class Said(NamedTuple):
+    """What one sequence says about a requirement: both verdicts, and times exercised."""
+
+    verdict: Verdict
+    as_known: Verdict
+    exercised: int
+
+
+def requirement_verdicts(judgement: SequenceJudgement) -> dict[str, Said]:
+    """What one sequence says about each requirement it concerns.
 
     A requirement that a failure blames failed. The one that the sequence was written for shares the
     sequence's fate when that is inconclusive or not applicable. The others that made a difference passed. An
-    inconclusive search is for no requirement; it is filed under "" so that no table loses it.
+    inconclusive search is for no requirement; it is filed under "" so that no table loses it. Against the broker as it
+    is known, a requirement passed all of whose failures are known departures.
     """
     verdicts = {id: (Verdict.PASS, count) for id, count in judgement.exercised.items() if count > 0}
     aim = judgement.requirement
+    blamed: set[str] = set()
     if judgement.verdict is Verdict.INCONCLUSIVE:
         verdicts[aim or ""] = (Verdict.INCONCLUSIVE, judgement.exercised.get(aim or "", 0))
     elif aim is not None and aim not in verdicts:
         absent = judgement.verdict is Verdict.NOT_APPLICABLE
         verdicts[aim] = (Verdict.NOT_APPLICABLE if absent else Verdict.NOT_EXERCISED, 0)
+    said = {id: Said(verdict, verdict, exercised) for id, (verdict, exercised) in verdicts.items()}
     for failure in judgement.failures:
-        verdicts[failure.requirement] = (Verdict.FAIL, judgement.exercised.get(failure.requirement, 0))
-    return verdicts
-
-
-#: How many inconclusive sequences a tally lists by name; all are counted.
-MAX_UNDECIDED = 1000
-
-
-@dataclass(slots=True)
-class Tally:
-    """Adds up judgements. Memory depends on the number of requirements and of distinct failures only."""
-
-    sequences: int = 0
-    frames: int = 0
-    #: (requirement, verdict) -> sequences
-    counts: Counter[tuple[str, Verdict]] = field(default_factory=Counter)
-    #: requirement -> times exercised
-    exercised: Counter[str] = field(default_factory=Counter)
-    #: requirement -> the first reason given for not passing it ("" for searches)
-    reasons: dict[str, str] = field(default_factory=dict)
-    #: identity -> the first example, with the number of sequences that showed it
-    found: dict[str, FoundFailure] = field(default_factory=dict)
-    undecided: list[tuple[str, str]] = field(default_factory=list)
-
-    def add(self, judgement: SequenceJudgement) -> None:
-        """Takes one sequence into account."""
-        self.sequences += 1
-        self.frames += judgement.frames
-        for id, (verdict, exercised) in requirement_verdicts(judgement).items():
-            self.counts[id, verdict] += 1
-            self.exercised[id] += exercised
-        if judgement.verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE):
-            reason = judgement.reason or "no reason was recorded"
-            self.reasons.setdefault(judgement.requirement or "", reason)
-            if judgement.verdict is Verdict.INCONCLUSIVE and len(self.undecided) < MAX_UNDECIDED:
-                self.undecided.append((judgement.sequence, reason))
-        distinct = {failure.identity: failure for failure in reversed(judgement.failures)}
-        for identity, failure in distinct.items():
-            known = self.found.get(identity)
-            if known is None:
-                self.found[identity] = FoundFailure(failure, judgement.sequence)
-            else:
-                self.found[identity] = replace(known, sequences=known.sequences + 1)
-
-    def verdict(self, id: str) -> Verdict | None:
-        """The verdict of a requirement over the sequences so far; None if no sequence concerned it.
-
-        Fail, then inconclusive, then pass outrank the rest, in this order.
-        """
-        seen = [verdict for verdict in Verdict if self.counts[id, verdict]]
-        return worst(seen) if seen else None
-
-    def requirements(
-        self,
-        registry: Iterable[Requirement],
-        dialect: str,
-        not_applicable: Mapping[str, str] | None = None,
-    ) -> tuple[RequirementVerdict, ...]:
-        """One verdict for each entry of `registry`, in its order, then for blamed ids that it lacks.
-
-        `not_applicable` gives reasons known before the run (an absent capability), by id. They and the
-        dialect decide only where no sequence did: a rule that was seen broken is never hidden by them.
-        """
-        absent = not_applicable or {}
-        verdicts: dict[str, RequirementVerdict] = {}
-        for entry in registry:
-            id = entry.id
-            verdict = self.verdict(id)
-            reason = self.reasons.get(id)
-            if verdict in (None, Verdict.NOT_EXERCISED):
-                if id in absent:
-                    verdict, reason = Verdict.NOT_APPLICABLE, absent[id]
-                elif dialect not in entry.dialects:
-                    verdict, reason = Verdict.NOT_APPLICABLE, f"the dialect {dialect} has no such rule"
-            verdicts[id] = self._stated(id, verdict or Verdict.NOT_EXERCISED, reason)
-        for id in sorted({id for id, _ in self.counts} - verdicts.keys() - {""}):
-            verdicts[id] = self._stated(id, self.verdict(id) or Verdict.NOT_EXERCISED, self.reasons.get(id))
-        return tuple(verdicts.values())
-
-    def _stated(self, id: str, verdict: Verdict, reason: str | None) -> RequirementVerdict:
-        explained = verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
-        return RequirementVerdict(id, verdict, self.exercised[id], reason if explained else None)
+        id = failure.requirement
+        explained = is_as_known(failure, judgement.dialect) and (id not in blamed or said[id].as_known is Verdict.PASS)
+        said[id] = Said(Verdict.FAIL, Verdict.PASS if explained else Verdict.FAIL, judgement.exercised.get(id, 0))
+        blamed.add(id)
+    return said
 
 
 def failure_to_json(failure: Failure) -> dict[str, Any]:

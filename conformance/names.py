@@ -18,7 +18,9 @@ _PREFIX = re.compile(r"amqpspec-[0-9a-f]{10}-")
 #: What a command says for the address of direct replies that the last request carried.
 REPLY_ADDRESS = "$reply-to"
 _NAME_ARGUMENTS = ("queue", "exchange", "source", "destination")
-_TABLE_ARGUMENTS = ("x-dead-letter-exchange", "x-dead-letter-routing-key", "alternate-exchange")
+_TABLE_ARGUMENTS = ("x-dead-letter-exchange", "alternate-exchange")
+#: Names a queue where the dead-letter exchange is the default exchange.
+_DEAD_LETTER_KEY = "x-dead-letter-routing-key"
 #: Headers that name further routing keys (PUBLISH-011).
 _KEY_HEADERS = ("CC", "BCC")
 #: Whom and what the operator makes for a sequence.
@@ -61,9 +63,10 @@ def on_the_broker(command: Command, prefix: str, reply_address: str = "") -> Com
             if arguments.get(key, "").startswith("^"):
                 arguments[key] = "^" + prefix + arguments[key][1:]
     table = arguments.get("arguments")
-    if table and any(key in table for key in _TABLE_ARGUMENTS):
+    if table and any(key in table for key in (*_TABLE_ARGUMENTS, _DEAD_LETTER_KEY)):
+        names = _TABLE_ARGUMENTS if table.get("x-dead-letter-exchange") else (*_TABLE_ARGUMENTS, _DEAD_LETTER_KEY)
         arguments["arguments"] = {
-            key: _prefixed(value, prefix) if key in _TABLE_ARGUMENTS and isinstance(value, str) else value
+            key: _prefixed(value, prefix) if key in names and isinstance(value, str) else value
             for key, value in table.items()
         }
     return replace(command, arguments=arguments, content=content)

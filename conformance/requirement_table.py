@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from model.departure import KnownDeparture
+from model.known_departures import departures_from
 from model.registry import Requirement, requirement, select
 
 
@@ -51,7 +53,7 @@ def plain_lines(requirements: Iterable[Requirement]) -> list[str]:
 
 
 def render_details(requirement: Requirement) -> Table:
-    """All fields of one requirement, one row each."""
+    """All fields of one requirement, one row each, and the known departures from it."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column("field", no_wrap=True, style="bold")
     table.add_column("value", overflow="fold")
@@ -62,12 +64,22 @@ def render_details(requirement: Requirement) -> Table:
         else:
             text = value if isinstance(value, str) else ", ".join(value)
             table.add_row(Text(name.replace("_", " ")), Text(text))
+    for departure in departures_from(requirement.id):
+        for broker in departure.brokers:
+            table.add_row(Text(f"as known in {broker}"), Text(departure.statement))
+        table.add_row(Text(f"departure {departure.name}"), Text(departure.source))
     return table
 
 
 def to_json(requirements: Iterable[Requirement]) -> list[dict[str, Any]]:
-    """One object per requirement, all fields by name; `queue_types` is a list, `dialects` an object."""
-    return [_fields(each) for each in requirements]
+    """One object per requirement, all fields by name; `queue_types` is a list, `dialects` an object.
+
+    `departures` are those known from it: name, statement, source, and the dialects whose brokers do it.
+    """
+    return [
+        {**_fields(each), "departures": [_departure(known) for known in departures_from(each.id)]}
+        for each in requirements
+    ]
 
 
 def render_markdown(requirements: Iterable[Requirement]) -> str:
@@ -89,6 +101,10 @@ def render_markdown(requirements: Iterable[Requirement]) -> str:
                 f"- Dialects: {dialects}",
                 f"- Source: {_markdown(each.source)}",
                 f"- Verified: {_markdown(each.verified)}",
+                *(
+                    f"- As known in {'; '.join(known.brokers)}: {_markdown(known.statement)} ({known.name})"
+                    for known in departures_from(each.id)
+                ),
                 "",
             ]
     return "\n".join(lines)
@@ -107,6 +123,15 @@ def _fields(requirement: Requirement) -> dict[str, Any]:
         "determinism": requirement.determinism,
         "verified": requirement.verified,
         "dialects": dict(requirement.dialects),
+    }
+
+
+def _departure(departure: KnownDeparture) -> dict[str, Any]:
+    return {
+        "name": departure.name,
+        "statement": departure.statement,
+        "source": departure.source,
+        "dialects": list(departure.dialects),
     }
 
 

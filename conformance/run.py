@@ -6,25 +6,25 @@ The engine knows no display and no report; they listen.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import ClassVar
 
-from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.errors import Flaky
-from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.applicability import absent_methods, applicable, not_applicable
 from conformance.command import Command
 from conformance.command_file import CommandFile
 from conformance.events import Listener, RunFinished, RunStarted, SequenceFinished, SequenceStarted, tell
 from conformance.findings import Findings
-from conformance.judgement import RunResult, SequenceJudgement, Tally
+from conformance.judgement import RunResult, SequenceJudgement
 from conformance.scenario_files import selected, sequence_name
 from conformance.search import CommandSearch, Deviation
+from conformance.search_round import run_round
 from conformance.session import Session
 from conformance.side_by_side import OneAtATime, under_way
+from conformance.tally import Tally
 from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceWriter
 from model.dialects import dialect_named
@@ -51,6 +51,10 @@ class RunOptions:
     time_budget: float | None = None
     #: seconds for shrinking all failures of the run; those found after that keep all their commands
     shrinking_time: float = 120.0
+    #: no scenarios
+    search_only: bool = False
+    #: nothing more is begun once a failure of which that is true has been found
+    enough: Callable[[Failure], bool] | None = None
 
 
 def tool_version() -> str:
@@ -79,13 +83,15 @@ class Runner:
 
     def run(self) -> RunResult:
         """Run everything; the result is also the last event, which comes after an interruption as well."""
-        scenarios = applicable(selected(self.options.only, self.target.description.dialect), self.target)
+        scenarios: Sequence[CommandFile] = ()
+        if not self.options.search_only:
+            scenarios = applicable(selected(self.options.only, self.target.description.dialect), self.target)
         planned = len(scenarios) + self.options.sequences
         tell(self.listeners, RunStarted(self.target.description, self.options.seed, "lockstep", planned))
         lost: str | None = None
         try:
             self._run_scenarios(scenarios)
-            if self.options.sequences:
+            if self.options.sequences and not self._enough:
                 self._search()
         except TargetError as error:
             lost = f"the target was lost after {self.tally.sequences} sequences: {error}"
@@ -94,18 +100,23 @@ class Runner:
             tell(self.listeners, RunFinished(result))
         return result
 
+    @property
+    def _enough(self) -> bool:
+        enough = self.options.enough
+        return enough is not None and any(enough(found.failure) for found in self.findings.found.values())
+
     # ----------------------------------------------------------------------------------------- scenarios
 
     def _run_scenarios(self, scenarios: Sequence[CommandFile]) -> None:
         """Those that wait beside all others, rough ones behind the gentle, those that want to be alone at the end."""
         with under_way([each for each in scenarios if each.waits], self._begin) as waiting:
             for scenario in sorted(scenarios, key=lambda each: each.rough):
-                if not scenario.waits and not scenario.alone:
+                if not scenario.waits and not scenario.alone and not self._enough:
                     self._conclude(scenario, self._begin(scenario))
             for scenario, session in waiting:
                 self._conclude(scenario, session)
         for scenario in scenarios:
-            if scenario.alone:
+            if scenario.alone and not self._enough:
                 self._conclude(scenario, self._begin(scenario))
 
     def _begin(self, scenario: CommandFile) -> Session:
@@ -166,34 +177,18 @@ class Runner:
             deadline = time.monotonic() + self.options.time_budget
         done = 0
         rounds = 0
-        while done < self.options.sequences and (deadline is None or time.monotonic() < deadline):
+        while done < self.options.sequences and (deadline is None or time.monotonic() < deadline) and not self._enough:
             before = self._serial
             machine = self._machine(deadline, self.options.sequences - done)
-            seed(self.options.seed * 1000 + rounds)(machine)
-            failure = self._search_once(machine, self.options.sequences - done)
+            failure = self._search_once(machine, rounds)
             done += self._serial - before
             rounds += 1
-            if failure is None:
-                break
-            self.findings.shrink_and_tell(failure, machine.failing_sequence, machine.failing)
+            if failure is not None:
+                self.findings.shrink_and_tell(failure, machine.failing_sequence, machine.failing)
 
-    def _search_once(self, machine: type[CommandSearch], sequences: int) -> Failure | None:
+    def _search_once(self, machine: type[CommandSearch], number: int) -> Failure | None:
         try:
-            run_state_machine_as_test(
-                machine,
-                settings=settings(
-                    max_examples=sequences,
-                    stateful_step_count=self.options.steps,
-                    # our own shrinking works on commands, and knows what a deadline costs
-                    phases=(Phase.generate,),
-                    database=None,
-                    deadline=None,
-                    report_multiple_bugs=False,
-                    suppress_health_check=list(HealthCheck),
-                    verbosity=Verbosity.quiet,
-                    print_blob=False,
-                ),
-            )
+            run_round(machine, self.options.seed, number, self.options.steps)
         except (Deviation, Flaky):
             # flaky: it did not show when Hypothesis ran the same commands again; the repeats will tell how often
             return machine.failure
@@ -264,4 +259,5 @@ class Runner:
             undecided=tuple(self.tally.undecided),
             seconds=time.monotonic() - self._began,
             lost=lost,
+            departures=self.tally.departures(dialect),
         )

@@ -1,12 +1,14 @@
 """Stateful search: Hypothesis makes command sequences, the target carries them out, the model judges.
 
-Each sequence has a theme, which weighs the actions: traffic, topology, or the protocol itself.
+Each sequence has a theme, which weighs the actions: traffic, consumers, topology, or the protocol itself.
 Commands are chosen with a view to the planning broker (`conformance.plan`) only. Right ones and deliberately wrong
 ones are made; how often which, is `tests/conformance/test_search_distribution.py`'s business to show.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from hypothesis import strategies as st
@@ -14,17 +16,39 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from conformance.command import Command
 from conformance.plan import Plan
-from conformance.search_actions import QUEUES, types
+from conformance.search_actions import QUEUES, TYPES
+from conformance.search_consumer_mistakes import ConsumerMistakes
+from conformance.search_consumers import CONSUMERS, SHARED_KINDS
+from conformance.search_crossings import CrossingActions
 from conformance.search_protocol import PROTOCOL, ProtocolActions
 from conformance.search_topology import TOPOLOGY, TopologyActions
-from conformance.search_traffic import TRAFFIC, TrafficActions
+from conformance.search_traffic import TRAFFIC
 from conformance.session import Session
 from model.verdict import Failure
 from targets.errors import TargetError
 
-#: What sequences are about: of eleven so many, and how often each action is tried in them.
-THEMES = {"traffic": (6, TRAFFIC), "topology": (3, TOPOLOGY), "protocol": (2, PROTOCOL)}
-_themes = st.sampled_from([theme for theme, (share, _) in THEMES.items() for _ in range(share)])
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """What sequences can be about."""
+
+    #: how many sequences are, of as many as all shares are together
+    share: int
+    #: how often each action is tried
+    actions: Mapping[str, int]
+    #: the kinds of the two queues that are there from the beginning
+    kinds: Sequence[str] = TYPES
+    #: the action that everything begins with
+    opening: str | None = None
+
+
+THEMES = {
+    "traffic": Theme(5, TRAFFIC),
+    "consumers": Theme(5, CONSUMERS, SHARED_KINDS, "set_the_stage"),
+    "topology": Theme(3, TOPOLOGY),
+    "protocol": Theme(2, PROTOCOL),
+}
+_themes = st.sampled_from([theme for theme in THEMES.values() for _ in range(theme.share)])
 
 
 class Deviation(AssertionError):
@@ -45,7 +69,7 @@ def deviation(failure: Failure) -> Deviation:
     return kind(failure)
 
 
-class CommandSearch(TrafficActions, TopologyActions, ProtocolActions, RuleBasedStateMachine):
+class CommandSearch(CrossingActions, ConsumerMistakes, TopologyActions, ProtocolActions, RuleBasedStateMachine):
     """One sequence. Subclassed for each run, with `open_session`, `finished`, `dialect` and what is known already."""
 
     #: methods that are left out, because the target does not advertise them
@@ -56,6 +80,8 @@ class CommandSearch(TrafficActions, TopologyActions, ProtocolActions, RuleBasedS
     failure: ClassVar[Failure | None]
     failing_sequence: ClassVar[str]
     failing: ClassVar[tuple[Command, ...]]
+    #: sequences of the round so far (`conformance.search_round`)
+    made: ClassVar[int] = 0
     #: the target was lost in some sequence: nothing that follows is carried out
     lost: ClassVar[TargetError | None] = None
 
@@ -72,16 +98,20 @@ class CommandSearch(TrafficActions, TopologyActions, ProtocolActions, RuleBasedS
         super().__init__()
         self.plan = Plan(self.dialect)
         self.commands: list[Command] = []
-        # None when the time is up: the remaining sequences are empty
-        self.session = type(self).open_session()
+        kind = type(self)
+        kind.made += 1
+        # None when the time is up, and for the first of a round: such sequences are not carried out
+        self.session = kind.open_session() if kind.made > 1 else None
 
     # -------------------------------------------------------------------------------------- what is drawn
 
-    @initialize(theme=_themes, first=types, second=types)
-    def begin(self, theme: str, first: str, second: str) -> None:
-        self.actions = st.sampled_from([action for action, weight in THEMES[theme][1].items() for _ in range(weight)])
-        for queue, kind in zip(QUEUES, (first, second), strict=True):
-            self.declare(("a", 1), queue, kind)
+    @initialize(theme=_themes, data=st.data())
+    def begin(self, theme: Theme, data: st.DataObject) -> None:
+        self.actions = st.sampled_from([action for action, weight in theme.actions.items() for _ in range(weight)])
+        for queue in QUEUES:
+            self.declare(("a", 1), queue, data.draw(st.sampled_from(theme.kinds)))
+        if theme.opening is not None:
+            getattr(self, theme.opening)(data.draw)
 
     @rule(data=st.data())
     def step(self, data: st.DataObject) -> None:

@@ -26,11 +26,31 @@ Draw = Callable[[st.SearchStrategy[Any]], Any]
 #: The channels that sequences use: client, and channel number.
 ROLES = ((0, 1), (0, 2), (1, 1))
 QUEUES = ("q1", "q2")
+#: Kinds of queues, by the arguments that make them.
+KINDS: dict[str, Table] = {
+    "classic": {},
+    "quorum": {"x-queue-type": "quorum"},
+    "stream": {"x-queue-type": "stream"},
+    "single active": {"x-single-active-consumer": True},
+    "single active quorum": {"x-queue-type": "quorum", "x-single-active-consumer": True},
+    "priorities": {"x-max-priority": 4},
+    "few returns": {"x-queue-type": "quorum", "x-delivery-limit": 1},
+    "any returns": {"x-queue-type": "quorum", "x-delivery-limit": -1},
+    # to the other queue, or round to itself
+    "dead letters": {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q2"},
+    "dead letters of few returns": {
+        "x-queue-type": "quorum",
+        "x-delivery-limit": 1,
+        "x-dead-letter-exchange": "",
+        "x-dead-letter-routing-key": "q2",
+    },
+}
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 roles = st.sampled_from(ROLES)
 queues = st.sampled_from(QUEUES)
-types = st.sampled_from(("classic", "quorum"))
+TYPES = ("classic", "quorum")
+types = st.sampled_from(TYPES)
 picks = st.integers(0, 7)
 flags = st.booleans()
 seldom = st.sampled_from((False, False, False, True))
@@ -103,9 +123,9 @@ class Actions:
         self.carry_out(Command(connection, number, method, arguments, content, as_it_stands, in_flight))
 
     def declare(self, channel: Key, queue: str, kind: str) -> None:
-        """Declare a durable queue of that type unless it is there."""
+        """Declare a durable queue of that kind unless it is there."""
         arguments: Table = {"queue": queue, "durable": True}
-        if kind != "classic" and self.dialect.extensions:
-            arguments["arguments"] = {"x-queue-type": kind}
+        if KINDS[kind] and self.dialect.extensions:
+            arguments["arguments"] = dict(KINDS[kind])
         if self.plan.queue(queue) is None:
             self.issue(channel, "queue.declare", arguments)

@@ -68,12 +68,12 @@ class ProtocolActions(Actions):
 
     def _interrupt(self, draw: Draw, channel: Key) -> None:
         method, arguments = draw(_interruptions)
-        content = Content({}, b"x") if method == "frame.body" else None
+        content = self.new_content() if method == "frame.body" else None
         self.issue(channel, method, dict(arguments), content, as_it_stands=True)
 
     def odd_frame(self, draw: Draw) -> None:
         method, arguments = draw(_odd_frames)
-        content = Content({}, b"x") if method == "frame.body" else None
+        content = self.new_content() if method == "frame.body" else None
         self.issue(self._channel_of_second(draw), method, dict(arguments), content)
 
     # ------------------------------------------------------------------------------ out of place or state

@@ -13,8 +13,8 @@ SETTLING = ("basic.ack", "basic.reject", "basic.nack")
 #: what ends a channel is rare, so that sequences live long enough.
 TRAFFIC = {
     "publish_confirmed": 10, "publish": 6, "publish_through_exchange": 2, "consume": 8, "get": 6, "cancel": 3,
-    "ack": 14, "nack": 8, "reject": 4, "recover": 2, "settle_everything": 1, "close_channel": 4,
-    "close_connection": 3, "purge": 1, "delete_and_declare": 2, "look": 2, "make_a_mistake": 2,
+    "ack": 12, "nack": 8, "reject": 4, "recover": 2, "settle_everything": 3, "settle_all_so_far": 4, "close_channel": 4,
+    "close_connection": 3, "purge": 1, "delete_and_declare": 2, "look": 2, "make_a_mistake": 4,
 }  # fmt: skip
 
 _prefetches = st.sampled_from((0, 1, 1, 2, 3))
@@ -76,7 +76,7 @@ class TrafficActions(Actions):
     # --------------------------------------------------------------------------------------------- settling
 
     def ack(self, draw: Draw) -> None:
-        self.settle(draw, "basic.ack", multiple=draw(flags))
+        self.settle(draw, "basic.ack", multiple=draw(seldom))
 
     def nack(self, draw: Draw) -> None:
         if not self.dialect.extensions:
@@ -103,6 +103,20 @@ class TrafficActions(Actions):
             self.issue(channel, "basic.nack", {**arguments, "requeue": True})
         else:
             self.issue(channel, "basic.ack", arguments)
+
+    def settle_all_so_far(self, draw: Draw) -> None:
+        """What a client does that settles now and then: everything up to a late delivery."""
+        channel = self.channel_with(draw, lambda state: len(state.unacknowledged) > 1)
+        state = self.state(channel)
+        late = list(state.unacknowledged)[1:] if state else []
+        if not late:
+            self.publish_confirmed(draw)
+            return
+        arguments: Table = {"delivery_tag": draw(st.sampled_from(late)), "multiple": True}
+        method = "basic.ack"
+        if self.dialect.extensions and draw(flags):
+            method, arguments["requeue"] = "basic.nack", True
+        self.issue(channel, method, arguments)
 
     # ----------------------------------------------------------------------------------------------- ending
 
@@ -139,6 +153,8 @@ class TrafficActions(Actions):
         if mistake == "unknown tag":
             self.issue(channel, SETTLING[pick % (3 if self.dialect.extensions else 2)], {"delivery_tag": 40 + pick})
         elif mistake == "settled tag":
+            channel = self.channel_with(draw, lambda each: bool(each.settled))
+            state = self.state(channel)
             tag = state.settled[-1] if state and state.settled else 1
             self.issue(channel, SETTLING[pick % (3 if self.dialect.extensions else 2)], {"delivery_tag": tag})
         elif mistake == "used consumer tag" and state and state.consumers:

@@ -1,14 +1,15 @@
 """Shrinking a list of commands: the shortest one found that still shows the same failure.
 
-A delivery tag means another delivery as soon as an earlier command is left out. So tags are remembered by the message
-that they stood for, and looked up again, with the help of the planning broker, in every shorter list.
+A delivery tag means another delivery as soon as an earlier command is left out. So tags are remembered by what they
+stood for, the message and who got it from where, and looked up again, with the help of the planning broker, in every
+shorter list. What need not cross other commands in flight is made to wait for its answer: less can happen then.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from conformance.command import Command
 from conformance.plan import Plan
@@ -17,8 +18,25 @@ from model.dialects import Dialect
 #: Does running these commands show the failure that is looked for?
 Shows = Callable[[Sequence[Command]], bool]
 
-#: A command, and the body of the message that its delivery tag stands for, if it does for any.
-_Meant = tuple[Command, bytes | None]
+
+@dataclass(frozen=True, slots=True)
+class _Delivery:
+    """What a delivery tag stands for. A stream may give a body several times, and a message may go to two queues."""
+
+    body: bytes
+    queue: str
+    #: the tag of the consumer that got it; None: basic.get did
+    consumer: str | None
+
+    def resemblance(self, other: _Delivery) -> int:
+        """How much of it is the same: at most 3, 0 when it is another message."""
+        if self.body != other.body:
+            return 0
+        return 1 + (self.queue == other.queue) + (self.consumer == other.consumer)
+
+
+#: A command, and what its delivery tag stands for, if it stands for anything.
+_Meant = tuple[Command, _Delivery | None]
 
 
 def shrink(commands: Sequence[Command], shows: Shows, dialect: Dialect, time_limit: float) -> tuple[Command, ...]:
@@ -46,35 +64,51 @@ def shrink(commands: Sequence[Command], shows: Shows, dialect: Dialect, time_lim
             size //= 2
         elif not shorter:
             break
-    return shortest
+    return _in_lockstep(shortest, shows, deadline)
+
+
+def _in_lockstep(commands: tuple[Command, ...], shows: Shows, deadline: float) -> tuple[Command, ...]:
+    """The commands, with as few in flight as the failure needs. Content in pieces is none without that."""
+    for place, command in enumerate(commands):
+        if command.in_flight and not command.as_it_stands and time.monotonic() < deadline:
+            waiting = (*commands[:place], replace(command, in_flight=False), *commands[place + 1 :])
+            if shows(waiting):
+                commands = waiting
+    return commands
 
 
 def _meant(commands: Sequence[Command], dialect: Dialect) -> list[_Meant]:
-    """Each command with the message that its delivery tag stands for."""
+    """Each command with what its delivery tag stands for."""
     plan = Plan(dialect)
     result: list[_Meant] = []
     for command in commands:
-        body = None
-        channel = plan.channel(command.connection, command.channel)
-        if channel is not None and "delivery_tag" in command.arguments:
-            entry = channel.unacknowledged.get(command.arguments["delivery_tag"])
-            body = entry.message.content.body if entry is not None else None
-        result.append((command, body))
+        delivery = _deliveries(plan, command).get(command.arguments.get("delivery_tag", 0))
+        result.append((command, delivery))
         plan.carry_out(command)
     return result
 
 
 def _written(meant: Sequence[_Meant], dialect: Dialect) -> tuple[Command, ...]:
-    """The commands, with the tags that the messages have in this list."""
+    """The commands, with the tags that the deliveries have in this list; best the same, else the same message's."""
     plan = Plan(dialect)
     result = []
-    for command, body in meant:
-        channel = plan.channel(command.connection, command.channel)
-        if body is not None and channel is not None:
-            for tag, entry in channel.unacknowledged.items():
-                if entry.message.content.body == body:
-                    command = replace(command, arguments={**command.arguments, "delivery_tag": tag})
-                    break
+    for command, delivery in meant:
+        if delivery is not None:
+            out = {tag: delivery.resemblance(each) for tag, each in _deliveries(plan, command).items()}
+            tag = max(out, key=lambda tag: out[tag], default=0)
+            if out.get(tag):
+                command = replace(command, arguments={**command.arguments, "delivery_tag": tag})
         result.append(command)
         plan.carry_out(command)
     return tuple(result)
+
+
+def _deliveries(plan: Plan, command: Command) -> dict[int, _Delivery]:
+    """What the tags that wait for a settlement stand for, where the command settles one."""
+    if "delivery_tag" not in command.arguments:
+        return {}
+    channel = plan.channel(command.connection, command.channel)
+    return {
+        tag: _Delivery(entry.message.content.body, entry.queue.name, entry.consumer.tag if entry.consumer else None)
+        for tag, entry in (channel.unacknowledged.items() if channel is not None else ())
+    }

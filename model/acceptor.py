@@ -25,10 +25,11 @@ from model.failures import failure_of, failure_of_debt
 from model.inputs import process
 from model.mismatch import Mismatch, Mismatches
 from model.observation import observe
+from model.outputs.turns import is_at_rest
+from model.refuted import note_refuted
 from model.rules.blocking import blocked_by_others
 from model.rules.expiry import uses_are_over
 from model.rules.pipelining import note_pipelined
-from model.state import Expected
 from model.verdict import Failure, Verdict
 
 #: Most explanations kept alive.
@@ -118,8 +119,11 @@ class Acceptor:
         """Nothing is under way any more: every input has been processed, and nothing may be owed."""
         self._close(prove=False)
         for explanation in self.explanations:
-            explanation.broker.touched.clear()
+            for _, queue in explanation.broker.touched:
+                queue.at_rest = queue.next_position
+            explanation.broker.come_to_rest()
             explanation.uncounted.clear()
+            is_at_rest(explanation.broker)
             uses_are_over(explanation.broker, self._time)
 
     def overdue(self) -> None:
@@ -138,6 +142,11 @@ class Acceptor:
         return self.broker.exercised
 
     @property
+    def refuted(self) -> frozenset[str]:
+        """Names of the known departures that would have shown, and did not (`model.refuted`)."""
+        return frozenset(self.broker.refuted).difference(failure.departure for failure in self.failures)
+
+    @property
     def verdict(self) -> Verdict:
         if self.failures:
             return Verdict.FAIL
@@ -146,17 +155,7 @@ class Acceptor:
     @property
     def patience(self) -> float:
         """Seconds beyond the usual deadline that something may take of what is owed."""
-        return max(
-            (
-                owed.patience
-                for explanation in self.explanations
-                for key in explanation.broker.debtors
-                if not key[1]
-                for owed in explanation.broker.connections[key[0]].owed
-                if isinstance(owed, Expected)
-            ),
-            default=0.0,
-        )
+        return max(explanation.patience for explanation in self.explanations)
 
     def owes(self) -> bool:
         """Is some frame owed, however the inputs that are under way are processed?"""
@@ -216,9 +215,12 @@ class Acceptor:
         survivors: list[Explanation] = []
         flawed: list[tuple[Explanation, Mismatches]] = []
         best: tuple[Explanation, Mismatches] | None = None
+        contradicted: list[Explanation] = []
         for explanation in self.explanations:
             for candidate in points(explanation, self._departures, self.bound):
                 mismatches = observe(candidate.broker, frame)
+                if mismatches and candidate.departure is not None:
+                    contradicted.append(candidate)
                 if not mismatches:
                     survivors.append(candidate)
                 elif not any(mismatch.fatal for mismatch in mismatches):
@@ -229,6 +231,7 @@ class Acceptor:
                     raise TooManyExplanations
         if any(explanation.departure is None for explanation in survivors):
             self.explanations = merged(survivors)
+            note_refuted(contradicted, self.explanations)
         elif survivors:
             # only a departure explains it
             assert best is not None or flawed
@@ -259,6 +262,7 @@ class Acceptor:
         lawful = [explanation for explanation in quiet if explanation.departure is None]
         proven = [explanation for explanation in lawful if not prove or not any(unproven(explanation.broker))]
         if proven:
+            note_refuted([each for each in self.explanations if not each.broker.quiet], quiet)
             self.explanations = proven
             return
         departed = [explanation for explanation in quiet if explanation.departure is not None]

@@ -6,14 +6,18 @@ broker sends tells which it was. Unlike a departure (`model.departures`) it is n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from model.alphabet import Frame
 from model.broker import Broker
 from model.dialects import TransientQueues
 from model.inputs import process
-from model.state import ChannelState
+from model.limits import counted, room_on
+from model.queues import QueueType
+from model.rules.cancel import crosses_notice, withdraw_notice
+from model.state import ChannelState, Expected, PendingGet
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,27 @@ def _refuse_transient(broker: Broker, frame: Frame) -> None:
     broker.dialect = dialect
 
 
+def _cancel_in_time(broker: Broker, frame: Frame) -> None:
+    process(broker, frame)
+    withdraw_notice(broker, frame)
+
+
+def _is_said_by_queue(owed: Expected | PendingGet) -> bool:
+    """Is it what a queue's process has the channel say?"""
+    return isinstance(owed, Expected) and owed.lane != "channel"
+
+
+def _closes_before_queues_answer(broker: Broker, frame: Frame) -> bool:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    return channel is not None and channel.state is ChannelState.OPEN and any(map(_is_said_by_queue, channel.owed))
+
+
+def _close_at_once(broker: Broker, frame: Frame) -> None:
+    channel = broker.channels[(frame.connection, frame.channel)]
+    channel.owed = [owed for owed in channel.owed if not _is_said_by_queue(owed)]
+    process(broker, frame)
+
+
 ALTERNATIVES: tuple[Alternative, ...] = (
     Alternative(
         name="transient queue refused",
@@ -57,9 +82,57 @@ ALTERNATIVES: tuple[Alternative, ...] = (
         applies=_declares_transient,
         process=_refuse_transient,
     ),
+    Alternative(
+        name="consumer cancelled before its channel heard of the queue's end",
+        requirement="CANCEL-005",
+        source="rabbit_channel:handle_method basic.cancel, handle_consuming_queue_down_or_eol",
+        methods=("basic.cancel",),
+        applies=crosses_notice,
+        process=_cancel_in_time,
+    ),
+    Alternative(
+        name="channel closed before its queues have answered",
+        requirement="CHAN-003",
+        source="rabbit_channel:handle_cast {command, …} comes behind the client's channel.close; 0-9-1 section 1.5.2.5",
+        methods=("channel.close",),
+        applies=_closes_before_queues_answer,
+        process=_close_at_once,
+    ),
 )
 
 
 def alternatives_to(broker: Broker, frame: Frame) -> tuple[Alternative, ...]:
     """The alternatives to the usual processing of this input, in this state."""
-    return tuple(a for a in ALTERNATIVES if frame.method in a.methods and a.applies(broker, frame))
+    usual = tuple(a for a in ALTERNATIVES if frame.method in a.methods and a.applies(broker, frame))
+    return (*usual, *_deliveries_under_way(broker, frame)) if frame.method == "basic.qos" else usual
+
+
+def _deliveries_under_way(broker: Broker, frame: Frame) -> Iterator[Alternative]:
+    """QOS-011: a limit does not take back what is on its way from the queues to the channel, however much that is."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    limit = frame.arguments.get("prefetch_count", 0)
+    if channel is None or channel.state is not ChannelState.OPEN or not frame.arguments.get("global_") or not limit:
+        return
+    if not broker.dialect.channel_prefetch or broker.dialect.prefetch_is_shared:
+        return
+    most = sum(
+        min(len(queue.messages), room_on(broker, channel, queue))
+        for queue in broker.deliverable
+        if queue.type is QueueType.CLASSIC
+    )
+    for number in range(max(limit - counted(broker, channel), 0) + 1, int(most) + 1):
+        yield Alternative(
+            name=f"{number} deliveries under way",
+            requirement="QOS-011",
+            source="rabbit_channel: the limiter is told at once, the queues by activate_limit_all",
+            methods=("basic.qos",),
+            applies=lambda broker, frame: True,
+            process=partial(_limit_behind, number=number),
+        )
+
+
+def _limit_behind(broker: Broker, frame: Frame, number: int) -> None:
+    process(broker, frame)
+    channel = broker.channels[(frame.connection, frame.channel)]
+    channel.under_way = number
+    broker.refresh_sharing(channel)

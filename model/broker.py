@@ -11,17 +11,22 @@ Pure: no clock, no randomness, no input or output.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import TypeGuard
 
 from model.alphabet import ChannelKey, Frame, Table
+from model.limits import note_settlement, own_limit_holds, sharing
+from model.message_order import all_have_left
 from model.queue_steps import QueueSteps
 from model.queues import Consumer, Queue, QueueType
-from model.state import Channel, ChannelState, Expected, Unacknowledged
+from model.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
 from model.topology import remove_bindings_to
 
 #: A rule: what the broker does with one method on an open channel.
 Rule = Callable[["Broker", Channel, Frame], None]
+#: Begins the lane of a cancel-ok, before the name of the queue that sends it for the channel.
+CANCELLING = "cancelling at queue "
 
 
 class Broker(QueueSteps):
@@ -36,12 +41,10 @@ class Broker(QueueSteps):
         _remember_end(channel, consumer.tag, requirement)
         queue = consumer.queue
         if consumer in queue.consumers:
-            was_active = queue.consumers[0] is consumer
             queue.consumers.remove(consumer)
             self.used(queue)
             queue.leaving += 1
-            if was_active and queue.single_active_consumer and queue.consumers:
-                queue.consumers[0].reason, queue.consumers[0].stamp = "SAC-002", self.stamp
+            self.elect(queue, "SAC-002" if requirement.startswith("CANCEL") else "SAC-003")
         if queue.reply_address:
             self.delete_queue(queue, "REPLY-004")
         elif queue.auto_delete and not queue.consumers and not queue.deleted:
@@ -67,37 +70,78 @@ class Broker(QueueSteps):
         remove_bindings_to(self, queue)
         for message in queue.messages:
             self.drop(queue, message, requirement)
-        queue.messages.clear()
-        queue.unproven.clear()
-        queue.returned = 0
-        # in the order of tags (CANCEL-012)
+        all_have_left(queue)
+        if queue in self.deliverable:
+            self._note_leaving(queue)
+        crossing = crossed_by_cancel(queue)
+        told: set[ChannelKey] = set()
+        # the embedded broker tells them in the order of tags, as RabbitMQ does
         for consumer in sorted(queue.consumers, key=lambda c: (c.channel, c.tag)):
             channel = self.channels[consumer.channel]
             channel.consumers.pop(consumer.tag, None)
             _remember_end(channel, consumer.tag, "CANCEL-007")
             if consumer.channel != told_later:
-                self._owe_cancel(channel, consumer.tag, "CANCEL-007", "CANCEL-008")
+                first = "CANCEL-012" if consumer.channel in told else "CANCEL-007"
+                self.owe_notice(channel, consumer.tag, first, "CANCEL-007", "CANCEL-008", crossing=crossing)
+                told.add(consumer.channel)
         queue.consumers.clear()
+        self._cross_cancels(queue, crossing)
         self.refresh(queue)
 
-    def tell_of_deletion(self, subject: tuple[ChannelKey, tuple[str, ...]], arguments: Table) -> None:
-        """A channel that deleted a queue has seen delete-ok: now its consumers may be told (CANCEL-011)."""
-        key, tags = subject
-        for tag in tags:
-            self._owe_cancel(self.channels[key], tag, "CANCEL-007", "CANCEL-008", "CANCEL-011")
+    def _note_leaving(self, queue: Queue) -> None:
+        """Messages may be under way to consumers that will hear of the deletion later."""
+        for consumer in queue.consumers:
+            channel = self.channels[consumer.channel]
+            if self.has_room(consumer) and self.connections[channel.connection].is_told_of_cancels:
+                consumer.stamp = self.stamp
+                channel.leaving[consumer.tag] = consumer
 
-    def _owe_cancel(self, channel: Channel, tag: str, *requirements: str) -> None:
-        """The broker tells the channel that a consumer is gone, if the client can take it (CANCEL-010)."""
+    def nothing_more(self, subject: tuple[ChannelKey, str], arguments: Table) -> None:
+        """The client knows now that the consumer is gone: it is handed nothing more."""
+        key, tag = subject
+        self.channels[key].leaving.pop(tag, None)
+
+    def _cross_cancels(self, queue: Queue, crossing: str) -> None:
+        """Cancels that are being answered cross the deletion of their queue: nothing comes of that."""
+        lane = f"{CANCELLING}{queue.name}"
+        for key in self.debtors:
+            channel = self.channels.get(key)
+            if channel is not None:
+                channel.owed = [
+                    replace(owed, requirements=(crossing, *owed.requirements))
+                    if isinstance(owed, Expected) and owed.lane == lane
+                    else owed
+                    for owed in channel.owed
+                ]
+
+    def tell_of_deletion(self, subject: tuple[ChannelKey, tuple[str, ...], str], arguments: Table) -> None:
+        """A channel that deleted a queue has seen delete-ok: now its consumers may be told (CANCEL-011)."""
+        key, tags, crossing = subject
+        channel = self.channels[key]
+        for place, tag in enumerate(tags):
+            first = "CANCEL-012" if place else "CANCEL-007"
+            self.owe_notice(channel, tag, first, "CANCEL-007", "CANCEL-008", "CANCEL-011", crossing=crossing)
+            for answer in [owed for owed in channel.owed if _is_answer_to_crossing(owed, tag, crossing)][:1]:
+                # the client has cancelled it meanwhile: he is told before he is answered
+                channel.owed.remove(answer)
+                channel.owed.append(replace(answer, lane=_end_of(tag)))
+
+    def owe_notice(self, channel: Channel, tag: str, *requirements: str, crossing: str = "") -> None:
+        """The broker tells the channel that a consumer is gone, if the client can take it (CANCEL-010).
+
+        Notices of several consumers come in any order (CANCEL-012).
+        """
         if channel.state is not ChannelState.OPEN:
             return
         connection = self.connections[channel.connection]
         if not connection.is_told_of_cancels:
             self.fired("CAP-005" if connection.wish_in_vain else "CANCEL-010")
             return
-        arguments = {"consumer_tag": tag, "nowait": True}
         self.owe(
-            channel, "basic.cancel", arguments, *requirements, blame={"nowait": "CANCEL-008"}, lane="notifications"
-        )
+            channel, "basic.cancel", {"consumer_tag": tag, "nowait": True}, *dict.fromkeys(requirements),
+            blame={"nowait": "CANCEL-008"}, lane=_end_of(tag), crossing=crossing,
+            effect=("nothing_more", (channel.key, tag)) if tag in channel.leaving else None,
+        )  # fmt: skip
 
     # ---------------------------------------------------------------------------- settling deliveries
 
@@ -112,12 +156,23 @@ class Broker(QueueSteps):
             entry.queue.settling += 1
             self.used(entry.queue)
         if consumer is not None:
-            if consumer.prefetch and consumer.outstanding == consumer.prefetch and entry.queue.messages:
+            if own_limit_holds(consumer) and entry.queue.messages:
                 self.fired("QOS-004")
             consumer.outstanding -= 1
             consumer.reason = requirement
             consumer.stamp = self.stamp
+            consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
+            self.elect(entry.queue, "SAC-004")
         return entry
+
+    def make_room(self, channel: Channel, settled: Iterable[tuple[int, Unacknowledged]], requirement: str) -> None:
+        """All who share a limit with the channel have room for as many more as were settled by that requirement."""
+        note_settlement(channel, [entry for _, entry in settled])
+        for consumer in sharing(self, channel):
+            if consumer.queue.messages and consumer.queue not in self.deliverable and self.has_room(consumer):
+                self.fired("QOS-004")
+            consumer.reason = requirement
+            consumer.stamp = self.stamp
 
     # --------------------------------------------------------------- names that the broker has chosen
 
@@ -154,6 +209,23 @@ class Broker(QueueSteps):
             else owed
             for owed in channel.owed
         ]
+
+
+def crossed_by_cancel(queue: Queue) -> str:
+    """The requirement of a basic.cancel that crosses the deletion of the queue."""
+    return "CANCEL-006" if queue.type is QueueType.QUORUM else "CANCEL-005"
+
+
+def _is_answer_to_crossing(owed: Expected | PendingGet, tag: str, crossing: str) -> TypeGuard[Expected]:
+    """Is it the cancel-ok for a basic.cancel that crossed the deletion of the consumer's queue?"""
+    if not isinstance(owed, Expected) or owed.method != "basic.cancel-ok":
+        return False
+    return owed.requirements[0] == crossing and bool(owed.arguments["consumer_tag"] == tag)
+
+
+def _end_of(tag: str) -> str:
+    """The lane of the broker's basic.cancel."""
+    return f"end of consumer {tag}"
 
 
 def _remember_end(channel: Channel, tag: str, requirement: str) -> None:

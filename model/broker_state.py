@@ -44,6 +44,8 @@ class BrokerState:
         self.stamp = 0
         #: how often each requirement made a difference
         self.exercised: Counter[str] = Counter()
+        #: known departures that would have shown, and did not (model.refuted)
+        self.refuted: set[str] = set()
         #: the requirement that the input processed last came under: blamed for what nothing explains
         self.reason = ""
         #: False while barrier traffic is processed: it is judged, but shows nothing
@@ -99,6 +101,7 @@ class BrokerState:
         lane: str = "channel",
         effect: tuple[str, object] | None = None,
         departures: dict[str, tuple[object, str]] | None = None,
+        crossing: str = "",
     ) -> None:
         """The channel owes this frame; the first requirement is broken if it does not come."""
         if self.credit:
@@ -106,7 +109,8 @@ class BrokerState:
         self.blame(channel, requirements[0])
         channel.owed.append(
             Expected(
-                method, arguments, requirements, blame or {}, None, lane, effect, self.counting, 0, departures or {}
+                method, arguments, requirements, blame or {}, None, lane, effect, self.counting, 0, departures or {},
+                crossing=crossing,
             )
         )
         self.debtors[channel.key] = None

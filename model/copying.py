@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import replace
 
 from model.broker import Broker
-from model.queues import Binding, Consumer, Exchange, Message, Queue
+from model.queues import Binding, Consumer, Exchange, Message, Queue, Seat
 from model.state import Channel, Connection, Expected, PendingGet, Unacknowledged
 
 
@@ -44,6 +44,7 @@ class _Copy:
         new.vhosts = dict(broker.vhosts)
         new.reply_addresses = dict(broker.reply_addresses)
         new.exercised = broker.exercised.copy()
+        new.refuted = set(broker.refuted)
         new.teardowns = list(broker.teardowns)
         new.happenings = list(broker.happenings)
         new.expiring = dict(broker.expiring)
@@ -59,7 +60,7 @@ class _Copy:
             new = self._messages[id(old)] = Message(
                 old.content, old.exchange, old.routing_key, old.position, old.redelivered, old.delivery_count,
                 old.acquired_count, old.reason, old.stamp, old.arrival, old.passed_over_by, old.via, old.crowd,
-                old.unseen,
+                old.unseen, old.recalled, old.priority, old.deaths, old.further_keys, old.hidden_keys, old.failures,
             )  # fmt: skip
         return new
 
@@ -73,9 +74,18 @@ class _Copy:
                 old.crowd, [], old.leaving, old.settling, old.reason, old.next_position,
                 deque(map(message, old.gone), old.gone.maxlen), old.deleted, list(map(message, old.log)),
                 old.vhost, old.reply_address, old.idle_since, old.idle_by, old.uses, old.settled_use, old.expiring_use,
+                dict(old.chunk_starts), old.log_began,
+                old.turn, old.at_rest,
             )  # fmt: skip
             new.consumers = list(map(self._consumer, old.consumers))
+            if old.seat.holder is not None or old.seat.former is not None:
+                new.seat = self._seat(old.seat)
         return new
+
+    def _seat(self, old: Seat) -> Seat:
+        holder = None if old.holder is None else self._consumer(old.holder)
+        former = None if old.former is None else self._consumer(old.former)
+        return Seat(holder, old.is_being_left, old.reason, former, old.unseen_before, old.has_outstayed, old.stalled_at)
 
     def _consumer(self, old: Consumer) -> Consumer:
         new = self._consumers.get(id(old))
@@ -87,6 +97,9 @@ class _Copy:
                 new = self._consumers[id(old)] = Consumer(
                     old.tag, old.channel, queue, old.no_ack, old.prefetch, old.exclusive, old.arguments,
                     old.outstanding, old.created, old.announced, old.reason, old.stamp, old.next_offset,
+                    old.latest_offset, old.has_begun, old.prefetch_from,
+                    is_doubtful=old.is_doubtful, overtaken_by=old.overtaken_by,
+                    dropped=old.dropped,
                 )  # fmt: skip
         return new
 
@@ -116,6 +129,9 @@ class _Copy:
             },
             list(map(self._owed, old.owed)), old.last_queue, dict(old.known_types), old.uncounted_replies, old.reason,
             old.assembly,
+            prefetch_from=old.prefetch_from, limited_since=old.limited_since, under_way=old.under_way,
+            limiter=replace(old.limiter),
+            leaving={tag: self._consumer(each) for tag, each in old.leaving.items()},
         )  # fmt: skip
 
     def _connection(self, old: Connection) -> Connection:
@@ -123,7 +139,7 @@ class _Copy:
             old.name, old.state, old.capabilities, old.server_properties, old.user, old.vhost, old.channel_max,
             list(map(self._owed, old.owed)), old.may_end, old.may_announce_end, old.mechanisms, old.offered,
             old.frame_max, old.heartbeat, old.wish_in_vain, old.is_assumed, old.began, old.heard, old.blocked,
-            list(old.held), old.told_of_block, old.out_of_step,
+            list(old.held), old.told_of_block, old.out_of_step, prefetch=old.prefetch,
         )  # fmt: skip
 
     def _unacknowledged(self, old: Unacknowledged) -> Unacknowledged:

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 from model.alphabet import Frame
 from model.broker import Broker
+from model.limits import suspected
+from model.outputs.turns import held_up_by
 from model.permitted import permitted
-from model.queues import Queue, QueueType
+from model.queues import Consumer, Queue, QueueType
 from model.state import Expected, PendingGet
+from model.stream_log import missing_requirement
 from model.verdict import Shape
 from model.wording import describe
 
@@ -46,7 +49,10 @@ def _requirement(broker: Broker, frame: Frame) -> str:
     channel = broker.channels[(frame.connection, frame.channel)]
     if frame.method == "basic.deliver":
         consumer = channel.consumers[frame.arguments["consumer_tag"]]
-        return _delivery_requirement(consumer.queue, consumer.reason, consumer.stamp)
+        if consumer.queue.type is QueueType.STREAM:
+            return missing_requirement(consumer)
+        limited = suspected(broker, consumer)
+        return limited or _delivery_requirement(broker, consumer.queue, consumer)
     if frame.method == "basic.ack":
         copies = channel.unconfirmed[frame.arguments["delivery_tag"]]
         return "CONFIRM-008" if not copies else "CONFIRM-010" if len(copies) > 1 else "CONFIRM-003"
@@ -59,12 +65,16 @@ def _requirement(broker: Broker, frame: Frame) -> str:
     return "CHAN-018"
 
 
-def _delivery_requirement(queue: Queue, reason: str, stamp: int) -> str:
+def _delivery_requirement(broker: Broker, queue: Queue, consumer: Consumer) -> str:
     """The later of what made the message ready and what made room for it."""
-    if queue.type is QueueType.STREAM or not queue.messages:
-        return reason
+    if not queue.messages:
+        return consumer.reason
     message = queue.messages[0]
-    return message.reason if message.stamp >= stamp else reason
+    if queue.single_active_consumer and queue.seat.reason != "SAC-001":
+        return queue.seat.reason  # it has the seat, and was never served there
+    if message.stamp > consumer.stamp and not message.redelivered and (held_up := held_up_by(broker, queue, consumer)):
+        return held_up
+    return message.reason if message.stamp >= consumer.stamp else consumer.reason
 
 
 def debt_text(debt: Debt) -> str:

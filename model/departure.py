@@ -7,20 +7,34 @@ from dataclasses import dataclass
 
 from model.alphabet import Frame
 from model.broker import Broker
+from model.dialects import dialect_named
 from model.rules.closing import break_connection
 from model.state import Expected
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class KnownDeparture:
     """One known wrong behaviour: the promise it breaks, who does it, and where that was read or seen."""
 
     name: str
+    #: the promise
     requirement: str
+    #: what the broker does instead
     statement: str
     source: str
     #: names of the dialects whose brokers do it
     dialects: tuple[str, ...]
+
+    @property
+    def brokers(self) -> tuple[str, ...]:
+        """Whose doing it is, by product and versions."""
+        return tuple(dialect_named(name).title for name in self.dialects)
+
+
+@dataclass(frozen=True, slots=True)
+class Departure(KnownDeparture):
+    """One that is a way to go on: another processing of the input that comes under it."""
+
     #: the methods that can come under it
     methods: tuple[str, ...]
     #: does this input, of one of these methods, in this state, come under it?

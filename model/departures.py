@@ -13,8 +13,15 @@ from datetime import datetime
 from model.alphabet import EMPTY_CONTENT, Frame
 from model.broker import Broker
 from model.departure import Departure, crash_with, internal_error
+from model.departures_of_cancelling import CANCELLING_DEPARTURES
+from model.departures_of_dead_letters import DEAD_LETTER_DEPARTURES
+from model.departures_of_dispatch import DISPATCH_DEPARTURES
+from model.departures_of_errors import ERROR_DEPARTURES
+from model.departures_of_limits import LIMIT_DEPARTURES
 from model.departures_of_queues import QUEUE_DEPARTURES
+from model.departures_of_returns import RETURN_DEPARTURES
 from model.departures_of_settling import SETTLING_DEPARTURES
+from model.departures_of_streams import STREAM_DEPARTURES
 from model.dialects import Dialect, ExclusiveQuorumConsumer
 from model.inputs import process
 from model.queues import Consumer, QueueType
@@ -234,8 +241,15 @@ DEPARTURES: tuple[Departure, ...] = (
         applies=_closes_behind_error,
         process=_leave_unanswered,
     ),
+    *CANCELLING_DEPARTURES,
+    *ERROR_DEPARTURES,
     *QUEUE_DEPARTURES,
     *SETTLING_DEPARTURES,
+    *STREAM_DEPARTURES,
+    *LIMIT_DEPARTURES,
+    *DISPATCH_DEPARTURES,
+    *DEAD_LETTER_DEPARTURES,
+    *RETURN_DEPARTURES,
     Departure(
         name="reply-consumer-tag-taken-twice",
         requirement="REPLY-005",

@@ -10,8 +10,10 @@ from model.broker import Broker
 from model.departure import Departure
 from model.inputs import process
 from model.queues import Queue
+from model.rules.dead_letter import give_up
 from model.rules.requeue import give_back
-from model.state import Channel, ChannelState, Unacknowledged
+from model.rules.settlement import tags_meant
+from model.state import ChannelState, Unacknowledged
 
 
 def _hit(broker: Broker, frame: Frame) -> Iterator[tuple[int, Unacknowledged]]:
@@ -22,7 +24,7 @@ def _hit(broker: Broker, frame: Frame) -> Iterator[tuple[int, Unacknowledged]]:
     channel = broker.channels.get((frame.connection, frame.channel))
     if channel is None or channel.state is not ChannelState.OPEN:
         return
-    settled = set(_settled(channel, frame))
+    settled = set(tags_meant(channel, frame))
     if not settled or not any(channel.unacknowledged[tag].queue.deleted for tag in settled):
         return
     taken: set[int] = set()
@@ -42,15 +44,6 @@ def _hit(broker: Broker, frame: Frame) -> Iterator[tuple[int, Unacknowledged]]:
             yield others[0]
 
 
-def _settled(channel: Channel, frame: Frame) -> list[int]:
-    tag = frame.arguments.get("delivery_tag", 0)
-    if not frame.arguments.get("multiple"):
-        return [tag] if tag in channel.unacknowledged else []
-    if tag and tag not in channel.unacknowledged:
-        return []
-    return [other for other in channel.unacknowledged if other <= tag or not tag]
-
-
 def _settle_namesakes(broker: Broker, frame: Frame) -> None:
     channel = broker.channels[(frame.connection, frame.channel)]
     hit = list(_hit(broker, frame))
@@ -66,6 +59,9 @@ def _settle_namesakes(broker: Broker, frame: Frame) -> None:
             give_back(broker, queue, [entry.message], "ACK-024", failed=True, holder=channel.key)
         else:
             broker.drop(queue, entry.message, "ACK-024")
+            if frame.method != "basic.ack":
+                failed = frame.method == "basic.reject" or not broker.dialect.quorum_nack_keeps_count
+                give_up(broker, queue, entry.message, channel.key, failed=failed)
 
 
 SETTLING_DEPARTURES: tuple[Departure, ...] = (

@@ -41,6 +41,26 @@ class TransientQueues(Enum):
     REFUSED = "refused"
 
 
+class QuorumPriorities(Enum):
+    """What the property `priority` is worth in a quorum queue (QUORUM-005)."""
+
+    NONE = "none"
+    #: above 4, or not; two of the first to one of the second (`rabbit_fifo_q`)
+    TWO_CLASSES = "two classes"
+    #: 0 to 31, higher ones first (`rabbit_fifo_pq`)
+    STRICT = "strict"
+
+
+class CarriedFailures(Enum):
+    """Which failed deliveries a dead letter takes along to the next queue (DLX-010; mc's `delivery_count`)."""
+
+    NONE = "none"
+    #: rabbit_fifo:discard, and return_all of a lost channel; classic queues hand it on and do not look at it
+    OF_QUORUM_QUEUES = "of quorum queues"
+    #: what counts as failed by QUORUM-002, also in classic queues (rabbit_variable_queue:maybe_inc_delivery_count)
+    OF_ALL_QUEUES = "of all queues"
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """The named choices of one broker family and version range."""
@@ -71,6 +91,8 @@ class Dialect:
     #: deliveries of a lost channel go back consumer by consumer: in the order in which these were created, gets
     #: last, or all by their tags as text (rabbit_fifo: the key of a consumer is its index in the log from 4.0)
     lost_consumers_by_creation: bool
+    #: the seat of a quorum queue's single active consumer goes by x-priority (rabbit_fifo:activate_next_consumer, 4.0)
+    quorum_seat_by_priority: bool
     #: how the queue type is named where basic.get is refused (rabbit_channel:unsupported_single_active_consumer_error)
     queue_type_in_get_error: str
     #: deliveries from a stream always name a delivery mode, 1 if the publish named none (mc_amqpl, from 4.0)
@@ -87,6 +109,10 @@ class Dialect:
     consumer_timeout_checked: bool
     #: nack and reject on a stream: accepted as a return of credit, or 540 (rabbit_stream_queue:settle)
     stream_reject: bool
+    #: a consumer of a stream that has credit is handed a whole chunk (rabbit_stream_queue:stream_entries up to 3.10)
+    stream_serves_chunks: bool
+    #: an x-stream-offset that begins with no digit crashes with 541 (rabbit_amqqueue:check_max_age, mended in 4.3)
+    stream_offset_text_crashes: bool
     #: refusals of stream consumers name the stream as 3 did (rabbit_stream_queue:consume)
     first_stream_texts: bool
     #: a mandatory message that goes to an address of direct replies only is not returned (REPLY-003); rabbit_channel
@@ -94,12 +120,16 @@ class Dialect:
     reply_address_is_routable: bool
     #: qos(global=true) limits the whole channel; otherwise it is read as global=false (rabbit_channel, 4.3)
     channel_prefetch: bool
+    #: qos(global=false) limits the channel, and global=true the connection (0-9-1 section 1.8.3.3; QOS-016)
+    prefetch_is_shared: bool
     #: a refusal for want of a permission names the permission (rabbit_access_control:check_resource_access)
     refusals_name_permission: bool
     #: passive declares need a permission, whichever (rabbit_channel:check_any_resource_access_permitted)
     passive_declare_needs_permission: bool
     #: basic.cancel-ok sent by the client: accepted, or 503 (rabbit_channel:handle_method)
     client_cancel_ok: bool
+    #: after connection.update-secret consumers are gone that may not read any more (rabbit_channel:recheck_consumers)
+    rechecks_consumers: bool
     #: reply code for declaring an exchange again with another type (rabbit_exchange:assert_equivalence; 0-9-1: 530)
     exchange_type_change: int
     #: reply code for a content header of another class than its method's (0-9-1 section 4.2.6.1: 501)
@@ -138,6 +168,13 @@ class Dialect:
     stale_type_consumer_is_served: bool = False
     #: in a headers exchange equal time stamps are equal (PUBLISH-018)
     timestamp_headers_match: bool = True
+    #: rabbit_fifo:maybe_enqueue
+    quorum_priorities: QuorumPriorities = QuorumPriorities.NONE
+    #: an `x-max-priority` below this counts as this (rabbit_priority_queue:priorities, from 4.0)
+    least_max_priority: int = 0
+    #: the history of a dead letter is what its headers say, also a client's; else the broker's own (mc:record_death)
+    deaths_in_headers: bool = True
+    carried_failures: CarriedFailures = CarriedFailures.NONE
     #: what an exclusive consumer of a quorum queue or stream is promised to be
     exclusive_quorum_consumer: ExclusiveQuorumConsumer = ExclusiveQuorumConsumer.ENFORCED
 
@@ -159,6 +196,7 @@ AMQP_0_9_1 = Dialect(
     quorum_acquired_count=False,
     quorum_count_on_first_get=False,
     lost_consumers_by_creation=False,
+    quorum_seat_by_priority=False,
     queue_type_in_get_error="quorum",
     stream_names_delivery_mode=False,
     default_queue_type_in_errors=None,
@@ -167,12 +205,16 @@ AMQP_0_9_1 = Dialect(
     transient_queues=TransientQueues.ALLOWED,
     consumer_timeout_checked=False,
     stream_reject=True,
+    stream_serves_chunks=False,
+    stream_offset_text_crashes=False,
     first_stream_texts=False,
     reply_address_is_routable=False,
     channel_prefetch=True,
+    prefetch_is_shared=True,
     refusals_name_permission=True,
     passive_declare_needs_permission=False,
     client_cancel_ok=False,
+    rechecks_consumers=False,
     exchange_type_change=530,
     wrong_content_class=501,
     checks_body_length=True,
@@ -204,7 +246,10 @@ RABBITMQ_3 = replace(
     quorum_count_on_first_get=True,
     refuses_unknown_type_for_server_name=False,
     stream_reject=False,
+    stream_serves_chunks=True,
+    stream_offset_text_crashes=True,
     first_stream_texts=True,
+    prefetch_is_shared=False,
     refusals_name_permission=False,
     exchange_type_change=406,
     wrong_content_class=505,
@@ -228,10 +273,16 @@ RABBITMQ_4_0 = replace(
     negative_delivery_limit_is_none=True,
     quorum_count_on_first_get=False,
     lost_consumers_by_creation=True,
+    quorum_seat_by_priority=True,
     stream_names_delivery_mode=True,
+    quorum_priorities=QuorumPriorities.TWO_CLASSES,
+    least_max_priority=1,
+    deaths_in_headers=False,
+    carried_failures=CarriedFailures.OF_QUORUM_QUEUES,
     default_queue_type_in_errors="classic",
     queue_arguments=KNOWN_TO_4_0,
     stream_reject=True,
+    stream_serves_chunks=False,
     first_stream_texts=False,
     refusals_name_permission=True,
     max_message_size=16_777_216,
@@ -250,6 +301,8 @@ RABBITMQ_4_3 = replace(
     title="RabbitMQ 4.3",
     quorum_requeue=QuorumRequeue.FRONT,
     quorum_nack_keeps_count=True,
+    quorum_priorities=QuorumPriorities.STRICT,
+    carried_failures=CarriedFailures.OF_ALL_QUEUES,
     checks_body_length=True,
     largest_announced_body=536_870_912,
     quorum_acquired_count=True,
@@ -257,11 +310,13 @@ RABBITMQ_4_3 = replace(
     queue_arguments=KNOWN_TO_4_3,
     refuses_unknown_type_for_server_name=True,
     transient_queues=TransientQueues.EITHER,
+    stream_offset_text_crashes=False,
     consumer_timeout_checked=True,
     reply_address_is_routable=True,
     channel_prefetch=False,
     stale_type_consumer_is_served=True,
     client_cancel_ok=True,
+    rechecks_consumers=True,
     passive_declare_needs_permission=True,
     topic_wildcard_limit=2,
     least_frame_max=8192,

@@ -40,7 +40,7 @@ def term(value: Any) -> str:
         return f"{mantissa}.0e{int(power)}" if exponent and "." not in mantissa else mantissa + exponent + power
     if isinstance(value, str | bytes):
         text = value if isinstance(value, str) else value.decode("latin-1")
-        return f'<<"{text}">>'
+        return f'<<"{text}">>' if text else "<<>>"
     if isinstance(value, Mapping):
         fields = (f'{{<<"{name}">>,{wire_type(item)},{term(item)}}}' for name, item in value.items())
         return f"[{','.join(fields)}]"

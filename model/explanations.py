@@ -15,6 +15,7 @@ from model.inputs import process
 from model.rules.closing import CLEAN_UP
 from model.rules.expiry import expiries
 from model.rules.happenings import can_come_about, is_happening
+from model.state import Expected
 
 
 class TooManyExplanations(Exception):
@@ -82,6 +83,13 @@ class Explanation:
     def is_at_rest(self) -> bool:
         """Nothing is under way, and the broker may send nothing: the next input is processed when it is sent."""
         return self.is_settled and self.departure is None and self.broker.quiet
+
+    @property
+    def patience(self) -> float:
+        """Seconds beyond the usual deadline that something may take of what is owed on connections."""
+        connections = (self.broker.connections[name] for name, channel in self.broker.debtors if not channel)
+        owed = (owed for connection in connections for owed in connection.owed if isinstance(owed, Expected))
+        return max((each.patience for each in owed), default=0.0)
 
     @property
     def has_to_clean_up(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from model.broker import Broker
+from model.dispatch import priority
 from model.queues import Consumer, Exchange, Message, Queue
 from model.state import Channel, Connection, Expected, PendingGet
 
@@ -15,7 +16,7 @@ def fingerprint(broker: Broker) -> Hashable:
         tuple(
             sorted(
                 (c.name, c.state.value, repr(_owed(c.owed)), c.may_end, c.blocked, len(c.held), c.out_of_step,
-                 _agreed(c))
+                 c.prefetch, _agreed(c))
                 for c in broker.connections.values()
             )
         ),
@@ -50,14 +51,17 @@ def _exchange(exchange: Exchange) -> tuple[str, str, tuple[bool, bool, bool], st
 
 def _content(message: Message) -> Hashable:
     properties = message.content.properties
-    return (message.content.body, repr(properties) if properties else "", message.exchange, message.routing_key)
+    return (
+        message.content.body, repr(properties) if properties else "", message.exchange, message.routing_key,
+        message.hidden_keys, len(message.deaths),
+    )  # fmt: skip
 
 
 def _held(message: Message) -> Hashable:
     """A message that is with a client: what is known about its way there makes no difference any more."""
     return (
         _content(message), message.position, message.redelivered, message.delivery_count, message.acquired_count,
-        message.via, message.unseen,
+        message.via, message.unseen, message.recalled, message.failures,
     )  # fmt: skip
 
 
@@ -68,6 +72,7 @@ def _ready(messages: Iterable[Message]) -> Hashable:
         (
             _held(message),
             message.arrival.value,
+            message.priority,
             crowds.setdefault(message.crowd, len(crowds)),
             tuple(sorted(message.passed_over_by)),
         )
@@ -99,14 +104,23 @@ def _channel(channel: Channel) -> Hashable:
         _owed(channel.owed),
         channel.uncounted_replies,
         None if channel.assembly is None else repr(channel.assembly),
+        (channel.limited_since, channel.under_way, repr(channel.limiter)) if channel.channel_prefetch else None,
+        tuple(sorted(map(_leaving, channel.leaving.values()))),
     )
 
 
-def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool, int]:
+def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool, tuple[int, int, bool, int]]:
     return (
         consumer.tag, consumer.queue.name, consumer.prefetch, consumer.outstanding, consumer.announced,
-        consumer.no_ack, consumer.exclusive, consumer.next_offset,
+        consumer.no_ack, consumer.exclusive, (consumer.next_offset, consumer.latest_offset, consumer.has_begun, consumer.dropped),
     )  # fmt: skip
+
+
+def _leaving(consumer: Consumer) -> tuple[str, tuple[bytes, ...]]:
+    """One that is gone, and what may be under way to it."""
+    queue = consumer.queue
+    dropped = [message for message in queue.gone if message.stamp == consumer.stamp] if queue.deleted else []
+    return repr(_consumer(consumer)), tuple(message.content.body for message in [*dropped, *queue.log])
 
 
 def _queue(queue: Queue) -> Hashable:
@@ -122,8 +136,24 @@ def _queue(queue: Queue) -> Hashable:
         repr(sorted(queue.arguments.items())) if queue.arguments else "",
         _ready(queue.messages),
         tuple(growing or ()),
-        (queue.returned, len(queue.unproven), queue.leaving, queue.settling, queue.next_position),
-        tuple(map(_content, queue.log)),
+        (queue.returned, len(queue.unproven), queue.leaving, queue.settling, queue.next_position,
+         queue.turn, queue.at_rest),
+        tuple((_content(message), message.arrival.value) for message in queue.log),
+        tuple(sorted(queue.chunk_starts.items())),
         (queue.uses, queue.idle_since, queue.idle_by) if "x-expires" in queue.arguments else (),
         tuple(consumers),
+        _turns(queue),
     )
+
+
+def _turns(queue: Queue) -> Hashable:
+    """Whose turn it is, as far as it matters to somebody else (`model.dispatch`)."""
+    if queue.single_active_consumer:
+        seat = queue.seat
+        holder, former = (None if c is None else (c.channel, c.tag) for c in (seat.holder, seat.former))
+        last = seat.unseen_before if former else 0
+        return (holder, seat.is_being_left, former, last, seat.has_outstayed, seat.is_stalled)
+    if len(queue.consumers) < 2:
+        return ()
+    waiting = ((c.channel, c.tag, priority(c), c.is_doubtful, sorted(c.overtaken_by)) for c in queue.consumers)
+    return repr(sorted(waiting, key=lambda each: each[:2]))

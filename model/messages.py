@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from model.alphabet import Frame
 from model.broker import Broker
+from model.dead_letters import as_seen, is_dead_letter, is_first_here, is_likely, may_be_handed_on, wrong_of_death
+from model.dialects import CarriedFailures
+from model.message_order import is_broken_priority, may_come_later, priority_requirement
 from model.mismatch import Mismatch
 from model.queues import Arrival, Consumer, Message, Queue, QueueType
 from model.reply_addresses import agree
@@ -40,10 +43,13 @@ def expected_properties(broker: Broker, queue: Queue, message: Message, by_get: 
             properties = {**properties, "delivery_mode": 1}
     else:
         dialect = broker.dialect
-        if message.delivery_count or (by_get and dialect.quorum_count_on_first_get):
-            added["x-delivery-count"] = message.delivery_count
-        if message.acquired_count and dialect.quorum_acquired_count:
-            added["x-acquired-count"] = message.acquired_count
+        # what a dead letter brings along shows until it is given back (rabbit_fifo_client:add_delivery_count_header)
+        count = message.delivery_count or message.failures
+        acquired = message.acquired_count or message.failures
+        if count or (by_get and dialect.quorum_count_on_first_get):
+            added["x-delivery-count"] = count
+        if acquired and dialect.quorum_acquired_count:
+            added["x-acquired-count"] = acquired
     if not added:
         return properties
     return {**properties, "headers": {**properties.get("headers", {}), **added}}
@@ -64,40 +70,83 @@ def check_delivery(
         detail = f"{frame.method} delivery-tag"
         requirement = "REPLY-006" if departure else "CONSUME-014"
         wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, not departure, allowed, departure))
-    if message.unseen and arguments.get("redelivered"):
+    elif channel.uncounted_replies:
+        broker.refuted.add(DIRECT_REPLIES_NOT_COUNTED)
+    if (message.unseen or message.recalled) and arguments.get("redelivered"):
         message.redelivered = True
+    if not by_get and may_be_handed_on(queue, message):
+        message.redelivered = bool(arguments.get("redelivered"))
     if arguments.get("redelivered", False) is not message.redelivered:
         allowed = str(message.redelivered).lower()
-        wrong.append(Mismatch("ACK-015", Shape.WRONG_ARGUMENT, f"{frame.method} redelivered", False, allowed))
+        requirement = "STREAM-003" if queue.type is QueueType.STREAM else "ACK-015"
+        if is_first_here(message):
+            requirement = "DLX-010"
+        wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{frame.method} redelivered", False, allowed))
     if arguments.get("exchange", "") != message.exchange or arguments.get("routing_key", "") != message.routing_key:
         allowed = f"exchange={message.exchange} routing-key={message.routing_key}"
         requirement = message.reason if message.reason in ONE_COPY else "PUBLISH-002"
+        if message.deaths:
+            requirement = "DLX-005"
         wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{frame.method} exchange or key", False, allowed))
     observed = frame.content.properties if frame.content else {}
     expected = expected_properties(broker, queue, message, by_get)
-    if message.unseen:
+    if message.unseen or message.recalled:
         expected = _counted_unseen(broker, queue, message, observed, by_get)
+    if message.deaths:
+        expected = as_seen(expected, observed)
     if not agree(broker, expected, observed):
         wrong.append(_wrong_property(queue, message, frame, observed, expected))
+    elif queue.type is QueueType.STREAM and _has_nested_headers(message):
+        broker.refuted.add(STREAM_DROPS_NESTED_HEADERS)
     return tuple(wrong)
+
+
+def _has_nested_headers(message: Message) -> bool:
+    """Not those of names with x-, such as x-death: they are no application properties, and are kept."""
+    headers = message.content.properties.get("headers", {})
+    return any(isinstance(value, dict | list) and not name.startswith("x-") for name, value in headers.items())
+
+
+def _flat(headers: Mapping[str, Any]) -> dict[str, Any]:
+    """What a stream keeps of headers (`STREAM_DROPS_NESTED_HEADERS`)."""
+    return {key: value for key, value in headers.items() if not isinstance(value, dict | list)}
 
 
 def _counted_unseen(
     broker: Broker, queue: Queue, message: Message, observed: Mapping[str, Any], by_get: bool
 ) -> Mapping[str, Any]:
     """The properties by that number of unseen deliveries which fits what is observed; known from then on."""
-    first = expected = expected_properties(broker, queue, message, by_get)
-    for times in range(message.unseen + 1):
-        if times:
-            message.delivery_count += 1
-            message.acquired_count += 1
+    first = expected_properties(broker, queue, message, by_get)
+    unseen, recalled = message.unseen, message.recalled
+    message.unseen = message.recalled = 0
+    for times in range(unseen + 1):
+        for back in range(recalled + 1):
+            _count_unseen(broker, message, times)
+            _count_recalled(broker, message, back)
             expected = expected_properties(broker, queue, message, by_get)
-        if expected == observed:
-            message.unseen = 0
-            return expected
-    message.delivery_count -= message.unseen
-    message.acquired_count -= message.unseen
+            if as_seen(expected, observed) == observed:
+                return expected
+            _count_unseen(broker, message, -times)
+            _count_recalled(broker, message, -back)
     return first
+
+
+def _count_unseen(broker: Broker, message: Message, times: int) -> None:
+    """Add so many deliveries that failed with their connection; of a dead letter, in the queue that it came from."""
+    carried = broker.dialect.carried_failures
+    if carried is not CarriedFailures.NONE:
+        message.failures += times
+    if not is_first_here(message) or carried is CarriedFailures.OF_ALL_QUEUES:
+        message.delivery_count += times
+    if not is_first_here(message):
+        message.acquired_count += times
+
+
+def _count_recalled(broker: Broker, message: Message, times: int) -> None:
+    """Add so many deliveries to a consumer that was cancelled, given back as by basic.nack (QUORUM-002)."""
+    message.acquired_count += times
+    if not broker.dialect.quorum_nack_keeps_count:
+        message.delivery_count += times
 
 
 def _wrong_property(
@@ -108,17 +157,31 @@ def _wrong_property(
     requirement = "PUBLISH-016"
     if name == "headers" and "BCC" in (observed.get(name) or {}):
         requirement = FURTHER_KEYS
+    elif message.deaths and name in ("headers", "expiration") and (of_death := wrong_of_death(expected, observed)):
+        requirement = of_death
+    elif name == "headers" and queue.type is QueueType.CLASSIC and _counts(observed) != _counts(expected):
+        requirement = "QUORUM-001"
     elif name == "headers" and queue.type is QueueType.QUORUM:
-        requirement = "RECOVER-005" if message.reason.startswith("RECOVER") else "QUORUM-001"
+        requirement = "RECOVER-005" if message.reason.startswith("RECOVER") else _wrong_count(expected, observed)
     departure = ""
     if name == "headers" and queue.type is QueueType.STREAM:
-        flat = {key: value for key, value in expected["headers"].items() if not isinstance(value, dict | list)}
-        if "x-stream-offset" not in observed.get(name, {}):
+        if observed.get(name, {}).get("x-stream-offset") != expected[name]["x-stream-offset"]:
             requirement = "STREAM-003"
-        elif observed[name] == flat:
+        elif observed[name] == _flat(expected["headers"]):
             departure = STREAM_DROPS_NESTED_HEADERS
     allowed = f"{name}={expected.get(name, 'none')}"
     return Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{frame.method} {name}", False, allowed, departure)
+
+
+def _counts(properties: Mapping[str, Any]) -> tuple[Any, Any]:
+    headers = properties.get("headers") or {}
+    return headers.get("x-delivery-count"), headers.get("x-acquired-count")
+
+
+def _wrong_count(expected: Mapping[str, Any], observed: Mapping[str, Any]) -> str:
+    """Deliveries are counted right, and which of them failed is not (QUORUM-002); else QUORUM-001."""
+    (_, acquired), (_, told) = _counts(expected), _counts(observed)
+    return "QUORUM-002" if acquired is not None and told == acquired else "QUORUM-001"
 
 
 def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, consumer: Consumer | None) -> int | str:
@@ -130,11 +193,9 @@ def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, consumer:
     """
     body = frame.content.body if frame.content else b""
     messages = queue.messages
-    place = -1
-    for index, message in enumerate(messages):
-        if message.content.body == body:
-            place = index
-            break
+    place = _place(messages, frame, body)
+    if place < 0 and frame.content is not None and is_dead_letter(frame.content):
+        return "DLX-005"
     if place < 0:
         return _whereabouts(broker, queue, body, frame.arguments.get("redelivered", False))
     key = channel.key
@@ -142,26 +203,50 @@ def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, consumer:
     ahead = [
         m
         for m in list(messages)[:place]
-        if m.arrival is not Arrival.RETURNING and (m.crowd != found.crowd or m.via == found.via)
+        if m.arrival is not Arrival.RETURNING
+        and (m.crowd != found.crowd or m.via == found.via)
+        and not may_come_later(queue, m, found)
+        # who came back first is not known of those that may have been away
+        and not (m.unseen or m.recalled or found.unseen or found.recalled)
     ]
+    if found.deaths and any(is_first_here(m) and m.via == found.via for m in ahead):
+        return "DLX-009"
     if key in found.passed_over_by or len(ahead) > _room_elsewhere(broker, queue, channel):
-        return _order_requirement(broker, queue, place)
+        return _order_requirement(broker, queue, place, ahead[0] if ahead else None)
     for message in ahead:
         message.passed_over_by |= {key}
     return place
 
 
+def _place(messages: Iterable[Message], frame: Frame, body: bytes) -> int:
+    """Where a message with that body is, -1 if there is none; of several, the one whose way and history are told."""
+    first = -1
+    for place, message in enumerate(messages):
+        if message.content.body != body:
+            continue
+        if is_likely(message, frame):
+            return place
+        first = place if first < 0 else first
+    return first
+
+
 def _room_elsewhere(broker: Broker, queue: Queue, channel: Channel) -> float:
     """How many messages can be on their way to consumers on other channels."""
     room = 0.0
-    for consumer in broker.recipients(queue):
+    for consumer in broker.with_room(queue):
         if consumer.channel != channel.key:
             room += consumer.prefetch - consumer.outstanding if consumer.prefetch else float("inf")
     return room
 
 
-def _order_requirement(broker: Broker, queue: Queue, place: int) -> str:
-    """Which rule of order a delivery out of turn breaks: that of requeueing if any of these came back."""
+def _order_requirement(broker: Broker, queue: Queue, place: int, skipped: Message | None) -> str:
+    """Which rule of order a delivery out of turn breaks: that of priorities if these say which message is first, else
+    that of requeueing if any of these came back.
+    """
+    if skipped is not None:
+        from_returned = queue.messages.index(skipped) < queue.returned
+        if is_broken_priority(queue, skipped, queue.messages[place], from_returned):
+            return priority_requirement(queue)
     if not any(message.redelivered for message in list(queue.messages)[: place + 1]):
         return "PUBLISH-015"
     return place_requirement(broker, queue)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 
@@ -106,6 +107,20 @@ class Printed(Pattern):
 
     def __str__(self) -> str:
         return f"{self.before}…{self.after}"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyMoment(Pattern):
+    """Any time stamp."""
+
+    def matches(self, value: Any) -> bool:
+        return isinstance(value, datetime)
+
+    def choose(self) -> datetime:
+        return datetime(2000, 1, 1, tzinfo=UTC)
+
+    def __str__(self) -> str:
+        return "any time"
 
 
 def between(low: int, high: int) -> int | Between:

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 
 from model.alphabet import Content, Frame
 from model.broker import Broker
+from model.dead_letters import chosen
 from model.messages import expected_properties
 from model.patterns import choose
 from model.queues import Message, Queue, QueueType
 from model.state import Channel, ChannelState, Expected, PendingGet
+from model.stream_log import first_owed
 
 
 def permitted(broker: Broker) -> Iterator[Frame]:
@@ -81,9 +83,9 @@ def _deliveries(broker: Broker, queue: Queue) -> Iterator[Frame]:
         if not consumer.announced or channel.state is not ChannelState.OPEN:
             continue
         if queue.type is QueueType.STREAM:
-            if consumer.next_offset >= len(queue.log):
+            if consumer.latest_offset >= len(queue.log):
                 continue
-            message = queue.log[consumer.next_offset]
+            message = queue.log[first_owed(consumer)]
         else:
             message = queue.messages[0]
             if channel.key in message.passed_over_by:
@@ -101,4 +103,6 @@ def _deliveries(broker: Broker, queue: Queue) -> Iterator[Frame]:
 
 def _content(broker: Broker, queue: Queue, message: Message, by_get: bool) -> Content:
     properties = expected_properties(broker, queue, message, by_get)
+    if message.deaths:
+        properties = chosen(properties)
     return message.content if properties is message.content.properties else Content(properties, message.content.body)

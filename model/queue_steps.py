@@ -6,8 +6,12 @@ from collections.abc import Iterator
 
 from model.alphabet import Table
 from model.broker_state import BrokerState
+from model.dispatch import contenders, elect, highest
+from model.limits import own_limit_holds, shared_limit_holds, sharing, shown_by_waiting
+from model.message_order import all_have_left, has_left, put_new
 from model.queues import Arrival, Consumer, Message, Queue, QueueType
 from model.state import Channel, PendingGet
+from model.stream_log import append, goes_on_in_chunk
 
 
 class QueueSteps(BrokerState):
@@ -27,29 +31,49 @@ class QueueSteps(BrokerState):
                 self.fired("QUEUE-029")
             channel.known_types[queue.name] = queue.type
 
+    def come_to_rest(self) -> None:
+        """Nothing is under way any more."""
+        self.touched.clear()
+        for channel in self.channels.values():
+            channel.under_way = 0
+            channel.leaving.clear()
+
     # ------------------------------------------------------------------------------------ deliverable
 
     def has_room(self, consumer: Consumer) -> bool:
-        """May the consumer be handed one more message, as far as its limits go (QOS-001, QOS-005, QOS-008)?"""
-        if consumer.no_ack:
-            return True
-        if consumer.prefetch and consumer.outstanding >= consumer.prefetch:
-            return False
-        limit = self.channels[consumer.channel].channel_prefetch
-        return not limit or len(self.channels[consumer.channel].unacknowledged) < limit
+        """May the consumer be handed one more message, as far as limits go (`model.limits`)?"""
+        return not own_limit_holds(consumer) and not shared_limit_holds(self, consumer)
+
+    def refresh_sharing(self, channel: Channel) -> None:
+        """What one of those who share a limit takes or settles is the others' business."""
+        for consumer in sharing(self, channel):
+            self.refresh(consumer.queue)
 
     def recipients(self, queue: Queue) -> Iterator[Consumer]:
         """The consumers that may be handed the queue's next message."""
-        # SAC-001: with a single active consumer that is the first one's seat
-        for consumer in queue.consumers[:1] if queue.single_active_consumer else queue.consumers:
-            if self.has_room(consumer):
-                yield consumer
+        if queue.type is QueueType.STREAM:
+            yield from (c for c in queue.consumers if self.has_room(c) or goes_on_in_chunk(self.dialect, c))
+            return
+        yield from highest(self.with_room(queue))
+
+    def with_room(self, queue: Queue) -> list[Consumer]:
+        """The consumers that may be handed messages, whatever their priority: one after another, if there are many."""
+        return [consumer for consumer in contenders(queue) if self.has_room(consumer)]
+
+    def elect(self, queue: Queue, requirement: str) -> None:
+        """Consumers came, went or settled: a single active consumer may follow another, by that requirement."""
+        if not queue.single_active_consumer:
+            return
+        left = queue.seat.holder if queue.seat.is_being_left else None
+        elect(queue, self.stamp, takeover=self.dialect.quorum_seat_by_priority, requirement=requirement)
+        if queue.messages and queue.seat.holder is left is not None and not queue.seat.is_being_left:
+            self.fired("SAC-004")  # what was held back for another goes to the holder after all
 
     def refresh(self, queue: Queue) -> None:
         """Note whether the queue has something to deliver and somebody to take it."""
         deliverable = False
         if queue.type is QueueType.STREAM:
-            deliverable = any(c.next_offset < len(queue.log) for c in self.recipients(queue))
+            deliverable = any(c.latest_offset < len(queue.log) for c in self.recipients(queue))
         elif queue.messages and not queue.deleted:
             for _ in self.recipients(queue):
                 deliverable = True
@@ -58,19 +82,25 @@ class QueueSteps(BrokerState):
             self.deliverable[queue] = None
         else:
             self.deliverable.pop(queue, None)
+            if self.counting and queue.messages and queue.consumers:
+                self.fired(*dict.fromkeys(shown_by_waiting(self, queue)))
+
+    def may_begin(self, earliest: int, latest: int) -> tuple[int, int]:
+        """Between which offsets a consumer of a stream may begin, by what is known."""
+        return earliest, latest
 
     # --------------------------------------------------------------------------- messages come and go
 
     def enqueue(self, queue: Queue, message: Message) -> None:
-        """Append a new message; whether it has arrived is not proven yet."""
+        """Put a new message into the queue; whether it has arrived is not proven yet."""
         message.position = queue.next_position
         queue.next_position += 1
         message.stamp = self.stamp
         queue.reason = message.reason
         if queue.type is QueueType.STREAM:
-            queue.log.append(message)
+            append(queue, message, self.now)
         else:
-            queue.messages.append(message)
+            put_new(self.dialect, queue, message)
             message.crowd = self.join_crowd(queue, message)
         self.refresh(queue)
 
@@ -91,8 +121,7 @@ class QueueSteps(BrokerState):
             messages.popleft()
         else:
             del messages[index]
-        if index < queue.returned:
-            queue.returned -= 1
+        has_left(self.dialect, queue, index)
         return message
 
     def prove(self, queue: Queue, message: Message) -> None:
@@ -129,9 +158,7 @@ class QueueSteps(BrokerState):
         """All ready messages are gone for good, by that requirement."""
         for message in queue.messages:
             self.drop(queue, message, requirement)
-        queue.messages.clear()
-        queue.unproven.clear()
-        queue.returned = 0
+        all_have_left(queue)
         queue.reason = requirement
         self.refresh(queue)
 
@@ -149,8 +176,10 @@ class QueueSteps(BrokerState):
         """
         high = len(queue.messages)
         low = high - len(queue.unproven)
+        if queue.seat.is_stalled:
+            return 0, high
         if queue in self.deliverable:
-            for consumer in self.recipients(queue):
+            for consumer in self.with_room(queue):
                 if consumer.no_ack or not consumer.prefetch:
                     return 0, high
                 low -= consumer.prefetch - consumer.outstanding

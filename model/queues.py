@@ -61,6 +61,17 @@ class Message:
     crowd: int = 0
     #: how many more times it may have been handed to somebody whose connection ended before it was sent
     unseen: int = 0
+    #: how many more times it may have been handed to a consumer that was cancelled before (model.rules.unseen)
+    recalled: int = 0
+    #: what its priority is worth in its queue (model.message_order)
+    priority: int = 0
+    #: entries of its history if it is a dead letter, the latest first (model.dead_letters)
+    deaths: tuple[Table, ...] = ()
+    #: routing keys besides the first: those in CC and BCC, and of these the ones in BCC
+    further_keys: tuple[str, ...] = ()
+    hidden_keys: tuple[str, ...] = ()
+    #: failed deliveries that it takes along when it is dead-lettered (DLX-010)
+    failures: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -81,8 +92,41 @@ class Consumer:
     #: what last made room for a delivery, and when
     reason: str = "CONSUME-001"
     stamp: int = 0
-    #: streams: the next offset to deliver
+    #: streams: the next offset to deliver; where the broker chooses where to begin, the earliest and the latest one
     next_offset: int = 0
+    latest_offset: int = 0
+    #: streams: it has been handed something
+    has_begun: bool = False
+    #: the requirement that its limit is by (model.rules.qos)
+    prefetch_from: str = ""
+    #: how many of its deliveries were dropped when it gave them back (`model.departures_of_returns`)
+    dropped: int = 0
+    #: it got its room so late that the queue may not know of it yet
+    is_doubtful: bool = field(default=True, kw_only=True)
+    #: consumers of its priority that were served since it has been waiting with room (PRIORITY-002)
+    overtaken_by: frozenset[tuple[ChannelKey, str]] = field(default=frozenset(), kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
+class Seat:
+    """That of a queue's single active consumer (model.dispatch)."""
+
+    holder: Consumer | None = None
+    #: somebody of higher priority waits until the holder has settled everything (SAC-004)
+    is_being_left: bool = False
+    #: the requirement that put the holder there, and SAC-001 once it was served
+    reason: str = "SAC-001"
+    #: who was to leave it last; what was ready before this stamp may have been handed to that one unseen
+    former: Consumer | None = None
+    unseen_before: int = 0
+    #: nobody waits any more for whom the holder was to leave it, and it has not settled everything since; the stamp
+    #: since which the broker serves nobody, or 0 (both: model.departures_of_dispatch)
+    has_outstayed: bool = False
+    stalled_at: int = 0
+
+    @property
+    def is_stalled(self) -> bool:
+        return self.stalled_at > 0
 
 
 @dataclass(slots=True, eq=False)
@@ -126,6 +170,15 @@ class Queue:
     uses: int = 0
     settled_use: int = 0
     expiring_use: int = 0
+    #: streams: offsets that are known to begin a chunk (True) or to continue one (False; model.stream_log)
+    chunk_starts: dict[int, bool] = field(default_factory=dict)
+    #: streams: when the first message was published (of `Frame.time`)
+    log_began: float = 0.0
+    #: whose turn it is where two classes of priority take turns (model.message_order)
+    turn: int = 0
+    #: messages published before this position were in the queue, or had left it, when all was at rest
+    at_rest: int = 0
+    seat: Seat = field(default_factory=Seat, kw_only=True)
 
     @property
     def single_active_consumer(self) -> bool:

@@ -51,6 +51,8 @@ class Expected:
     patience: float = 0.0
     #: seconds after the client's last sign of life before which it may not come
     not_before: float = 0.0
+    #: the requirement that a request of the client's comes under which crosses it
+    crossing: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -86,6 +88,17 @@ class ChannelState(Enum):
     CLOSED = "closed"
 
 
+@dataclass(slots=True)
+class Limiter:
+    """How RabbitMQ counts towards a channel's limit (`rabbit_limiter`), which is not always what it promises."""
+
+    #: 0: none
+    limit: int = 0
+    volume: int = 0
+    #: the broker was seen to go by this count (`model.departures_of_limits`)
+    is_followed: bool = False
+
+
 @dataclass(slots=True, eq=False)
 class Channel:
     connection: str
@@ -117,6 +130,16 @@ class Channel:
     reason: str = ""
     #: the content that has begun and is not complete
     assembly: Assembly | None = None
+    #: the requirement that the limit of consumers to come is by (model.rules.qos)
+    prefetch_from: str = ""
+    #: all deliveries with smaller tags count towards the channel's limit (QOS-013)
+    limited_since: int = 0
+    #: how many deliveries were on their way to the client when that limit came: not held back by it (QOS-011)
+    under_way: int = 0
+    limiter: Limiter = field(default_factory=Limiter)
+    #: consumers that are gone while messages may be under way to them: until the client hears that their queue is
+    #: deleted, or until everything has come if he has cancelled them and wants no answer
+    leaving: dict[str, Consumer] = field(default_factory=dict)
 
     @property
     def key(self) -> ChannelKey:
@@ -201,6 +224,8 @@ class Connection:
     told_of_block: bool = False
     #: the client sent a frame of another size than it says: where the next one begins is not known
     out_of_step: bool = False
+    #: limit that the consumers of all channels share (QOS-016); 0: none
+    prefetch: int = 0
 
     @property
     def is_told_of_cancels(self) -> bool:

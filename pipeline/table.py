@@ -24,9 +24,15 @@ from conformance.judgement import (
     failure_to_json,
     requirement_verdicts,
 )
+from conformance.known_behaviour import departures_tested
 from conformance.trace import TraceError, TraceRow, read_trace, sequences
 from model.verdict import Failure, Verdict
 from reports.text import visible
+
+#: What `Part.key` is.
+Key = tuple[str, str, str, str, str, str]
+
+SEEN, REFUTED = "seen", "refuted"
 
 #: Judges the rows of one sequence. Must be importable by name to be used by Spark.
 Judge = Callable[[Iterable[TraceRow]], SequenceJudgement]
@@ -36,6 +42,7 @@ Judge = Callable[[Iterable[TraceRow]], SequenceJudgement]
 class TableRow:
     """So many sequences ended in `verdict` for `requirement` on `target`; "" for searches that did not end.
 
+    `as_known` is their verdict against the broker as it is known: "pass" where every failure is a known departure.
     `exercised` is how often the rule made a difference in these sequences; `reason` is an example for
     verdicts that need one (inconclusive, not applicable), else "".
     """
@@ -44,6 +51,7 @@ class TableRow:
     target: str
     dialect: str
     verdict: str
+    as_known: str
     sequences: int
     exercised: int
     reason: str = ""
@@ -60,18 +68,33 @@ class TableFailure:
     sequence: str
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class TableDeparture:
+    """A known departure on a target: the sequences that showed it, and those that would have and did not."""
+
+    target: str
+    dialect: str
+    departure: str
+    seen: int
+    refuted: int
+
+
 @dataclass(frozen=True, slots=True)
 class ComplianceTable:
-    """What any number of traces say. Rows and failures are in the order of their texts."""
+    """What any number of traces say. Rows, failures and departures are in the order of their texts."""
 
     rows: tuple[TableRow, ...]
     failures: tuple[TableFailure, ...]
     sequences: int
     frames: int
+    #: those only that some sequence put to the test
+    departures: tuple[TableDeparture, ...] = ()
 
     @property
     def exit_code(self) -> int:
-        """1 if a requirement failed, else 4 if a sequence was inconclusive, else 0."""
+        """1 if a requirement failed, else 4 if a sequence was inconclusive, else 0. Against the promise: that a
+        departure is known makes nothing green.
+        """
         verdicts = {row.verdict for row in self.rows}
         return 1 if Verdict.FAIL in verdicts else 4 if Verdict.INCONCLUSIVE in verdicts else 0
 
@@ -80,8 +103,9 @@ class ComplianceTable:
 class Part:
     """What is known of one row or one failure of the table; parts of the same `key` can be merged.
 
-    `kind` is "verdict", "failure" or "total"; `name` is the verdict or the failure's identity. `example` and
-    `text` go together: the sequence whose name is the first, and its failure (JSON) or reason.
+    `kind` is "verdict", "failure", "departure" or "total"; `name` is the verdict, the failure's identity or the
+    departure's name; `as_known` is the second verdict, or whether the departure was "seen" or "refuted". `example`
+    and `text` go together: the sequence whose name is the first, and its failure (JSON) or reason.
     """
 
     kind: str
@@ -94,26 +118,32 @@ class Part:
     frames: int
     example: str
     text: str
+    as_known: str = ""
 
     @property
-    def key(self) -> tuple[str, str, str, str, str]:
-        return self.kind, self.requirement, self.target, self.dialect, self.name
+    def key(self) -> Key:
+        return self.kind, self.requirement, self.target, self.dialect, self.name, self.as_known
 
 
 class TableBuilder:
     """Adds up judgements and parts."""
 
     def __init__(self) -> None:
-        self._parts: dict[tuple[str, str, str, str, str], Part] = {}
+        self._parts: dict[Key, Part] = {}
 
     def add(self, judgement: SequenceJudgement) -> None:
         """Takes one sequence into account."""
         target, dialect, sequence = judgement.target, judgement.dialect, judgement.sequence
         self.merge(Part("total", "", target, dialect, "", 1, 0, judgement.frames, sequence, ""))
-        for id, (verdict, exercised) in requirement_verdicts(judgement).items():
+        for id, (verdict, as_known, exercised) in requirement_verdicts(judgement).items():
             explained = verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
             text = (judgement.reason or "no reason was recorded") if explained else ""
-            self.merge(Part("verdict", id, target, dialect, str(verdict), 1, exercised, 0, sequence, text))
+            self.merge(
+                Part("verdict", id, target, dialect, str(verdict), 1, exercised, 0, sequence, text, str(as_known))
+            )
+        for name, seen in departures_tested(judgement.failures, judgement.refuted, dialect).items():
+            outcome = SEEN if seen else REFUTED
+            self.merge(Part("departure", "", target, dialect, name, 1, 0, 0, sequence, "", outcome))
         distinct = {failure.identity: failure for failure in reversed(judgement.failures)}
         for identity, failure in distinct.items():
             text = json.dumps(failure_to_json(failure))
@@ -138,7 +168,7 @@ class TableBuilder:
 
     def table(self) -> ComplianceTable:
         """The table of all that was added."""
-        by_kind: dict[str, list[Part]] = {"verdict": [], "failure": [], "total": []}
+        by_kind: dict[str, list[Part]] = {"verdict": [], "failure": [], "departure": [], "total": []}
         for part in sorted(self._parts.values(), key=lambda part: part.key):
             by_kind[part.kind].append(part)
         rows = tuple(
@@ -147,6 +177,7 @@ class TableBuilder:
                 part.target,
                 part.dialect,
                 part.name,
+                part.as_known,
                 part.sequences,
                 part.exercised,
                 part.text,
@@ -161,8 +192,19 @@ class TableBuilder:
         )
         totals = by_kind["total"]
         return ComplianceTable(
-            rows, failures, sum(part.sequences for part in totals), sum(part.frames for part in totals)
+            rows,
+            failures,
+            sum(part.sequences for part in totals),
+            sum(part.frames for part in totals),
+            _departures(by_kind["departure"]),
         )
+
+
+def _departures(parts: Iterable[Part]) -> tuple[TableDeparture, ...]:
+    counts: dict[tuple[str, str, str], dict[str, int]] = {}
+    for part in parts:
+        counts.setdefault((part.target, part.dialect, part.name), {})[part.as_known] = part.sequences
+    return tuple(sorted(TableDeparture(*key, n.get(SEEN, 0), n.get(REFUTED, 0)) for key, n in counts.items()))
 
 
 def judge_traces(paths: Iterable[Path | str], judge: Judge | None = None) -> Iterator[SequenceJudgement]:
@@ -204,13 +246,14 @@ def write_table(table: ComplianceTable, path: Path | str) -> None:
 def table_view(table: ComplianceTable) -> Table:
     """The rows for a terminal."""
     view = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("requirement", "target", "dialect", "verdict"):
+    for name in ("requirement", "target", "dialect", "verdict", "as known"):
         view.add_column(name, overflow="fold")
     view.add_column("sequences", justify="right")
     view.add_column("exercised", justify="right")
     view.add_column("reason", overflow="fold")
     for row in table.rows:
-        texts = (row.requirement or "(search)", row.target, row.dialect, row.verdict)
+        as_known = "" if row.as_known == row.verdict else row.as_known
+        texts = (row.requirement or "(search)", row.target, row.dialect, row.verdict, as_known)
         numbers = (f"{row.sequences:,}", f"{row.exercised:,}" if row.exercised else "", row.reason)
         view.add_row(*(Text(visible(text)) for text in (*texts, *numbers)))
     return view

@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from conformance.judgement import RunResult
 from model.registry import Requirement
 from model.verdict import Verdict
+from reports.as_known import STANDING_SIGNS, broker_as_known, departure_entries, headline_as_known, new_as_known
 from reports.overview import SIGNS, VERDICTS, again, areas, entries, headline, notes
 from reports.text import plural, visible
 
@@ -31,10 +32,15 @@ def render_html(result: RunResult, registry: Mapping[str, Requirement] | None = 
         result=result,
         target=result.target,
         headline=headline(result),
+        headline_as_known=headline_as_known(result),
+        new_as_known=new_as_known(result),
+        broker_as_known=broker_as_known(result),
+        departures=departure_entries(result),
+        standing_signs=STANDING_SIGNS,
         areas=areas(listed),
         entries=listed,
         failing=[entry for entry in listed if entry.failures],
-        summary=[(verdict, result.summary[verdict]) for verdict in VERDICTS],
+        summary=[(verdict, result.summary[verdict], result.summary_as_known[verdict]) for verdict in VERDICTS],
         signs=SIGNS,
         overall={0: Verdict.PASS, 1: Verdict.FAIL, 3: Verdict.INCONCLUSIVE, 4: Verdict.INCONCLUSIVE}[result.exit_code],
     )

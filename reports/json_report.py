@@ -6,13 +6,18 @@ import json
 from typing import Any
 
 from conformance.judgement import FoundFailure, RunResult
+from model.verdict import Verdict
+from reports.as_known import DepartureEntry, departure_entries
 
 
 def report_object(result: RunResult) -> dict[str, Any]:
     """The report as an object.
 
-    `requirements[].reason` is there for inconclusive and not applicable only. `failures[].rate` is
-    [failed, tried] when the commands were run again, `failures[].known` what explains a known deviation.
+    `requirements[].verdict` and `summary` are against the promise, `as_known` and `summary_as_known` against the
+    broker as it is known; `exit_code` goes by the promise. `requirements[].reason` is there for inconclusive and not
+    applicable only. `failures[].rate` is [failed, tried] when the commands were run again, `failures[].known` what
+    explains a known deviation, `failures[].as_known` "pass" where its departure is known of the target's dialect.
+    `departures` are all that are known of it, with the sequences that showed them, and those that would have.
     """
     return {
         "tool": {"name": result.tool, "version": result.tool_version},
@@ -25,6 +30,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
         "seed": result.seed,
         "mode": result.mode,
         "summary": result.summary,
+        "summary_as_known": result.summary_as_known,
         "sequences": result.sequences,
         "frames": result.frames,
         "seconds": round(result.seconds, 3),
@@ -34,17 +40,33 @@ def report_object(result: RunResult) -> dict[str, Any]:
             {
                 "id": requirement.id,
                 "verdict": str(requirement.verdict),
+                "as_known": str(requirement.as_known),
                 "exercised": requirement.exercised,
                 **({} if requirement.reason is None else {"reason": requirement.reason}),
             }
             for requirement in result.requirements
         ],
-        "failures": [_failure(found) for found in result.failures],
+        "failures": [_failure(found, result.is_as_known(found)) for found in result.failures],
+        "departures": [_departure(entry) for entry in departure_entries(result)],
         "undecided": [{"sequence": sequence, "reason": reason} for sequence, reason in result.undecided],
     }
 
 
-def _failure(found: FoundFailure) -> dict[str, Any]:
+def _departure(entry: DepartureEntry) -> dict[str, Any]:
+    departure, outcome = entry.departure, entry.outcome
+    return {
+        "name": departure.name,
+        "requirement": departure.requirement,
+        "statement": departure.statement,
+        "source": departure.source,
+        "brokers": list(departure.brokers),
+        "standing": str(outcome.standing),
+        "sequences": outcome.seen,
+        "not_seen_in": outcome.refuted,
+    }
+
+
+def _failure(found: FoundFailure, as_known: bool) -> dict[str, Any]:
     failure = found.failure
     return {
         "requirement": failure.requirement,
@@ -61,6 +83,7 @@ def _failure(found: FoundFailure) -> dict[str, Any]:
         "reproducer": found.reproducer,
         "known": found.known,
         "departure": failure.departure or None,
+        "as_known": str(Verdict.PASS if as_known else Verdict.FAIL),
         "rate": None if found.rate is None else list(found.rate),
     }
 

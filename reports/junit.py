@@ -3,10 +3,13 @@
 | verdict | in JUnit |
 |---|---|
 | pass | a test case, nothing in it |
-| fail | `<failure>`, one for each distinct new failure |
+| fail | `<failure>`, one for each distinct new failure; a known departure is one as well, and says so |
 | fail, known deviations only | `<skipped>`, so that what fails a build is what fails the run |
 | inconclusive | `<error>` with the reason |
 | not exercised, not applicable | `<skipped>` with the reason |
+
+That is the verdict against the promise. How many requirements fail against the broker as it is known is a property of
+the suite.
 """
 
 from __future__ import annotations
@@ -18,13 +21,14 @@ from junit_xml import TestCase, TestSuite, to_xml_report_string
 from conformance.judgement import FoundFailure, RunResult
 from model.registry import Requirement
 from model.verdict import Verdict
+from reports.as_known import as_known_text, broker_as_known, not_seen
 from reports.overview import Entry, again, entries, notes
 from reports.text import visible
 
 
 def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None = None) -> str:
     """The report as XML text."""
-    cases = [_case(entry) for entry in entries(result, registry)]
+    cases = [_case(entry, result) for entry in entries(result, registry)]
     if result.undecided:
         cases.append(_undecided(result))
     target = result.target
@@ -37,24 +41,29 @@ def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None =
             "dialect": target.dialect,
             "seed": "" if result.seed is None else str(result.seed),
             "mode": result.mode,
+            "failing against the promise": str(result.summary[Verdict.FAIL]),
+            "failing as known": str(result.summary_as_known[Verdict.FAIL]),
+            "broker as known": broker_as_known(result),
+            "known departures not seen": " ".join(entry.departure.name for entry in not_seen(result)),
         },
     )
     text: str = to_xml_report_string([suite], encoding="utf-8")
     return text
 
 
-def _case(entry: Entry) -> TestCase:
+def _case(entry: Entry, result: RunResult) -> TestCase:
     name = f"{entry.id} {entry.title}".strip()
     case = TestCase(visible(name), classname=visible(entry.area), allow_multiple_subelements=True)
     match entry.verdict:
         case Verdict.FAIL if entry.only_known:
             known = "; ".join(sorted({found.known or "" for found in entry.failures}))
-            case.add_skipped_info(visible(f"known deviation: {known}"), _texts(entry, entry.failures))
+            case.add_skipped_info(visible(f"known deviation: {known}"), _texts(entry, entry.failures, result))
         case Verdict.FAIL:
             new = [found for found in entry.failures if found.known is None]
             for found in new:
-                message = f"{found.failure.shape}: {found.failure.observed} ({', '.join(notes(found)[1:])})"
-                case.add_failure_info(visible(message), _texts(entry, (found,)), str(found.failure.shape))
+                _, *said = notes(found, result.target.dialect)
+                message = f"{found.failure.shape}: {found.failure.observed} ({', '.join(said)})"
+                case.add_failure_info(visible(message), _texts(entry, (found,), result), str(found.failure.shape))
             if not new:
                 case.add_failure_info("the requirement failed; its failures are not in the result")
         case Verdict.INCONCLUSIVE:
@@ -66,14 +75,15 @@ def _case(entry: Entry) -> TestCase:
     return case
 
 
-def _texts(entry: Entry, failures: tuple[FoundFailure, ...]) -> str:
-    return "\n\n".join(_text(entry, found) for found in failures)
+def _texts(entry: Entry, failures: tuple[FoundFailure, ...], result: RunResult) -> str:
+    return "\n\n".join(_text(entry, found, broker_as_known(result)) for found in failures)
 
 
-def _text(entry: Entry, found: FoundFailure) -> str:
+def _text(entry: Entry, found: FoundFailure, broker: str) -> str:
     failure = found.failure
     parts = [
         ("rule", [entry.statement, f"({entry.source})"] if entry.statement else []),
+        (f"as known in {broker}", [as_known_text(each) for each in entry.departures if each.name == failure.departure]),
         ("commands", list(found.commands)),
         ("allowed", list(failure.allowed)),
         ("observed", [failure.observed]),

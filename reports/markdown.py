@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from conformance.judgement import FoundFailure, RunResult
 from model.registry import Requirement
+from reports.as_known import as_known_text, broker_as_known, departure_entries, headline_as_known
 from reports.overview import VERDICTS, Entry, again, areas, entries, headline, notes
 from reports.text import plural, visible
 
@@ -15,6 +16,7 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
     """The report as Markdown text."""
     target = result.target
     listed = entries(result, registry)
+    as_known = headline_as_known(result)
     seed = "" if result.seed is None else f", seed {result.seed}"
     lines = [
         f"# {_prose(target.product)} {_prose(target.version)}: {_prose(headline(result))}",
@@ -22,32 +24,52 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
         f"{result.tool} {result.tool_version}, dialect {target.dialect}, {result.mode}{seed}; "
         f"{plural(result.sequences, 'sequence')}, {plural(result.frames, 'frame')}.",
         "",
+        *([f"{_prose(as_known)}.", ""] if as_known else []),
         "| area | " + " | ".join(map(str, VERDICTS)) + " |",
         "|---" + "|--:" * len(VERDICTS) + "|",
     ]
     for area in areas(listed):
         counts = " | ".join(str(area.counts[verdict] or "") for verdict in VERDICTS)
         lines.append(f"| {_prose(area.name)} | {counts} |")
-    total = result.summary
-    lines.append("| **all** | " + " | ".join(str(total[verdict]) for verdict in VERDICTS) + " |")
+    for name, total in (
+        ("against the promise", result.summary),
+        (f"as {broker_as_known(result)} is known", result.summary_as_known),
+    ):
+        lines.append(f"| **all, {_prose(name)}** | " + " | ".join(str(total[verdict]) for verdict in VERDICTS) + " |")
     for entry in listed:
         for found in entry.failures:
-            lines += _failure(entry, found)
+            lines += _failure(entry, found, result)
+    lines += _departures(result)
     if result.undecided:
         lines += ["", "## Inconclusive sequences", ""]
         lines += [f"- {_prose(sequence)}: {_prose(reason)}" for sequence, reason in result.undecided]
     return "\n".join(lines) + "\n"
 
 
-def _failure(entry: Entry, found: FoundFailure) -> list[str]:
+def _departures(result: RunResult) -> list[str]:
+    listed = departure_entries(result)
+    if not listed:
+        return []
+    rows = [
+        f"| {known.name} | {known.requirement} | {_prose(known.statement)} | {each.in_this_run} |"
+        for each in listed
+        for known in (each.departure,)
+    ]
+    head = ["| departure | promise | what it does instead | in this run |", "|---|---|---|---|"]
+    return ["", f"## Known departures of {_prose(broker_as_known(result))}", "", *head, *rows]
+
+
+def _failure(entry: Entry, found: FoundFailure, result: RunResult) -> list[str]:
     failure = found.failure
+    departures = [each for each in entry.departures if each.name == failure.departure]
     return [
         "",
         f"## {entry.id} {_prose(entry.title)}",
         "",
         f"{_prose(entry.statement)} ({_prose(entry.source)})" if entry.statement else "",
         "",
-        f"_{_prose(', '.join(notes(found)))}_",
+        *(f"As known in {broker_as_known(result)}: {_prose(as_known_text(each))}\n" for each in departures),
+        f"_{_prose(', '.join(notes(found, result.target.dialect)))}_",
         *_block("Commands", found.commands),
         *_block("Allowed", failure.allowed or ("nothing",)),
         *_block("Observed", (failure.observed,)),

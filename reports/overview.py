@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from conformance.judgement import FoundFailure, RequirementVerdict, RunResult
+from model.departure import KnownDeparture
+from model.known_departures import is_as_known, known_departures
 from model.registry import AS_STATED, Requirement, requirements
 from model.verdict import Verdict
 from reports.text import plural
@@ -39,10 +41,30 @@ class Entry:
     source: str
     outcome: RequirementVerdict
     failures: tuple[FoundFailure, ...]
+    #: departures from it that are known of the target's dialect, seen in this run or not
+    departures: tuple[KnownDeparture, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
+        """Against the promise."""
         return self.outcome.verdict
+
+    @property
+    def as_known(self) -> Verdict:
+        """Against the broker as it is known."""
+        return self.outcome.as_known
+
+    @property
+    def seen_departures(self) -> frozenset[str]:
+        """Names of the departures that explain its failures."""
+        return frozenset(found.failure.departure for found in self.failures).intersection(
+            departure.name for departure in self.departures
+        )
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two verdicts are not the same."""
+        return self.as_known is not self.verdict
 
     @property
     def only_known(self) -> bool:
@@ -62,6 +84,11 @@ class Area:
         counted = Counter(entry.verdict for entry in self.entries)
         return {verdict: counted[verdict] for verdict in VERDICTS}
 
+    @property
+    def failing_as_known(self) -> int:
+        """How many fail against the promise, and do not against the broker as it is known."""
+        return sum(entry.verdict is Verdict.FAIL and entry.differs for entry in self.entries)
+
 
 def entries(result: RunResult, registry: Mapping[str, Requirement] | None = None) -> tuple[Entry, ...]:
     """One entry for each requirement of the result, in its order."""
@@ -71,8 +98,9 @@ def entries(result: RunResult, registry: Mapping[str, Requirement] | None = None
 
 def _entry(result: RunResult, outcome: RequirementVerdict, requirement: Requirement | None) -> Entry:
     failures = tuple(found for found in result.failures if found.failure.requirement == outcome.id)
+    departures = tuple(each for each in known_departures(result.target.dialect) if each.requirement == outcome.id)
     if requirement is None:
-        return Entry(outcome.id, UNREGISTERED, "", "", "", "", outcome, failures)
+        return Entry(outcome.id, UNREGISTERED, "", "", "", "", outcome, failures, departures)
     statement = requirement.statement
     here = requirement.dialects.get(result.target.dialect, AS_STATED)
     if here != AS_STATED:
@@ -86,6 +114,7 @@ def _entry(result: RunResult, outcome: RequirementVerdict, requirement: Requirem
         requirement.source,
         outcome,
         failures,
+        departures,
     )
 
 
@@ -97,27 +126,43 @@ def areas(listed: tuple[Entry, ...]) -> tuple[Area, ...]:
 
 
 def headline(result: RunResult) -> str:
-    """The result in a sentence."""
-    new = sum(found.known is None for found in result.failures)
-    known = len(result.failures) - new
-    also_known = f", and {plural(known, 'known deviation')}" if known else ""
+    """The result in a sentence: against the promise. Departures count there like any failure, but are told apart."""
+    unlisted = [found for found in result.failures if found.known is None]
+    departed = sum(map(result.is_as_known, unlisted))
+    new, known = len(unlisted) - departed, len(result.failures) - len(unlisted)
+    said = [
+        plural(number, noun)
+        for number, noun in ((new, "new failure"), (departed, "known departure"), (known, "known deviation"))
+        if number
+    ]
     if result.lost is not None:
-        return f"Incomplete, with {plural(new, 'new failure')}{also_known}: {result.lost}"
-    if new:
-        return f"Deviates: {plural(new, 'new failure')}{also_known}"
+        return f"Incomplete, with {_listed(said or ['no failure'])}: {result.lost}"
+    if unlisted:
+        return f"Deviates: {_listed(said)}"
     if result.exit_code == 4:
-        return f"Inconclusive: not everything could be decided{also_known}"
+        return f"Inconclusive: {_listed(['not everything could be decided', *said])}"
     if known:
         return f"Conforms, except for {plural(known, 'known deviation')}"
     return "Conforms, in all that was exercised"
 
 
-def notes(found: FoundFailure) -> tuple[str, ...]:
-    """What is worth knowing about a failure beside what happened: its shape, known, flaky, how often."""
+def _listed(parts: list[str]) -> str:
+    return ", and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+def notes(found: FoundFailure, dialect: str) -> tuple[str, ...]:
+    """What is worth knowing about a failure beside what happened: its shape, whether it is known, flaky, how often.
+
+    Known is what the deviation file lists, and what is a departure known of the dialect's brokers; the rest is new.
+    """
     said = [str(found.failure.shape)]
-    said.append(f"known: {found.known}" if found.known is not None else "new")
+    as_known = is_as_known(found.failure, dialect)
+    if found.known is not None:
+        said.append(f"known: {found.known}")
+    elif not as_known:
+        said.append("new")
     if found.failure.departure:
-        said.append(f"departure {found.failure.departure}")
+        said.append(f"{'known departure' if as_known else 'departure of others:'} {found.failure.departure}")
     if found.flaky and found.rate is not None:
         said.append(f"flaky: {found.rate[0]} of {found.rate[1]} repetitions")
     said.append(plural(found.sequences, "sequence"))

@@ -22,8 +22,10 @@ from conformance.events import (
     SequenceStarted,
 )
 from conformance.judgement import FoundFailure, RunResult
+from model.known_departures import is_as_known
 from model.registry import Requirement, requirements
 from model.verdict import Verdict
+from reports.as_known import headline_as_known, not_seen
 from reports.overview import SIGNS, VERDICTS, Entry, again, areas, entries, headline, notes
 from reports.text import plural, visible
 
@@ -40,18 +42,24 @@ MAX_LINES = 12
 
 
 def print_report(console: Console, result: RunResult, registry: Mapping[str, Requirement] | None = None) -> None:
-    """Prints the table, the failures, what could not be judged, and the result in a sentence."""
+    """Prints the table, the failures, what could not be judged, and the result: against the promise at the end."""
     listed = entries(result, registry)
     console.print(summary_table(result, listed))
     for entry in listed:
         for found in entry.failures:
             console.print()
-            console.print(failure_lines(entry, found))
+            console.print(failure_lines(entry, found, result))
     if result.undecided:
         console.print()
         console.print(Text("Not judged:", style=STYLES[Verdict.INCONCLUSIVE]))
         console.print(_lines(f"  {sequence}: {reason}" for sequence, reason in result.undecided))
+    if missing := not_seen(result):
+        console.print()
+        console.print(Text("Known departures that would have shown, and did not:", style=STYLES[Verdict.INCONCLUSIVE]))
+        console.print(_lines(f"  {each.departure.requirement} {each.departure.name}" for each in missing))
     console.print()
+    if as_known := headline_as_known(result):
+        console.print(_text(as_known))
     console.print(headline_text(result))
 
 
@@ -66,13 +74,15 @@ def headline_text(result: RunResult) -> Text:
 
 
 def summary_table(result: RunResult, listed: tuple[Entry, ...]) -> Table:
-    """How many requirements of each area ended in each verdict."""
+    """How many requirements of each area ended in each verdict; the sums against the promise, and as known."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_footer=True)
-    table.add_column("area", footer="all")
+    sums = [("all", result.summary)]
+    if result.departures:
+        sums = [("the promise", result.summary), ("as known", result.summary_as_known)]
+    table.add_column("area", footer="\n".join(name for name, _ in sums))
     for verdict in VERDICTS:
-        style = STYLES[verdict]
-        total = result.summary[verdict]
-        footer = Text(str(total), style=style if total else "dim")
+        totals = [total[verdict] for _, total in sums]
+        footer = Text("\n").join(Text(str(total), style=STYLES[verdict] if total else "dim") for total in totals)
         table.add_column(f"{SIGNS[verdict]} {verdict}", justify="right", no_wrap=True, footer=footer)
     for area in areas(listed):
         counts = [
@@ -82,17 +92,20 @@ def summary_table(result: RunResult, listed: tuple[Entry, ...]) -> Table:
     return table
 
 
-def failure_lines(entry: Entry, found: FoundFailure) -> RenderableType:
+def failure_lines(entry: Entry, found: FoundFailure, result: RunResult) -> RenderableType:
     """One failure: the rule, what was allowed, what was observed, the commands."""
     failure = found.failure
     title = Text(f"{SIGNS[Verdict.FAIL]} {entry.id}", style=STYLES[Verdict.FAIL])
     title.append(visible(f" {entry.title}"), style="bold")
-    title.append(visible(f"  {', '.join(notes(found))}"), style="dim")
+    title.append(visible(f"  {', '.join(notes(found, result.target.dialect))}"), style="dim")
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     if entry.statement:
         grid.add_row("rule", _text(entry.statement))
+    for departure in entry.departures:
+        if departure.name == failure.departure:
+            grid.add_row("as known", _text(f"{departure.statement} ({', '.join(departure.brokers)})"))
     grid.add_row("allowed", _lines(failure.allowed or ("nothing",), "green"))
     grid.add_row("observed", _lines([failure.observed], "red"))
     if failure.state:
@@ -133,6 +146,7 @@ class LiveDisplay:
         self._registry = requirements() if registry is None else registry
         self._counts: dict[Verdict, int] = dict.fromkeys(VERDICTS, 0)
         self._planned: int | None = None
+        self._dialect = ""
         self._frames = 0
         self._running: dict[str, None] = {}
         self._live = Live(console=console, get_renderable=self._line, refresh_per_second=8, transient=True)
@@ -161,6 +175,7 @@ class LiveDisplay:
             case RunStarted():
                 self._planned = event.planned
                 target = event.target
+                self._dialect = target.dialect
                 seed = "" if event.seed is None else f", seed {event.seed}"
                 facts = f"at {target.label}, {target.dialect}, {event.mode}{seed}"
                 self._console.print(_text(f"{target.product} {target.version} {facts}"))
@@ -175,6 +190,8 @@ class LiveDisplay:
         line = Text(f"{SIGNS[Verdict.FAIL]} {id}", style=STYLES[Verdict.FAIL])
         line.append(visible(f" {requirement.title}" if requirement else ""), style="bold")
         line.append(visible(f"  {found.failure.shape}: {found.failure.observed}"), style="")
+        if is_as_known(found.failure, self._dialect):
+            line.append(f"  known departure {found.failure.departure}", style="dim")
         return line
 
     def _line(self) -> Text:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from model.dialects import DEFAULT_DIALECT, Dialect
+from model.dialects import DEFAULT_DIALECT, Dialect, dialect_named
 from targets.address import Address
 from targets.embedded_handshake import Access
 from targets.embedded_loop import Loop
@@ -32,13 +32,14 @@ class EmbeddedBroker:
     """A broker of one virtual host and one user, in this process.
 
     As a context manager it serves from a thread of its own, until the end of the block; `serve_forever` serves from
-    the caller's. `port` 0 takes any that is free; `address` says which. `fault` names one of `targets.faults`; raises
+    the caller's. `port` 0 takes any that is free; `address` says which. `fault` names one of `targets.faults`, which chooses the dialect if
+    none is given; raises
     `UnknownFault`. With an `ssl_context` it speaks TLS only.
     """
 
     def __init__(
         self,
-        dialect: Dialect = DEFAULT_DIALECT,
+        dialect: Dialect | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
         fault: str | None = None,
@@ -47,11 +48,12 @@ class EmbeddedBroker:
         vhost: str = "/",
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        self._dialect = dialect
+        faulty = fault_named(fault) if fault else None
+        self._dialect = dialect or (dialect_named(faulty.dialect) if faulty else DEFAULT_DIALECT)
         self._place = (host, port)
         self._access = Access(user, password, vhost)
         self._tls = ssl_context
-        self._responder = Responder(dialect, fault_named(fault) if fault else None, self._access)
+        self._responder = Responder(self._dialect, faulty, self._access)
         self._thread: threading.Thread | None = None
         self._address: Address | None = None
         self._loop: Loop | None = None

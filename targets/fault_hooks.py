@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from model.alphabet import Frame
+from model.dialects import DEFAULT_DIALECT
 from targets.served_broker import ServedBroker
 
 #: Processes a client's frame as the model says.
@@ -38,6 +39,8 @@ class Fault:
     input_hook: InputHook | None = None
     output_hook: OutputHook | None = None
     broker_type: type[ServedBroker] = ServedBroker
+    #: name of the dialect in which it can show
+    dialect: str = DEFAULT_DIALECT.name
 
 
 class Chapter:
@@ -46,9 +49,11 @@ class Chapter:
     def __init__(self) -> None:
         self.faults: dict[str, Fault] = {}
 
-    def on_input(self, name: str, requirement: str, defect: str, *methods: str) -> Callable[[InputHook], InputHook]:
+    def on_input(
+        self, name: str, requirement: str, defect: str, *methods: str, dialect: str = DEFAULT_DIALECT.name
+    ) -> Callable[[InputHook], InputHook]:
         def declare(hook: InputHook) -> InputHook:
-            self._add(Fault(name, requirement, defect, frozenset(methods), input_hook=hook))
+            self._add(Fault(name, requirement, defect, frozenset(methods), input_hook=hook, dialect=dialect))
             return hook
 
         return declare
@@ -60,9 +65,11 @@ class Chapter:
 
         return declare
 
-    def in_broker(self, name: str, requirement: str, defect: str) -> Callable[[type[ServedBroker]], type[ServedBroker]]:
+    def in_broker(
+        self, name: str, requirement: str, defect: str, *, dialect: str = DEFAULT_DIALECT.name
+    ) -> Callable[[type[ServedBroker]], type[ServedBroker]]:
         def declare(broker_type: type[ServedBroker]) -> type[ServedBroker]:
-            self._add(Fault(name, requirement, defect, broker_type=broker_type))
+            self._add(Fault(name, requirement, defect, broker_type=broker_type, dialect=dialect))
             return broker_type
 
         return declare

@@ -14,7 +14,7 @@ from importlib.metadata import entry_points
 from typing import Protocol, runtime_checkable
 
 from model.alphabet import Table
-from model.dialects import DEFAULT_DIALECT, Dialect
+from model.dialects import Dialect
 from targets.address import Address, parse_address
 from targets.operator import Operator
 from targets.wire import WireClient
@@ -78,7 +78,7 @@ def _broker(target: str, dialect: Dialect | None) -> AbstractContextManager[Runn
     if kind == "embedded":
         from targets.embedded import EmbeddedBroker
 
-        return EmbeddedBroker(dialect or DEFAULT_DIALECT, fault=rest or None)
+        return EmbeddedBroker(dialect, fault=rest or None)
     if kind == "docker" and rest:
         from targets.docker_broker import DockerBroker
 

@@ -27,6 +27,9 @@ class ServedBroker(Broker):
             message.arrival = Arrival.PROVEN
             queue.unproven.pop(message, None)
 
+    def may_begin(self, earliest: int, latest: int) -> tuple[int, int]:
+        return earliest, earliest
+
     def ready_range(self, queue: Queue) -> tuple[int, int]:
         return len(queue.messages), len(queue.messages)
 

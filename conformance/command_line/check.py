@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.command_line.usage import UsageError
-from reports.text import visible
+from model.known_departures import is_as_known
+from reports.text import plural, visible
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
@@ -36,5 +37,14 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         console.print(Text(visible(f"    observed {failure.observed}")))
         for allowed in failure.allowed:
             console.print(Text(visible(f"    allowed  {allowed}")))
+        if failure.departure:
+            whose = "" if is_as_known(failure, found.dialect) else f", not known of {found.dialect}"
+            console.print(Text(f"    known as departure {failure.departure}{whose}"))
+    for each in table.departures:
+        if not each.seen:
+            where = f"{each.target}, though {plural(each.refuted, 'sequence')} would have shown it"
+            console.print(
+                Text(visible(f"known departure {each.departure} not seen on {where}: fixed?"), style="yellow")
+            )
     console.print(Text(f"{table.sequences:,} sequences, {table.frames:,} frames judged"))
     return table.exit_code

@@ -59,6 +59,10 @@ def _run(parser: argparse.ArgumentParser) -> None:
         "--seed", type=_seed, help="equal seeds make equal commands (default: a random one, which is shown)"
     )
     parser.add_argument("--sequences", type=_count, default=100, help="sequences of the search (default 100)")
+    parser.add_argument(
+        "--search-only", action="store_true", help="no scenarios: what is found, the search has found by itself"
+    )
+    parser.add_argument("--stop-at-first", action="store_true", help="begin nothing more once a failure was found")
     parser.add_argument("--steps", type=_positive_count, default=30, help="most steps of a sequence (default 30)")
     parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="for the search")
     parser.add_argument("--out", type=Path, default=Path("amqpspec-out"), metavar="DIR", help="default amqpspec-out")

@@ -18,6 +18,8 @@ from conformance.judgement import SequenceJudgement
 from conformance.names import plain
 from conformance.session import Session
 from conformance.trace import TraceWriter
+from model.dialects import dialect_named
+from model.known_departures import is_as_known
 from model.registry import requirements
 from model.verdict import Verdict, worst
 from model.wording import describe
@@ -70,6 +72,10 @@ def _print(judgement: SequenceJudgement, queue_type: str | None, console: Consol
         for line in failure.state:
             console.print(Text(visible(f"    state     {line}")))
         if failure.departure:
-            console.print(Text(f"    known as  {failure.departure}"))
+            known = is_as_known(failure, judgement.dialect)
+            who = dialect_named(judgement.dialect).title if known else f"not known of {judgement.dialect}"
+            console.print(Text(f"    known as  {failure.departure} ({who})"))
     what = f"{judgement.verdict}" + (f": {judgement.reason}" if judgement.reason else "")
+    if judgement.failures and all(is_as_known(failure, judgement.dialect) for failure in judgement.failures):
+        what += ", as known"
     console.print(Text(what + (f" ({queue_type})" if queue_type else ""), style="bold"))

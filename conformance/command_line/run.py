@@ -22,13 +22,20 @@ from model.registry import requirements, select
 
 def execute(options: argparse.Namespace, console: Console) -> int:
     select(options.only)  # an unknown prefix is an error before anything is started
+    if options.search_only and options.only:
+        raise UsageError("--only chooses scenarios, and --search-only runs none")
+    if options.search_only and not options.sequences:
+        raise UsageError("--search-only with --sequences 0 leaves nothing to run")
     known = read_deviations(options.deviations) if options.deviations else {}
     _make_directory(options.out)
     for path in (options.html, options.json, options.junit):
         if path is not None and not path.absolute().parent.is_dir():
             raise UsageError(f"{path}: there is no directory {path.absolute().parent}")
     seed = random_seed() if options.seed is None else options.seed
-    wanted = RunOptions(tuple(options.only), seed, options.sequences, options.steps, options.time_budget)
+    wanted = RunOptions(
+        tuple(options.only), seed, options.sequences, options.steps, options.time_budget,
+        search_only=options.search_only, enough=(lambda _: True) if options.stop_at_first else None,
+    )  # fmt: skip
     with ExitStack() as stack:
         target = stack.enter_context(target_under_test(options))
         trace = stack.enter_context(TraceWriter(options.out / "trace.jsonl"))

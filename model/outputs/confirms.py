@@ -5,7 +5,9 @@ from __future__ import annotations
 from model.alphabet import Frame
 from model.broker import Broker
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
+from model.queues import QueueType
 from model.state import Channel, Expected
+from model.stream_log import stored
 from model.verdict import Shape
 
 
@@ -28,6 +30,8 @@ def observe_confirm(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
         for queue, message in copies:
             if queue.unproven:
                 broker.prove(queue, message)
+            if queue.type is QueueType.STREAM:
+                stored(queue, message.position)
         if len(copies) != 1:
             fired.append("CONFIRM-010" if copies else "CONFIRM-008")
     broker.settle_debts(channel)

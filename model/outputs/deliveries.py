@@ -1,12 +1,22 @@
-"""Deliveries and answers to basic.get: a message leaves its queue for a client (areas CONSUME, GET, QOS, STREAM)."""
+"""Deliveries and answers to basic.get: a message leaves its queue for a client (areas CONSUME, GET, QOS).
+
+Those from a stream: `model.outputs.stream_deliveries`.
+"""
 
 from __future__ import annotations
 
 from model.alphabet import Frame
 from model.broker import Broker
-from model.messages import check_delivery, find, routed_by
+from model.dead_letters import is_first_here, is_likely
+from model.dead_letters import shown_by as shown_by_dead_letter
+from model.limits import broken_by_delivery, note_delivery, nothing_was_got, shown_by_delivery
+from model.message_order import priority_requirement, shows_priority
+from model.messages import check_delivery, find
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
+from model.outputs.late_deliveries import check_late_delivery, under_way
 from model.outputs.replies import nothing_explains
+from model.outputs.stream_deliveries import observe_stream_deliver
+from model.outputs.turns import check_turn, note_turn
 from model.queues import Consumer, Message, Queue, QueueType
 from model.rules.requeue import give_back, shown_by
 from model.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
@@ -15,16 +25,23 @@ from model.verdict import Shape
 
 def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
     consumer = channel.consumers.get(frame.arguments["consumer_tag"])
+    if consumer is None:
+        consumer = channel.leaving.get(frame.arguments["consumer_tag"])
     if consumer is None or channel.state is not ChannelState.OPEN:
         return nothing_explains(broker, channel, frame, channel.ended_consumers.get(frame.arguments["consumer_tag"]))
     if not consumer.announced:
         return unexpected("CONSUME-001", "basic.deliver before consume-ok")
     queue = consumer.queue
     if queue.type is QueueType.STREAM:
-        return _observe_stream_deliver(broker, channel, consumer, frame)
+        return observe_stream_deliver(broker, channel, consumer, frame)
+    late = under_way(consumer, frame) if queue.deleted else None
+    if late is not None:
+        wrong = check_late_delivery(broker, channel, consumer, late, frame)
+        if not any(mismatch.fatal for mismatch in wrong):
+            _hand_over(broker, channel, queue, late, consumer, consumer.no_ack)
+        return wrong
     messages = queue.messages
-    content = frame.content
-    if messages and content and messages[0].content.body == content.body and not messages[0].passed_over_by:
+    if messages and not messages[0].passed_over_by and _is_it(messages[0], frame):
         index = 0
     else:
         found = find(broker, channel, queue, frame, consumer)
@@ -32,10 +49,11 @@ def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
             return nothing_explains(broker, channel, frame, found)
         index = found
     if not broker.has_room(consumer):
-        return unexpected(_limit(channel, consumer), "basic.deliver beyond the limit")
-    if queue.single_active_consumer and queue.consumers[0] is not consumer:
-        return unexpected("SAC-001", "basic.deliver to a consumer that is not active")
+        return unexpected(broken_by_delivery(broker, consumer), "basic.deliver beyond the limit")
     message = messages[index]
+    out_of_turn = check_turn(broker, queue, consumer, message) if consumer in queue.consumers else None
+    if out_of_turn:
+        return out_of_turn
     wrong = check_delivery(broker, channel, queue, message, frame, False)
     if wrong and any(mismatch.fatal for mismatch in wrong):
         return wrong
@@ -45,13 +63,9 @@ def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
     return wrong
 
 
-def _limit(channel: Channel, consumer: Consumer) -> str:
-    """The requirement that one more delivery to a consumer without room would break."""
-    if channel.channel_prefetch:
-        return "QOS-008"
-    if not channel.prefetch or channel.prefetch > consumer.outstanding:
-        return "QOS-003"  # the limit of consumers that are made from now on
-    return "QOS-001"
+def _is_it(message: Message, frame: Frame) -> bool:
+    content = frame.content
+    return content is not None and message.content.body == content.body and is_likely(message, frame)
 
 
 def _hand_over(
@@ -70,27 +84,31 @@ def _hand_over(
         fired.append("PUBLISH-016")
     if queue.messages and not message.redelivered:
         fired.append("PUBLISH-015")
+    if shows_priority(broker.dialect, queue, message):
+        fired.append(priority_requirement(queue))
     if any(other is not queue and channel.key in {c.channel for c in other.consumers} for other in broker.deliverable):
         fired.append("CONSUME-015")
-    if message.redelivered:
+    if is_first_here(message):
+        fired.extend(shown_by_dead_letter(queue, message))
+    elif message.redelivered:
         fired.extend(shown_by(broker, queue, message, consumer))
         if message.acquired_count:
             fired.append("QUORUM-001")
-    if consumer is not None and queue.single_active_consumer and len(queue.consumers) > 1:
-        fired.append("SAC-001")
-    if consumer is not None and consumer.reason == "SAC-002":
-        fired.append("SAC-002")
+    elif consumer is None and queue.type is QueueType.QUORUM and broker.dialect.quorum_count_on_first_get:
+        fired.append("QUORUM-001")
+    if consumer is not None:
+        fired.extend(note_turn(broker, queue, consumer))
     if no_ack:
         channel.automatic.append(tag)
         broker.drop(queue, message, "CONSUME-013")
         fired.append("CONSUME-013")
-        if consumer is not None and 0 < channel.prefetch < len(channel.automatic):
-            fired.append("QOS-005")
     else:
         channel.unacknowledged[tag] = Unacknowledged(message, queue, consumer)
         if consumer is not None:
-            consumer.outstanding += 1
-            fired.extend(_limits_shown(channel, consumer))
+            note_delivery(broker, channel, consumer)
+            broker.refresh_sharing(channel)
+    if consumer is not None:
+        fired.extend(shown_by_delivery(channel, consumer))
     if consumer is not None and len(queue.consumers) > 1 and not queue.single_active_consumer:
         # whose turn it is next: a preference of the embedded broker, not a rule
         queue.consumers.remove(consumer)
@@ -102,48 +120,6 @@ def _tells_apart(message: Message) -> bool:
     """Does the message have more to keep than a short body?"""
     content = message.content
     return bool(content.properties) or not content.body or len(content.body) > 65536
-
-
-def _limits_shown(channel: Channel, consumer: Consumer) -> list[str]:
-    """What it shows that the consumer was handed one more: limits that hold it back now, or that did not."""
-    if consumer.outstanding == consumer.prefetch:
-        if not consumer.queue.messages:
-            return []
-        return ["QOS-001", "QOS-006"] + (["QOS-003"] if channel.prefetch != consumer.prefetch else [])
-    if not consumer.prefetch and consumer.outstanding > 1:
-        return ["QOS-002"] + (["QOS-003"] if 0 < channel.prefetch < consumer.outstanding else [])
-    return ["QOS-003"] if 0 < channel.prefetch < consumer.outstanding else []
-
-
-def _observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer, frame: Frame) -> Mismatches:
-    """STREAM-003: from the log, in its order; nothing is taken away."""
-    queue = consumer.queue
-    if consumer.next_offset >= len(queue.log):
-        return unexpected("STREAM-004", "basic.deliver beyond the end of the stream")
-    message = queue.log[consumer.next_offset]
-    if frame.content is None or frame.content.body != message.content.body:
-        requirement = consumer.reason if consumer.reason == "ACK-021" else "STREAM-003"
-        if frame.content is not None and all(m.content.body != frame.content.body for m in queue.log):
-            requirement = routed_by(broker, frame.content.body) or "PUBLISH-016"
-        return unexpected(requirement, "basic.deliver out of the stream's order")
-    wrong = check_delivery(broker, channel, queue, message, frame, False)
-    if any(mismatch.fatal for mismatch in wrong):
-        return wrong
-    consumer.next_offset += 1
-    channel.unacknowledged[channel.next_tag] = Unacknowledged(message, queue, consumer)
-    channel.next_tag += 1
-    consumer.outstanding += 1
-    broker.fired("STREAM-003")
-    if message.position and "x-stream-offset" not in consumer.arguments:
-        broker.fired("STREAM-004")
-    if channel.next_tag > 2:
-        broker.fired("CONSUME-014")
-    if consumer.outstanding > 1 or consumer.next_offset < len(queue.log):
-        broker.fired("PUBLISH-015")
-    if _tells_apart(message):
-        broker.fired("PUBLISH-016")
-    broker.refresh(queue)
-    return wrong
 
 
 def _first_in_lane(channel: Channel, kind: type[PendingGet]) -> PendingGet | None:
@@ -170,6 +146,7 @@ def observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
             requirement = "GET-003" if limited else queue.messages[0].reason
             return unexpected(requirement, "basic.get-empty although a message is ready")
         wrong: Mismatches = NONE
+        nothing_was_got(channel)
         if pending.counted:
             broker.exercised["GET-001"] += 1
     else:
@@ -192,8 +169,7 @@ def observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
             entry = channel.unacknowledged.popitem()[1]
             give_back(broker, queue, [entry.message], "GET-004", failed=True, holder=channel.key, lost_holder=True)
         broker.fired("GET-001")
-        limit = channel.channel_prefetch or channel.prefetch
-        if limit and len(channel.unacknowledged) > limit:
+        if 0 < (channel.channel_prefetch or channel.prefetch) < len(channel.unacknowledged):
             broker.fired("GET-003")
         broker.refresh(queue)
     channel.owed.remove(pending)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from model.alphabet import Content, Frame
 from model.broker import Broker
 from model.messages import ONE_COPY, routed_by
@@ -44,7 +46,8 @@ def observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
             if _fits(owed, frame):
                 found = owed
                 break
-            found = found or owed
+            if frame.method != "basic.cancel":
+                found = found or owed
     if found is None:
         return nothing_explains(broker, channel, frame, None)
     if any(not isinstance(other, PendingGet) and other.lane != found.lane for other in channel.owed):
@@ -57,6 +60,14 @@ def _fits(expected: Expected, frame: Frame) -> bool:
     return all(
         matches(value, frame.arguments.get(name)) for name, value in expected.arguments.items() if name not in HARMLESS
     )
+
+
+def _refuted(expected: Expected, frame: Frame) -> Iterator[str]:
+    """Departures by which an argument would have been another one than it is, and it is right."""
+    for name, (value, departure) in expected.departures.items():
+        observed = frame.arguments.get(name)
+        if not matches(value, observed) and matches(expected.arguments[name], observed):
+            yield departure
 
 
 def take_expected(broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> Mismatches:
@@ -81,6 +92,8 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
     if wrong and any(mismatch.fatal for mismatch in wrong):
         return wrong
     holder.owed.remove(expected)
+    if expected.counted:
+        broker.refuted.update(_refuted(expected, frame))
     if expected.effect is not None:
         name, subject = expected.effect
         getattr(broker, name)(subject, frame.arguments)
@@ -109,6 +122,23 @@ def _routed_all_the_same(broker: Broker, frame: Frame) -> str:
     return reason if reason in (*ONE_COPY, BY_TYPE["topic"], BY_TYPE["headers"]) else UNSOLICITED["basic.return"]
 
 
+def _told_in_vain(broker: Broker, channel: Channel, frame: Frame) -> str:
+    """Blame for a basic.cancel of a consumer that did not end, that the client ended, or of whom he is not told."""
+    connection = broker.connections[channel.connection]
+    if not connection.is_told_of_cancels:
+        return "CAP-005" if connection.wish_in_vain else "CANCEL-010"
+    tag = frame.arguments.get("consumer_tag", "")
+    for owed in channel.owed:
+        effect = owed.effect if isinstance(owed, Expected) else None
+        if effect is not None and effect[0] == "tell_of_deletion" and tag in effect[1][1]:
+            return ""  # it only comes too early
+    ended = channel.ended_consumers.get(tag)
+    if ended == "CANCEL-001":
+        return "CANCEL-002"
+    # others go on, and nobody is told two times
+    return "CANCEL-007" if tag in channel.consumers or ended is not None else ""
+
+
 def nothing_explains(
     broker: Broker, channel: Channel, frame: Frame, requirement: str | None, asked: bool = False
 ) -> Mismatches:
@@ -116,6 +146,8 @@ def nothing_explains(
     for owed in broker.connections[channel.connection].owed:
         if isinstance(owed, Expected) and owed.method == "connection.close":
             return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
+    if frame.method == "basic.cancel" and (told := _told_in_vain(broker, channel, frame)):
+        return unexpected(told, frame.method)
     if not asked:
         for owed in channel.owed:
             if isinstance(owed, Expected) and owed.method in ("channel.close", "basic.return"):
@@ -129,9 +161,6 @@ def nothing_explains(
             if frame.method == "basic.cancel" and owed.method == "queue.delete-ok":
                 return unexpected("CANCEL-011", "basic.cancel before queue.delete-ok")
             return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
-    connection = broker.connections[channel.connection]
-    if frame.method == "basic.cancel" and not connection.is_told_of_cancels:
-        requirement = "CAP-005" if connection.wish_in_vain else "CANCEL-010"
     if requirement is None:
         requirement = UNSOLICITED.get(frame.method) or channel.reason or "CHAN-007"
     return unexpected(requirement, frame.method)

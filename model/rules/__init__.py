@@ -11,6 +11,7 @@ from model.broker import Rule
 from model.rules import (
     acknowledge,
     binding,
+    cancel,
     channel,
     confirm,
     consume,
@@ -41,7 +42,7 @@ RULES: dict[str, Rule] = {
     "queue.delete": queue.delete,
     "basic.qos": qos.qos,
     "basic.consume": consume.consume,
-    "basic.cancel": consume.cancel,
+    "basic.cancel": cancel.cancel,
     "basic.publish": publish.publish,
     "basic.get": get.get,
     "basic.ack": acknowledge.ack,
@@ -49,7 +50,7 @@ RULES: dict[str, Rule] = {
     "basic.recover-async": recover.recover_async,
     "basic.recover": recover.recover,
     # RabbitMQ's extensions
-    "basic.cancel-ok": consume.client_cancel_ok,
+    "basic.cancel-ok": cancel.client_cancel_ok,
     "basic.nack": negative_acknowledge.nack,
     "confirm.select": confirm.select,
     "exchange.bind": exchange_binding.bind,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from model.alphabet import Frame
 from model.broker import Broker
-from model.rules.settlement import Wording, collect, finish, requeue
+from model.rules.settlement import Wording, collect, discard, finish, requeue
 from model.rules.stream_settlement import check_stream
 from model.state import Channel
 
@@ -22,8 +22,8 @@ def ack(broker: Broker, channel: Channel, frame: Frame) -> None:
 def reject(broker: Broker, channel: Channel, frame: Frame) -> None:
     """ACK-013: one delivery, given back or discarded."""
     settled, _ = collect(broker, channel, frame, REJECT)
-    check_stream(broker, channel, settled)
+    check_stream(broker, channel, settled, requeue=bool(frame.arguments.get("requeue")))
     if frame.arguments.get("requeue"):
         requeue(broker, channel, settled, "ACK-013", failed=True)
     else:
-        finish(broker, channel, settled, "ACK-013")
+        discard(broker, channel, settled, "ACK-013", failed=True)

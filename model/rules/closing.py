@@ -12,6 +12,7 @@ from model.errors import FrameError, ProtocolError
 from model.patterns import Anything
 from model.queues import Message, Queue, QueueType
 from model.rules.requeue import give_back, lost_order
+from model.rules.unseen import lose
 from model.state import (
     Channel,
     ChannelState,
@@ -109,6 +110,7 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
         broker.fired(requirement)
     for consumer in list(channel.consumers.values()):
         broker.touch(channel, consumer.queue)
+        lose(broker, consumer)
         broker.remove_consumer(consumer, requirement)
     channel.unacknowledged = {}
     for queue, entries in returning.items():
@@ -120,6 +122,8 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
         give_back(broker, queue, order, reason, failed=True, holder=channel.key, lost_holder=True)
         broker.touch(channel, queue)
     channel.unconfirmed = {}
+    channel.leaving = {}
+    broker.refresh_sharing(channel)
     broker.settle_debts(channel)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
+from model.rules.cancel import recheck_consumers
 from model.rules.closing import abandon_connection, end_connection, fail_channel_zero
 from model.rules.handshake import connect, handshake_input, owe, owe_end
 from model.state import Connection, ConnectionState, Expected
@@ -50,6 +51,8 @@ def _running(broker: Broker, connection: Connection, frame: Frame) -> None:
         owe(broker, connection, "connection.close-ok", {}, (requirement,))
     elif frame.method == "connection.update-secret":
         owe(broker, connection, "connection.update-secret-ok", {}, ("CONN-024",))
+        if broker.dialect.rechecks_consumers:
+            recheck_consumers(broker, connection)
     elif frame.method == "protocol.header":
         _second_header(broker, connection, frame)
     else:

@@ -1,4 +1,4 @@
-"""Chapter basic, consume and cancel (0-9-1 section 1.8.3.4 and 1.8.3.5; areas CONSUME and CANCEL)."""
+"""Chapter basic, consume (0-9-1 section 1.8.3.4; area CONSUME)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from model.broker import Broker
 from model.dialects import ExclusiveQuorumConsumer
 from model.erlang_wording import wire_type
 from model.errors import ProtocolError
+from model.limits import is_limited
 from model.patterns import Generated
 from model.queues import Consumer, Queue, QueueType
 from model.rules import direct_reply
 from model.rules.answer import answer
 from model.rules.lookup import find_queue, queue_text, shortcut
 from model.rules.permission import check_read
+from model.rules.stream_consuming import check_offset_text, check_offset_type, check_stream, first_offsets
 from model.state import Channel
 
 
@@ -36,10 +38,14 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     table = dict(arguments.get("arguments") or {})
     _check_arguments(broker, channel, queue, table)
     if queue.type is QueueType.STREAM:
-        _check_stream(broker, channel, queue, no_ack)
+        check_stream(broker, channel, queue, no_ack)
     _check_exclusive(broker, channel, queue, exclusive)
-    if channel.channel_prefetch and queue.type is QueueType.QUORUM:
+    if queue.type is not QueueType.CLASSIC and is_limited(channel) and not broker.dialect.prefetch_is_shared:
         raise ProtocolError("QOS-012", 540, f"{queue_text(broker, channel, name)} does not support global qos")
+    earliest, latest = 0, 0
+    if queue.type is QueueType.STREAM:
+        check_offset_type(broker, channel, queue, table)
+        earliest, latest = broker.may_begin(*first_offsets(broker, queue, table))
     generated = not tag
     if generated:
         broker.serial += 1
@@ -49,11 +55,13 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     consumer = Consumer(
         tag, channel.key, queue, no_ack, 0 if no_ack else channel.prefetch, exclusive, table,
         created=broker.stamp, announced=nowait, reason=requirement, stamp=broker.stamp,
-        next_offset=_first_offset(queue, table),
+        next_offset=earliest, latest_offset=latest,
+        prefetch_from=channel.prefetch_from,
     )  # fmt: skip
     channel.consumers[tag] = consumer
     channel.ended_consumers.pop(tag, None)
     queue.consumers.append(consumer)
+    broker.elect(queue, "SAC-001")
     broker.refresh(queue)
     broker.touch(channel, queue)
     if arguments.get("no_local") and _own_message_waits(channel, consumer):
@@ -137,69 +145,10 @@ def _check_arguments(broker: Broker, channel: Channel, queue: Queue, table: dict
             raise ProtocolError(requirement, 406, f"invalid arg '{name}' for {where}: {reason}")
         if value < 0 and name == "x-consumer-timeout":
             raise ProtocolError(requirement, 406, f"invalid arg '{name}' for {where}: {{value_negative,{value}}}")
+    if queue.type is QueueType.STREAM:
+        check_offset_text(broker, channel, queue, table)
     for name in unsupported:
         if name in checked or (name in table and name == "x-stream-offset"):
             requirement = "CONSUME-012" if name == "x-consumer-timeout" else "CONSUME-011"
             of_type = f"of queue type rabbit_{queue.type.value}_queue"
             raise ProtocolError(requirement, 406, f"invalid arg '{name}' for {where} {of_type}")
-
-
-def _check_stream(broker: Broker, channel: Channel, queue: Queue, no_ack: bool) -> None:
-    """STREAM-001, STREAM-002."""
-    where = queue_text(broker, channel, queue.name)
-    first = broker.dialect.first_stream_texts
-    named = f"'{where}'" if first else f"stream {where}"
-    if no_ack:
-        raise ProtocolError(
-            "STREAM-002", 540, f"automatic acknowledgement not supported by stream {'queues ' if first else ''}{where}"
-        )
-    if not channel.prefetch:
-        raise ProtocolError("STREAM-001", 406, f"consumer prefetch count is not set for {named}")
-
-
-def _first_offset(queue: Queue, table: dict[str, Any]) -> int:
-    """STREAM-004: the next one to be published, unless the consumer says otherwise."""
-    if queue.type is not QueueType.STREAM:
-        return 0
-    offset = table.get("x-stream-offset", "next")
-    if offset == "first":
-        return 0
-    return int(offset) if isinstance(offset, int) else len(queue.log)
-
-
-def cancel(broker: Broker, channel: Channel, frame: Frame) -> None:
-    """CANCEL-001, CANCEL-003, CANCEL-004: always answered, known tag or not."""
-    tag = frame.arguments.get("consumer_tag", "")
-    consumer = channel.consumers.get(tag)
-    lane = "channel"
-    requirements: tuple[str, ...] = ("CANCEL-003",)
-    if consumer is not None:
-        requirements = ("CANCEL-001",)
-        if not consumer.announced:
-            requirements = ("CONSUME-005", "CANCEL-001")
-        if broker.connections[channel.connection].is_told_of_cancels:
-            # it would be told of any other end of its consumer
-            requirements += ("CANCEL-002",)
-        if consumer.outstanding:
-            broker.fired("CANCEL-016")
-        # a lane of its own: its order towards the consume-ok is open (CONSUME-005)
-        if consumer.queue.reply_address:
-            requirements = ("REPLY-004",)
-        else:
-            lane = f"cancelling at queue {consumer.queue.name}"
-            broker.touch(channel, consumer.queue)
-        broker.remove_consumer(consumer, "CANCEL-001")
-    elif channel.ended_consumers.get(tag) == "CANCEL-007":
-        requirements = ("CANCEL-004",)
-    answer(broker, channel, frame, "basic.cancel-ok", {"consumer_tag": tag}, *requirements, lane=lane)
-
-
-def client_cancel_ok(broker: Broker, channel: Channel, frame: Frame) -> None:
-    """CANCEL-009."""
-    if not broker.dialect.client_cancel_ok:
-        raise ProtocolError("CANCEL-009", 503, "unimplemented method")
-    broker.fired("CANCEL-009")
-    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
-    if consumer is not None:
-        broker.touch(channel, consumer.queue)
-        broker.remove_consumer(consumer, "CANCEL-009")

@@ -47,6 +47,12 @@ def has_been_idle(broker: Broker, queue: Queue) -> bool:
     return seconds is not None and broker.now - queue.idle_since >= seconds / 4
 
 
+def is_kept_by_consumers(broker: Broker, queue: Queue) -> bool:
+    """Would the queue have expired by now if nobody consumed from it (CANCEL-015)?"""
+    seconds = lifetime(queue) if broker.expiring and queue.consumers else None
+    return seconds is not None and broker.now - queue.idle_since > seconds + SLACK[queue.type]
+
+
 def expiries(broker: Broker, now: float, is_certain: bool = True) -> None:
     """It is `now`: delete what must have expired, and tell of what may have (`Broker.happenings`).
 

@@ -51,12 +51,12 @@ def check_key_headers(content: Content) -> None:
             raise ProtocolError("PUBLISH-011", 406, f"invalid message: {reason}")
 
 
-def further_keys(broker: Broker, content: Content) -> tuple[str, ...]:
+def further_keys(broker: Broker, content: Content, among: tuple[str, ...] = KEY_HEADERS) -> tuple[str, ...]:
     """The routing keys in CC and BCC; what is not text there does not count."""
     headers = content.properties.get("headers")
     if not headers or not broker.dialect.extensions:
         return ()
-    lists = (headers[name] for name in KEY_HEADERS if isinstance(headers.get(name), list | tuple))
+    lists = (headers[name] for name in among if isinstance(headers.get(name), list | tuple))
     return tuple(key for keys in lists for key in keys if isinstance(key, str))
 
 

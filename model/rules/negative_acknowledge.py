@@ -5,7 +5,7 @@ from __future__ import annotations
 from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
-from model.rules.settlement import Wording, collect, finish, requeue
+from model.rules.settlement import Wording, collect, discard, requeue
 from model.rules.stream_settlement import check_stream
 from model.state import Channel
 
@@ -20,10 +20,10 @@ def nack(broker: Broker, channel: Channel, frame: Frame) -> None:
     if not broker.dialect.extensions:
         raise ProtocolError("CHAN-011", 503, "unimplemented method")
     settled, requirement = collect(broker, channel, frame, NACK)
-    check_stream(broker, channel, settled)
+    check_stream(broker, channel, settled, requeue=bool(frame.arguments.get("requeue")))
     if not broker.connections[channel.connection].capabilities.get("basic.nack"):
         broker.fired("CAP-002")
     if frame.arguments.get("requeue"):
         requeue(broker, channel, settled, requirement, failed=not broker.dialect.quorum_nack_keeps_count)
     else:
-        finish(broker, channel, settled, requirement)
+        discard(broker, channel, settled, requirement, failed=not broker.dialect.quorum_nack_keeps_count)

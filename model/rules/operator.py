@@ -20,8 +20,6 @@ from model.rules.closing import end_connection
 from model.rules.handshake import owe
 from model.state import Connection, ConnectionState, Expected, User
 
-#: The lane of basic.cancel sent by the broker (`Broker.delete_queue`).
-NOTICES = "notifications"
 #: Where permissions hold, and connections go, that name no virtual host.
 DEFAULT_VHOST = "/"
 
@@ -95,9 +93,12 @@ def _delete_vhost(broker: Broker, frame: Frame) -> None:
         if name in user.permissions:
             left = {vhost: granted for vhost, granted in user.permissions.items() if vhost != name}
             broker.users[user.name] = replace(user, permissions=left)
+    # what consumers are told of it
+    broker.credit = "CANCEL-015"
     for queue in list(broker.queues.values()):
         if queue.vhost == name:
             broker.delete_queue(queue, "CONN-023")
+    broker.credit = ""
     for connection in list(broker.connections.values()):
         if connection.vhost == name:
             # two processes hear of it, in any order (rabbit_connection_tracking: vhost_deleted, vhost_down)
@@ -112,7 +113,7 @@ def _end_with_notices(broker: Broker, connection: Connection, explanations: tupl
     end_connection(broker, connection)
     for key, expected in owed.items():
         channel = broker.channels[key]
-        channel.owed = [each for each in expected if isinstance(each, Expected) and each.lane == NOTICES]
+        channel.owed = [each for each in expected if isinstance(each, Expected) and each.method == "basic.cancel"]
         broker.settle_debts(channel)
     connection.state = ConnectionState.CLOSING
     connection.may_end = True

@@ -40,6 +40,12 @@ def check_read(broker: Broker, channel: Channel, name: str, kind: Kind) -> None:
     _check(broker, channel, name, kind, "read")
 
 
+def may_read(broker: Broker, channel: Channel, name: str) -> bool:
+    """May the channel's user consume from the queue?"""
+    user = _restricted(broker, channel)
+    return user is None or _permits(user, vhost_of(broker, channel), name, "read")
+
+
 def check_any(broker: Broker, channel: Channel, name: str, kind: Kind) -> None:
     """PERMISSION-003: a passive declare needs any permission, or none at all.
 

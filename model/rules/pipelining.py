@@ -1,4 +1,5 @@
-"""Requests sent before the replies to earlier ones have come (CHAN-004, CHAN-019, CONSUME-004, CONSUME-005).
+"""Requests sent before the replies to earlier ones have come (CHAN-004, CHAN-019, CONSUME-004/5, CANCEL-005/6,
+QOS-014).
 
 Their rules only allow: whatever order the replies come in is right. So what exercises them is the sending.
 """
@@ -8,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from model.alphabet import Frame
-from model.broker import Broker
+from model.broker import Broker, crossed_by_cancel
+from model.queues import Queue
 from model.state import Expected
 
 #: Methods whose replies the channel itself sends, in their order. Those to consume and cancel come from the queue.
@@ -27,6 +29,12 @@ def note_pipelined(broker: Broker, pending: Sequence[Frame], frame: Frame) -> No
         if any(other.method == "channel.close" and _on_same_channel(other, frame) for other in pending):
             broker.fired("CHAN-004")
         return
+    if frame.method in ("basic.cancel", "queue.delete"):
+        broker.fired(*_crossings(broker, pending, frame))
+    if frame.method == "basic.qos" and _deliveries_come(broker, pending, frame):
+        broker.fired("QOS-014")
+    if frame.method == "basic.consume" and _races_for_seat(broker, pending, frame):
+        broker.fired("SAC-005")
     consumed = _unanswered(broker, pending, frame, "basic.consume")
     cancelled = _unanswered(broker, pending, frame, "basic.cancel")
     tag = frame.arguments.get("consumer_tag", "")
@@ -36,6 +44,50 @@ def note_pipelined(broker: Broker, pending: Sequence[Frame], frame: Frame) -> No
         broker.fired("CONSUME-004")
     elif frame.method in ANSWERED_BY_CHANNEL and not frame.arguments.get("nowait") and (consumed or cancelled):
         broker.fired("CHAN-019")
+
+
+def _crossings(broker: Broker, pending: Sequence[Frame], frame: Frame) -> set[str]:
+    """CANCEL-005, CANCEL-006: a consumer that asked to be told is cancelled, and its queue deleted, at one time."""
+    other = "queue.delete" if frame.method == "basic.cancel" else "basic.cancel"
+    pairs = ((frame, each) if other == "queue.delete" else (each, frame) for each in pending if each.method == other)
+    found: set[str] = set()
+    for cancel, delete in pairs:
+        channel = broker.channels.get((cancel.connection, cancel.channel))
+        consumer = None if channel is None else channel.consumers.get(cancel.arguments.get("consumer_tag", ""))
+        if consumer is None or not broker.connections[cancel.connection].is_told_of_cancels:
+            continue
+        if consumer.queue is broker.queues.get(delete.arguments.get("queue", "")):
+            found.add(crossed_by_cancel(consumer.queue))
+    return found
+
+
+def _races_for_seat(broker: Broker, pending: Sequence[Frame], frame: Frame) -> bool:
+    """Is somebody else about to be the first consumer of the queue, which has a single active one?"""
+    queue = _queue_of(broker, frame)
+    if queue is None or not queue.single_active_consumer or queue.consumers:
+        return False
+    return any(
+        other.method == "basic.consume" and not _on_same_channel(other, frame) and _queue_of(broker, other) is queue
+        for other in pending
+    )
+
+
+def _deliveries_come(broker: Broker, pending: Sequence[Frame], frame: Frame) -> bool:
+    """Are messages under way to consumers on the frame's channel?"""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    queues = {consumer.queue for consumer in channel.consumers.values()} if channel is not None else set()
+    keys = {
+        other.arguments.get("routing_key", "")
+        for other in pending
+        if other.method == "basic.publish" and not other.arguments.get("exchange")
+    }
+    return any(queue in broker.deliverable or queue.name in keys for queue in queues)
+
+
+def _queue_of(broker: Broker, consume: Frame) -> Queue | None:
+    channel = broker.channels.get((consume.connection, consume.channel))
+    last = channel.last_queue if channel is not None else None
+    return broker.queues.get(consume.arguments.get("queue", "") or last or "")
 
 
 def _on_same_channel(one: Frame, other: Frame) -> bool:

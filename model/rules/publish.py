@@ -5,7 +5,7 @@ from __future__ import annotations
 from model.alphabet import EMPTY_CONTENT, Content, Frame
 from model.broker import Broker
 from model.errors import ProtocolError
-from model.queues import Exchange, Message, Queue, QueueType
+from model.queues import Exchange, Message, Queue
 from model.routing import ENDED_BINDING, Routes, out_of_the_ordinary, route
 from model.rules.direct_reply import with_address
 from model.rules.lookup import exchange_text, find_exchange
@@ -35,8 +35,17 @@ def publish(broker: Broker, channel: Channel, frame: Frame) -> None:
     content = with_address(broker, channel, content)
     check_properties(broker, channel, content)
     routes = routes_of(broker, exchange, routing_key, content)
-    content = as_delivered(broker, content)
-    copies = _enqueue(broker, channel, routes, Message(content, name, routing_key, 0, via=channel.key))
+    pattern = Message(
+        as_delivered(broker, content),
+        name,
+        routing_key,
+        0,
+        via=channel.key,
+        further_keys=further_keys(broker, content),
+        hidden_keys=further_keys(broker, content, ("BCC",)),
+    )
+    content = pattern.content
+    copies = _enqueue(broker, channel, routes, pattern)
     _remember(broker, channel, routes, content)
     if channel.confirming:
         channel.published += 1
@@ -66,10 +75,16 @@ def _enqueue(
     copies: list[tuple[Queue, Message]] = []
     for queue, reason in routes.queues.items():
         message = Message(
-            pattern.content, pattern.exchange, pattern.routing_key, 0, reason=reason, via=pattern.via
+            pattern.content,
+            pattern.exchange,
+            pattern.routing_key,
+            0,
+            reason=reason,
+            via=pattern.via,
+            further_keys=pattern.further_keys,
+            hidden_keys=pattern.hidden_keys,
         )
         broker.enqueue(queue, message)
-        _limits_hold(broker, queue)
         if channel.confirming and any(consumer.channel == channel.key for consumer in broker.recipients(queue)):
             # its confirm and its delivery come on one channel, in any order
             broker.fired("CONFIRM-017")
@@ -102,17 +117,6 @@ def _counts_as_routed(broker: Broker, copies: tuple[tuple[Queue, Message], ...])
             return True
         broker.fired("REPLY-003")
     return bool(copies) and broker.dialect.reply_address_is_routable
-
-
-def _limits_hold(broker: Broker, queue: Queue) -> None:
-    """QOS-001, QOS-006: a message has come that nobody may be handed, for want of acknowledgements."""
-    if queue.type is QueueType.STREAM or queue in broker.deliverable:
-        return
-    for consumer in queue.consumers:
-        if consumer.prefetch and consumer.outstanding >= consumer.prefetch:
-            broker.fired("QOS-001", "QOS-006")
-            if broker.channels[consumer.channel].prefetch != consumer.prefetch:
-                broker.fired("QOS-003")
 
 
 def _returned(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from model.alphabet import Frame, Table
-from model.broker import Broker
+from model.broker import Broker, crossed_by_cancel
 from model.errors import ProtocolError
 from model.patterns import Generated, between
 from model.queues import UNKNOWN_NAME, Queue, QueueType
@@ -20,6 +20,9 @@ from model.state import Channel
 #: Known departure: rabbit_fifo:query_stat gives the size of its map of consumers, which holds whoever has unsettled
 #: deliveries (cancelled consumers, basic.get) and does not hold the waiting ones of a single-active-consumer queue.
 HOLDERS_COUNTED = "quorum-consumer-count"
+
+#: Known departure: a stream never counts its consumers (rabbit_stream_queue:stat gives 0).
+STREAM_CONSUMERS_NOT_COUNTED = "stream-consumer-count"
 
 TYPES = {queue_type.value: queue_type for queue_type in QueueType}
 
@@ -58,6 +61,8 @@ def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
             requirement = "QUEUE-016"
         elif not wanted.durable and wanted.owner is None and name:
             requirement = "QUEUE-018"
+        elif wanted.type is QueueType.QUORUM and wanted.arguments.get("x-overflow") == "reject-publish-dlx":
+            requirement = "QUORUM-007"
     if name != arguments.get("queue", ""):
         requirement = "QUEUE-028"
     channel.last_queue = queue.name
@@ -123,11 +128,14 @@ def _answer_declare(
 ) -> None:
     if expiry.has_been_idle(broker, queue):
         requirement = "QUEUE-027"  # it is still there
+    is_kept = expiry.is_kept_by_consumers(broker, queue)
     if queue.type is QueueType.CLASSIC and not frame.arguments.get("nowait"):
         # asking for the numbers is a use (rabbit_amqqueue_process:handle_call stat); quorum queues are not asked
         broker.used(queue)
     low, high = broker.ready_range(queue)
     requirements: tuple[str, ...] = (requirement,)
+    if is_kept:
+        requirements += ("CANCEL-015",)
     if low < high and queue.unproven and queue.type is not QueueType.STREAM:
         requirements += ("QUEUE-002",)
     if queue.type is QueueType.STREAM:
@@ -152,12 +160,18 @@ def _answer_declare(
         blame["consumer_count"] = "QUEUE-026"
         if queue.consumers or broker.holders(queue):
             requirements += ("QUEUE-026",)
+        if any(consumer.channel == channel.key for consumer in queue.consumers):
+            requirements += ("QUORUM-006",)
         counted = min(len(queue.consumers), 1) if queue.single_active_consumer else len(queue.consumers)
         counted += broker.holders(queue)
         departures["consumer_count"] = (
-            between(counted, counted + queue.leaving + queue.settling),
+            between(0 if queue.seat.is_stalled else counted, counted + queue.leaving + queue.settling),
             HOLDERS_COUNTED,
         )
+    elif queue.type is QueueType.STREAM and queue.consumers:
+        blame["consumer_count"] = "QUEUE-026"
+        requirements += ("QUEUE-026",)
+        departures["consumer_count"] = (0, STREAM_CONSUMERS_NOT_COUNTED)
     answer(
         broker, channel, frame, "queue.declare-ok", arguments, *requirements,
         blame=blame, effect=effect, departures=departures,
@@ -193,7 +207,9 @@ def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
     if queue is not None and (frame.arguments.get("if_unused") or frame.arguments.get("if_empty")):
         requirement = "QUEUE-023"
     tags = () if queue is None else tuple(sorted(c.tag for c in queue.consumers if c.channel == channel.key))
-    effect = ("tell_of_deletion", (channel.key, tags)) if tags else None
+    effect = None
+    if queue is not None and tags:
+        effect = ("tell_of_deletion", (channel.key, tags, crossed_by_cancel(queue)))
     blame = {"message_count": "QUEUE-024"}
     answer(broker, channel, frame, "queue.delete-ok", {"message_count": count}, requirement, blame=blame, effect=effect)
     if queue is not None:

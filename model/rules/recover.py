@@ -6,6 +6,7 @@ from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
 from model.rules.settlement import Settled, requeue
+from model.rules.stream_settlement import check_recovered
 from model.state import Channel
 
 
@@ -14,10 +15,12 @@ def recover_async(broker: Broker, channel: Channel, frame: Frame, requirement: s
     if not frame.arguments.get("requeue") and not broker.dialect.recover_to_original_recipient:
         raise ProtocolError("RECOVER-003", 540, "requeue=false")
     broker.blame(channel, requirement)
+    check_recovered(broker, channel)
     settled: Settled = []
     for tag in list(channel.unacknowledged):
         settled.append((tag, broker.release(channel, tag, requirement)))
         channel.recovered.append(tag)
+    broker.make_room(channel, settled, requirement)
     if settled:
         broker.fired(requirement)
     requeue(broker, channel, settled, requirement, failed=not broker.dialect.quorum_nack_keeps_count)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
 from model.alphabet import ChannelKey
 from model.broker import Broker
-from model.dialects import QuorumRequeue
+from model.dialects import CarriedFailures, QuorumRequeue
+from model.message_order import put_back_as_new, put_back_in_front, put_back_in_place
 from model.queues import Arrival, Consumer, Message, Queue, QueueType
+from model.rules.dead_letter import exceed_limit
 from model.state import Unacknowledged
 
 
 def delivery_limit(broker: Broker, queue: Queue) -> int | None:
     """Failed deliveries that a quorum queue bears, None for no limit (QUORUM-003, QUORUM-004)."""
-    limit: int | None = queue.arguments.get("x-delivery-limit", broker.dialect.quorum_delivery_limit)
-    if limit is not None and limit < 0 and broker.dialect.negative_delivery_limit_is_none:
-        return None
-    return limit
+    limit = queue.arguments.get("x-delivery-limit")
+    if type(limit) is not int:
+        return broker.dialect.quorum_delivery_limit  # rabbit_quorum_queue:get_delivery_limit
+    return None if limit < 0 and broker.dialect.negative_delivery_limit_is_none else limit
+
+
+def _has_negative_limit(queue: Queue) -> bool:
+    limit = queue.arguments.get("x-delivery-limit")
+    return type(limit) is int and limit < 0
 
 
 def give_back(
@@ -52,33 +58,43 @@ def _put_back(
     """Make the message ready again, at its place; or drop it when its queue has had enough of it."""
     message.arrival = Arrival.RETURNING
     crowd = broker.join_crowd(queue, message)
+    if _is_carried_on(broker, queue, failed, lost_holder):
+        message.failures += 1
     if queue.type is QueueType.CLASSIC:
         # ACK-016: the original place, by publish order
-        place = bisect_left(queue.messages, message.position, key=lambda other: other.position)
-        queue.messages.insert(place, message)
+        put_back_in_place(queue, message)
         return
     message.via = holder
     message.acquired_count += 1
     if failed:
         message.delivery_count += 1
     limit = delivery_limit(broker, queue)
+    requirement = "QUORUM-004" if _has_negative_limit(queue) else "QUORUM-003"
     if limit is not None and message.delivery_count > limit:
-        broker.fired("QUORUM-003")
+        broker.fired(*{"QUORUM-003", requirement})
         del queue.unproven[message]
-        broker.drop(queue, message, "QUORUM-003")
+        broker.drop(queue, message, requirement)
+        exceed_limit(broker, queue, message, holder)
         return
+    if message.delivery_count == limit or requirement == "QUORUM-004":
+        queue.reason = requirement  # what lets it stay
     where = broker.dialect.quorum_requeue
     if lost_holder or where is QuorumRequeue.FRONT or (where is QuorumRequeue.FRONT_WITH_LIMIT and limit is not None):
         # ACK-017: in front of all ready messages, behind what was given back before
         message.crowd = -crowd
-        queue.messages.insert(queue.returned, message)
-        queue.returned += 1
+        put_back_in_front(queue, message)
     else:
         # ACK-018: like a new message
         message.crowd = crowd
-        message.position = queue.next_position
-        queue.next_position += 1
-        queue.messages.append(message)
+        put_back_as_new(broker.dialect, queue, message)
+
+
+def _is_carried_on(broker: Broker, queue: Queue, failed: bool, lost_holder: bool) -> bool:
+    """Will the failed delivery still be known when the message is dead-lettered (DLX-010)?"""
+    carried = broker.dialect.carried_failures
+    if carried is CarriedFailures.OF_QUORUM_QUEUES:
+        return queue.type is QueueType.QUORUM and lost_holder  # rabbit_fifo:return_all
+    return carried is CarriedFailures.OF_ALL_QUEUES and failed
 
 
 def place_requirement(broker: Broker, queue: Queue) -> str:
@@ -96,24 +112,33 @@ def shown_by(broker: Broker, queue: Queue, message: Message, consumer: Consumer 
     yield message.reason
     if queue.messages:
         yield place_requirement(broker, queue)
-    if queue.type is QueueType.QUORUM and message.reason.startswith("RECOVER"):
-        yield "RECOVER-005"
+    if queue.type is QueueType.QUORUM:
+        yield "QUORUM-002"
+        if _has_negative_limit(queue):
+            yield "QUORUM-004"
+        if message.reason.startswith("RECOVER"):
+            yield "RECOVER-005"
     if consumer is None:
         return
     if message.reason in ("CHAN-016", "GET-004"):
         yield "ACK-020"
-    elif sum(1 for _ in broker.recipients(queue)) > 1:
+    elif len(broker.with_room(queue)) > 1:
         yield "ACK-019"
 
 
 def return_order(queue: Queue, entries: Iterable[tuple[int, Unacknowledged]]) -> list[Message]:
     """The order in which several deliveries of one channel reach their queue, all given back at once.
 
-    A quorum queue gets them consumer by consumer, those of basic.get first, each in order of delivery
+    A queue gets them consumer by consumer, those of basic.get first, each in order of delivery
     (rabbit_channel:foreach_per_queue); a classic queue sorts by place anyway.
     """
     if queue.type is QueueType.CLASSIC:
         return [entry.message for _, entry in entries]
+    return by_consumer(entries)
+
+
+def by_consumer(entries: Iterable[tuple[int, Unacknowledged]]) -> list[Message]:
+    """Deliveries from one queue in the order in which its process hears of them."""
 
     def consumer_then_tag(item: tuple[int, Unacknowledged]) -> tuple[bool, str, int]:
         tag, entry = item

@@ -12,7 +12,9 @@ from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
 from model.queues import Queue, QueueType
-from model.rules.requeue import give_back, return_order
+from model.rules.dead_letter import give_up
+from model.rules.requeue import by_consumer, give_back, return_order
+from model.rules.stream_settlement import return_credit
 from model.state import Channel, Unacknowledged
 
 Settled = list[tuple[int, Unacknowledged]]
@@ -73,7 +75,18 @@ def collect(broker: Broker, channel: Channel, frame: Frame, wording: Wording) ->
                 broker.fired("ACK-024")
                 broker.blame(channel, "ACK-024")
         settled.append((other, entry))
+    broker.make_room(channel, settled, requirement)
     return settled, requirement
+
+
+def tags_meant(channel: Channel, frame: Frame) -> list[int]:
+    """The outstanding tags that a method of settling means; none where it is an error."""
+    tag = frame.arguments.get("delivery_tag", 0)
+    if not frame.arguments.get("multiple"):
+        return [tag] if tag in channel.unacknowledged else []
+    if tag and tag not in channel.unacknowledged:
+        return []
+    return [other for other in channel.unacknowledged if other <= tag or not tag]
 
 
 def _unknown(broker: Broker, channel: Channel, tag: int, multiple: bool) -> str:
@@ -111,9 +124,20 @@ def finish(broker: Broker, channel: Channel, settled: Settled, requirement: str)
     for _, entry in settled:
         if entry.queue.type is not QueueType.STREAM:
             broker.drop(entry.queue, entry.message, requirement)
+    return_credit(broker, (entry for _, entry in settled), requirement)
     for queue in {entry.queue: None for _, entry in settled}:
         broker.touch(channel, queue)
         broker.refresh(queue)
+    broker.refresh_sharing(channel)
+
+
+def discard(broker: Broker, channel: Channel, settled: Settled, requirement: str, *, failed: bool) -> None:
+    """The client refuses the messages for good: they are gone, or dead letters (DLX-001), in the order of DLX-009."""
+    finish(broker, channel, settled, requirement)
+    for queue, entries in by_queue(settled).items():
+        if queue.type is not QueueType.STREAM:
+            for message in by_consumer(entries):
+                give_up(broker, queue, message, channel.key, failed=failed)
 
 
 def requeue(broker: Broker, channel: Channel, settled: Settled, requirement: str, *, failed: bool) -> None:
@@ -123,6 +147,11 @@ def requeue(broker: Broker, channel: Channel, settled: Settled, requirement: str
             broker.fired("ACK-023")
         broker.touch(channel, queue)
         if queue.type is QueueType.STREAM:
+            return_credit(broker, (entry for _, entry in entries), requirement)
             broker.refresh(queue)
         else:
             give_back(broker, queue, return_order(queue, entries), requirement, failed=failed, holder=channel.key)
+            for _, entry in entries:
+                if entry.consumer is not None and any(message is entry.message for message in queue.gone):
+                    entry.consumer.dropped += 1
+    broker.refresh_sharing(channel)

@@ -1,27 +1,71 @@
-"""RabbitMQ's streams: what settling a delivery means where nothing is ever requeued (ACK-021)."""
+"""RabbitMQ's streams: what settling means where nothing is ever given back (ACK-021, STREAM-006, STREAM-007)."""
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
 
 from model.broker import Broker
 from model.errors import ProtocolError
 from model.queues import QueueType
 from model.rules.lookup import queue_text
-from model.rules.settlement import Settled
-from model.state import Channel
+from model.state import Channel, Unacknowledged
 
 
-def check_stream(broker: Broker, channel: Channel, settled: Settled) -> None:
-    """nack and reject on a stream: refused with 540, or taken as a return of credit (rabbit_stream_queue:settle)."""
-    for _, entry in settled:
-        if entry.queue.type is not QueueType.STREAM:
-            continue
-        if not broker.dialect.stream_reject:
-            raise ProtocolError(
-                "ACK-021",
-                540,
-                "basic.nack and basic.reject not supported by stream queues "
-                f"{queue_text(broker, channel, entry.queue.name)}",
-            )
+def check_stream(broker: Broker, channel: Channel, settled: list[tuple[int, Unacknowledged]], *, requeue: bool) -> None:
+    """ACK-021: nack and reject are refused with 540, or taken as a return of credit (rabbit_stream_queue:settle)."""
+    of_streams = [entry for _, entry in settled if _is_of_stream(entry)]
+    if of_streams and not broker.dialect.stream_reject:
+        first = min((entry.queue.name for entry in of_streams), key=str.encode)
+        _hold_again(broker, channel, settled, first, requeue)
+        where = queue_text(broker, channel, first)
+        raise ProtocolError("ACK-021", 540, f"basic.nack and basic.reject not supported by stream queues {where}")
+    for entry in of_streams:
         broker.fired("ACK-021")
         if entry.consumer is not None:
             entry.consumer.reason = "ACK-021"
+
+
+def _is_of_stream(entry: Unacknowledged) -> bool:
+    """ACK-012: that of a stream that is deleted is settled without anybody being told."""
+    return entry.queue.type is QueueType.STREAM and not entry.queue.deleted
+
+
+def _hold_again(
+    broker: Broker, channel: Channel, settled: list[tuple[int, Unacknowledged]], first: str, requeue: bool
+) -> None:
+    """The queues are told one by one in the order of their names (rabbit_channel:foreach_per_queue).
+
+    What the stream's refusal comes before is still held when the connection ends, and goes back to its queue then.
+    """
+    for tag, entry in settled:
+        if requeue or entry.queue.name.encode() >= first.encode():
+            channel.unacknowledged[tag] = entry
+        else:
+            broker.drop(entry.queue, entry.message, "ACK-013")
+    channel.unacknowledged = dict(sorted(channel.unacknowledged.items()))
+
+
+def check_recovered(broker: Broker, channel: Channel) -> None:
+    """STREAM-007: recovering deliveries of a stream returns their credit; where nack is refused the channel crashes."""
+    if broker.dialect.stream_reject:
+        return
+    if any(map(_is_of_stream, channel.unacknowledged.values())):
+        raise ProtocolError("STREAM-007", 541, "", identifiers=(0, 0))
+
+
+def return_credit(broker: Broker, entries: Iterable[Unacknowledged], requirement: str) -> None:
+    """STREAM-006: each settled delivery lets its consumer be handed one more, however it is settled."""
+    by_recovery = requirement.startswith("RECOVER")
+    returned = Counter(entry.consumer for entry in entries if _is_of_stream(entry) and entry.consumer is not None)
+    for consumer, credit in returned.items():
+        if by_recovery:
+            broker.fired("STREAM-007")
+        if requirement not in ("ACK-013", "ACK-014"):
+            consumer.reason = "STREAM-007" if by_recovery else "STREAM-006"
+        queue = consumer.queue
+        was_full = 0 < consumer.prefetch <= consumer.outstanding + credit
+        if was_full and consumer.next_offset < len(queue.log) and consumer in queue.consumers:
+            broker.fired("STREAM-006")
+            if not broker.dialect.stream_serves_chunks:
+                broker.fired("QOS-004")

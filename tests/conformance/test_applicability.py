@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.applicability import NO_OPERATOR, applicable, needs_operator, not_applicable, obstacle
+from conformance.applicability import NO_OPERATOR, OUT_OF_REACH, applicable, needs_operator, not_applicable, obstacle
 from conformance.command_file import CommandFile, parse_command_file
 from conformance.judgement import RequirementVerdict, RunResult, TargetDescription
 from conformance.run import Runner, RunOptions
@@ -19,7 +19,7 @@ from targets.embedded import EmbeddedBroker
 
 #: Requirements that nobody can show without the operator of the broker.
 OPERATORS = {
-    "CAP-003", "CAP-004", "CONN-009", "CONN-023", "PERMISSION-001", "PERMISSION-002", "PERMISSION-003",
+    "CANCEL-018", "CAP-003", "CAP-004", "CONN-009", "CONN-023", "PERMISSION-001", "PERMISSION-002", "PERMISSION-003",
 }  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def test_what_needs_him_is_left_out_where_there_is_none(broker: EmbeddedBroker) 
 
 
 def test_only_requirements_without_any_scenario_left_are_not_applicable(broker: EmbeddedBroker) -> None:
-    assert not_applicable(under_test(broker, True)) == {}
+    assert not_applicable(under_test(broker, True)) == OUT_OF_REACH
     reasons = not_applicable(under_test(broker, False))
     assert {id for id, reason in reasons.items() if reason == NO_OPERATOR} == OPERATORS
     left = {each.requirement for each in applicable(selected([], "rabbitmq-4.3"), under_test(broker, False))}

@@ -140,6 +140,38 @@ def test_only_and_case(amqpspec: Amqpspec, tmp_path: Path) -> None:
         assert names == {"scenario QOS-001 classic", "scenario QOS-001 quorum"}, prefix
 
 
+def test_the_search_alone(amqpspec: Amqpspec, tmp_path: Path) -> None:
+    assert amqpspec("run", "--search-only", "--sequences", 6, "--seed", 5, "--out", "o").code == 0
+    starts = [row for row in read_trace(tmp_path / "o") if row["kind"] == "start"]
+    assert [row["sequence"] for row in starts] == [f"search {number}" for number in range(1, 7)]
+    assert all(row["requirement"] is None for row in starts)
+
+
+def test_no_scenarios_leave_the_search_as_it_is(amqpspec: Amqpspec, tmp_path: Path) -> None:
+    for name, which in (("one", ("--search-only",)), ("two", ("--only", "GET-001"))):
+        assert amqpspec("run", *which, "--sequences", 4, "--seed", 5, "--out", name).code == 0
+    searched = [
+        [row["text"] for row in read_trace(tmp_path / name) if row["kind"] == "command" and "search" in row["sequence"]]
+        for name in ("one", "two")
+    ]
+    assert searched[0] and searched[0] == searched[1]
+
+
+@pytest.mark.parametrize("which", [("--search-only", "--sequences", 300), ("--only", "ACK", "--sequences", 300)])
+def test_stop_at_the_first_failure(amqpspec: Amqpspec, tmp_path: Path, which: tuple[str, ...]) -> None:
+    """A broker that would fail in many sequences; only those that shrink the first failure follow it."""
+    outcome = amqpspec(
+        "run", "embedded:redelivered-never-set", *which, "--stop-at-first", "--seed", 5, "--out", "o", "--deadline", 0.3
+    )
+    assert outcome.code == 1
+    report = json.loads((tmp_path / "o" / "report.json").read_text())
+    assert len(report["failures"]) == 1
+    ends = [row for row in read_trace(tmp_path / "o") if row["kind"] == "end" and "shrinking" not in row["sequence"]]
+    verdicts = [row["verdict"] for row in ends]
+    # Hypothesis carries out what failed once more
+    assert verdicts.index("fail") >= len(ends) - 2
+
+
 def test_equal_seeds_make_equal_commands(amqpspec: Amqpspec, tmp_path: Path) -> None:
     for name, seed in (("one", 5), ("two", 5), ("three", 6)):
         arguments = ("--only", "ACK-001", "--sequences", 8, "--seed", seed, "--out", name)
@@ -228,6 +260,8 @@ FILE = "a.1 queue.declare q\na.1 basic.get q\n"
         ("run --seed 99999999999999999999", "beyond the greatest seed"),
         ("run --sequences -1", "'-1' is not a number of 0 or more"),
         ("run --sequences many", "'many' is not a number of 0 or more"),
+        ("run --search-only --only ACK", "--only chooses scenarios, and --search-only runs none"),
+        ("run --search-only --sequences 0", "leaves nothing to run"),
         ("run --steps 0", "'0' is not a number of 1 or more"),
         ("run --time-budget 0", "'0' is not a number of seconds above 0"),
         ("run --deadline nan", "'nan' is not a number of seconds above 0"),

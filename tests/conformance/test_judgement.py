@@ -12,12 +12,12 @@ from conformance.judgement import (
     RequirementVerdict,
     RunResult,
     SequenceJudgement,
-    Tally,
     TargetDescription,
     failure_from_json,
     failure_to_json,
     requirement_verdicts,
 )
+from conformance.tally import Tally
 from model.registry import Requirement
 from model.verdict import Failure, Shape, Verdict
 
@@ -46,24 +46,24 @@ def test_a_sequence_speaks_for_what_it_exercised_and_what_it_broke() -> None:
         Verdict.FAIL, "ACK-001", failures=(failure("QOS-001"),), exercised={"ACK-002": 3, "QOS-001": 1, "TX-001": 0}
     )
     assert requirement_verdicts(judgement) == {
-        "ACK-001": (Verdict.NOT_EXERCISED, 0),
-        "ACK-002": (Verdict.PASS, 3),
-        "QOS-001": (Verdict.FAIL, 1),
+        "ACK-001": (Verdict.NOT_EXERCISED, Verdict.NOT_EXERCISED, 0),
+        "ACK-002": (Verdict.PASS, Verdict.PASS, 3),
+        "QOS-001": (Verdict.FAIL, Verdict.FAIL, 1),
     }
 
 
 @pytest.mark.parametrize("verdict", [Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE])
 def test_the_aim_shares_the_fate_of_its_sequence(verdict: Verdict) -> None:
-    assert requirement_verdicts(judged(verdict, "ACK-001")) == {"ACK-001": (verdict, 0)}
+    assert requirement_verdicts(judged(verdict, "ACK-001")) == {"ACK-001": (verdict, verdict, 0)}
 
 
 def test_an_aim_that_was_exercised_before_the_sequence_became_inconclusive_does_not_pass() -> None:
     judgement = judged(Verdict.INCONCLUSIVE, "ACK-001", exercised={"ACK-001": 2})
-    assert requirement_verdicts(judgement) == {"ACK-001": (Verdict.INCONCLUSIVE, 2)}
+    assert requirement_verdicts(judgement) == {"ACK-001": (Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE, 2)}
 
 
 def test_an_inconclusive_search_is_not_lost() -> None:
-    assert requirement_verdicts(judged(Verdict.INCONCLUSIVE)) == {"": (Verdict.INCONCLUSIVE, 0)}
+    assert requirement_verdicts(judged(Verdict.INCONCLUSIVE)) == {"": (Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE, 0)}
 
 
 JUDGEMENTS = {

@@ -37,7 +37,11 @@ P = "amqpspec-0123456789-"
         ("a.1 basic.publish", 'a.1 basic.publish ""'),
         (
             "a.1 queue.declare q x-dead-letter-exchange=x x-dead-letter-routing-key=r x-queue-type=quorum",
-            f"a.1 queue.declare {P}q x-dead-letter-exchange={P}x x-dead-letter-routing-key={P}r x-queue-type=quorum",
+            f"a.1 queue.declare {P}q x-dead-letter-exchange={P}x x-dead-letter-routing-key=r x-queue-type=quorum",
+        ),
+        (
+            'a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=r',
+            f'a.1 queue.declare {P}q x-dead-letter-exchange="" x-dead-letter-routing-key={P}r',
         ),
         ("a.1 queue.declare q x-dead-letter-exchange=5", f"a.1 queue.declare {P}q x-dead-letter-exchange=5"),
         ("a.1 basic.ack 3 multiple &", "a.1 basic.ack 3 multiple &"),

@@ -124,6 +124,74 @@ def test_a_tag_on_another_channel_of_the_same_message() -> None:
     ]
 
 
+def test_a_tag_means_what_one_of_two_consumers_of_a_stream_got() -> None:
+    """Both got the same message."""
+    everything = commands(
+        "a.1 queue.declare q durable x-queue-type=stream",
+        "a.1 basic.qos 5",
+        "a.1 basic.publish q body=m1",
+        "a.1 basic.publish q body=m2",
+        "a.1 basic.consume q tag=s x-stream-offset=first",
+        "a.1 basic.consume q tag=t x-stream-offset=first",
+        "a.1 basic.ack 3",
+    )
+
+    def shows(candidate: Sequence[Command]) -> bool:
+        """Did t's first delivery get settled?"""
+        channel = carried_out(candidate).channel("a", 1)
+        bodies = [
+            entry.message.content.body
+            for entry in (channel.unacknowledged.values() if channel is not None else ())
+            if entry.consumer is not None and entry.consumer.tag == "t"
+        ]
+        return bodies == [b"m2"]
+
+    assert lines(shrink(everything, shows, DEFAULT_DIALECT, LONG))[-1] == "a.1 basic.ack 1"
+
+
+def test_what_need_not_be_in_flight_is_not() -> None:
+    everything = commands("a.1 basic.qos 1 &", "b.1 basic.qos 2 &", "a.1 basic.qos 3 &", "b.1 basic.qos 4")
+
+    def shows(candidate: Sequence[Command]) -> bool:
+        return any(one.in_flight and one.connection == "b" for one in candidate) and candidate[0].connection == "a"
+
+    assert lines(shrink(everything, shows, DEFAULT_DIALECT, LONG)) == [
+        "a.1 basic.qos 1",
+        "b.1 basic.qos 2 &",
+    ]
+
+
+def test_content_in_pieces_stays_in_pieces() -> None:
+    everything = commands(
+        "a.1 basic.publish q unfinished &", "a.1! frame.header class-id=60 body-size=2 &", "a.1! frame.body body=m1"
+    )
+    shortest = shrink(everything, lambda candidate: len(candidate) == 3, DEFAULT_DIALECT, LONG)
+    assert [one.in_flight for one in shortest[1:]] == [True, False]
+
+
+def test_a_connection_as_wished_is_kept_where_it_matters() -> None:
+    everything = commands(
+        "a.1 queue.declare q",
+        "b connection.open consumer_cancel_notify=true",
+        "b.1 basic.consume q tag=s",
+        "b connection.close reply-code=200 reply-text=done",
+        "c connection.open consumer_cancel_notify=false",
+        "c.1 basic.consume q tag=t",
+        "a.1 queue.delete q",
+    )
+
+    def shows(candidate: Sequence[Command]) -> bool:
+        """Was a consumer ended that nobody is told of?"""
+        return carried_out(candidate).broker.exercised["CANCEL-010"] > 0
+
+    assert lines(shrink(everything, shows, DEFAULT_DIALECT, LONG)) == [
+        "a.1 queue.declare q",
+        "c connection.open consumer_cancel_notify=false",
+        "c.1 basic.consume q consumer-tag=t",
+        "a.1 queue.delete q",
+    ]
+
+
 def test_a_tag_that_never_meant_anything_stays() -> None:
     everything = commands("a.1 queue.declare q", "a.1 basic.publish q body=m1", "a.1 basic.get q", "a.1 basic.ack 40")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from conformance.run import Runner, RunOptions
 from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceWriter
 from model.capabilities import advertised
-from model.dialects import dialect_of
+from model.dialects import Dialect, dialect_of
+from model.verdict import Failure
 from targets.address import Address
 from targets.resolve import RunningBroker, operator_of, running_broker, server_properties
 
@@ -26,14 +27,20 @@ def run_suite(
     deadline: float = 5.0,
     time_budget: float | None = None,
     shrinking_time: float = 120.0,
+    search_only: bool = False,
+    enough: Callable[[Failure], bool] | None = None,
+    dialect: Dialect | None = None,
 ) -> RunResult:
-    """`amqpspec run`, as far as the result; the trace is in `directory`. A broker is operated, an address is not."""
+    """`amqpspec run`, as far as the result; the trace is in `directory`. A broker is operated, an address is not.
+
+    `dialect`: what the embedded broker shall speak, if not the one that it usually does.
+    """
     with ExitStack() as stack:
         operator = None
         if isinstance(target, Address):
             address = target
         else:
-            broker = stack.enter_context(running_broker(target)) if isinstance(target, str) else target
+            broker = stack.enter_context(running_broker(target, dialect)) if isinstance(target, str) else target
             address, operator = broker.address, operator_of(broker)
         properties = server_properties(address)
         label = target if isinstance(target, str) else str(address)
@@ -41,7 +48,7 @@ def run_suite(
             label, str(properties["product"]), str(properties.get("version")), dialect_of(properties).name
         )
         trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
-        options = RunOptions(only, seed, sequences, 30, time_budget, shrinking_time)
+        options = RunOptions(only, seed, sequences, 30, time_budget, shrinking_time, search_only, enough)
         under_test = TargetUnderTest(address, description, deadline, operator, advertised(properties))
         return Runner(under_test, trace, options).run()
 

@@ -229,7 +229,7 @@ def test_a_delivery_beyond_the_limit() -> None:
 @pytest.mark.parametrize(
     ("line", "requirement", "allowed"),
     [
-        ("a.1 basic.qos 3", "QOS-001", "a.1 < basic.qos-ok"),
+        ("a.1 basic.qos 3", "QOS-014", "a.1 < basic.qos-ok"),
         ("a.1 basic.get q", "GET-001", "a.1 < basic.get-empty"),
         ("a.1 basic.cancel t", "CANCEL-001", "a.1 < basic.cancel-ok consumer-tag=t"),
         ("a.1 basic.cancel nobody", "CANCEL-003", "a.1 < basic.cancel-ok consumer-tag=nobody"),
@@ -270,7 +270,7 @@ def test_a_frame_that_is_missing(line: str, requirement: str, allowed: str) -> N
         ("a.1", "basic.ack", {"delivery_tag": 1}, "CONFIRM-003"),
         ("b.1", "basic.ack", {"delivery_tag": 1}, "CONFIRM-003"),
         ("b.1", "basic.nack", {"delivery_tag": 1}, "CONFIRM-003"),
-        ("a.1", "basic.cancel", {"consumer_tag": "t"}, "CANCEL-002"),
+        ("a.1", "basic.cancel", {"consumer_tag": "t"}, "CANCEL-007"),
         ("a.1", "basic.get-empty", {}, "GET-001"),
         ("b.1", "basic.return", {"reply_code": 312}, "PUBLISH-008"),
         ("c.1", "basic.cancel", {"consumer_tag": "t"}, "CANCEL-002"),
@@ -304,7 +304,7 @@ def test_what_is_wrong_without_leaving_doubt_is_recorded_once_and_judging_goes_o
     talk.send("a.1 queue.purge q").see("a.1", "queue.purge-ok", message_count=7).rest()
     assert [failure.requirement for failure in talk.acceptor.failures] == ["ACK-015", "QUEUE-024"]
     talk.send("a.1 basic.qos 1").rest()
-    assert [failure.requirement for failure in talk.acceptor.failures] == ["ACK-015", "QUEUE-024", "QOS-001"]
+    assert [failure.requirement for failure in talk.acceptor.failures] == ["ACK-015", "QUEUE-024", "QOS-014"]
     assert talk.acceptor.finished
 
 
@@ -613,8 +613,10 @@ def test_an_argument_that_a_departure_explains() -> None:
     right, wrong = talk.fork(), talk.fork()
     right.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
     assert right.acceptor.failures == []
+    assert right.acceptor.refuted == {"quorum-consumer-count"}
     talk.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=1)
     assert (talk.failure.requirement, talk.failure.departure) == ("QUEUE-026", "quorum-consumer-count")
+    assert talk.acceptor.refuted == set()
     wrong.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=9)
     assert (wrong.failure.requirement, wrong.failure.departure) == ("QUEUE-026", "")
     assert wrong.failure.identity != talk.failure.identity
@@ -638,11 +640,11 @@ def test_barrier_traffic_is_judged_but_exercises_nothing() -> None:
 def test_a_limit_that_holds_nothing_back_is_not_exercised() -> None:
     talk = consuming(prefetch=2)
     talk.send("b.1 basic.publish q body=m1").deliver("a.1", 1, "m1").confirm("b.1", 1).rest()
-    without = talk.acceptor.exercised["QOS-006"]
+    without = talk.acceptor.exercised["QOS-001"]
     talk.send("b.1 basic.publish q body=m2").deliver("a.1", 2, "m2").confirm("b.1", 2).rest()
-    assert talk.acceptor.exercised["QOS-006"] == without, "two of two, and nothing is left to hold back"
+    assert talk.acceptor.exercised["QOS-001"] == without, "two of two, and nothing is left to hold back"
     talk.send("b.1 basic.publish q body=m3").confirm("b.1", 3).rest()
-    assert talk.acceptor.exercised["QOS-006"] == without + 1
+    assert talk.acceptor.exercised["QOS-001"] == without + 1
     assert talk.acceptor.verdict is Verdict.PASS
 
 

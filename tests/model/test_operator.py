@@ -245,7 +245,7 @@ def test_consumers_in_a_deleted_virtual_host_are_told_before() -> None:
     talk.see("b", 0, "connection.close", reply_text="CONNECTION_FORCED - vhost 'v' is deleted", **FORCED)
     assert talk.acceptor.owes()
     talk.acceptor.overdue()
-    assert talk.blamed == "CANCEL-007"
+    assert talk.blamed == "CANCEL-015"
 
 
 # -------------------------------------------------------------------------------------------------- alarms

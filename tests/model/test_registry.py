@@ -145,7 +145,7 @@ def test_unknown_identifier_names_near_ones() -> None:
 
 def test_select_by_prefix() -> None:
     ids = [each.id for each in select(["QOS", "ACK-00"])]
-    assert ids == [*(f"ACK-00{n}" for n in range(1, 10)), *(f"QOS-{n:03d}" for n in range(1, 16))]
+    assert ids == [*(f"ACK-00{n}" for n in range(1, 10)), *(f"QOS-{n:03d}" for n in range(1, 17))]
     assert [each.id for each in select(["qos-003"])] == ["QOS-003"]
     assert select([]) == list(requirements().values())
 

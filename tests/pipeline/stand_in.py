@@ -11,15 +11,21 @@ from conformance.trace import TraceRow, TraceWriter, row_frame
 from model.alphabet import Content, Frame
 from model.verdict import Failure, Shape, Verdict
 
+DEPARTURE = "quorum-consumer-count"
+
 
 def judge(rows: Iterable[TraceRow]) -> SequenceJudgement:
-    """Each delivery must have the tag after the last one; a body "lost" cannot be decided."""
+    """Each delivery must have the tag after the last one; a body "lost" cannot be decided.
+
+    A body "departed" is a failure that a known departure explains, "kept" is where it would have shown and did not.
+    """
     rows = list(rows)
     start = rows[0]
     failures = []
     exercised: Counter[str] = Counter()
     expected = 1
     reason = None
+    refuted: tuple[str, ...] = ()
     frames = 0
     for row in rows:
         if row["kind"] != "frame":
@@ -35,6 +41,12 @@ def judge(rows: Iterable[TraceRow]) -> SequenceJudgement:
             )
         expected = tag + 1
         exercised["ACK-009"] += 1
+        if frame.content is not None and frame.content.body == b"departed":
+            failures.append(
+                Failure("QUEUE-026", Shape.WRONG_ARGUMENT, "count", "a.1 queue.declare q", "1", ("0",), (), DEPARTURE)
+            )
+        if frame.content is not None and frame.content.body == b"kept":
+            refuted = (DEPARTURE,)
         if frame.content is not None and frame.content.body == b"lost":
             reason = f"lost in {start['sequence']}"
         if frame.content is not None and frame.content.body == b"crash":
@@ -50,6 +62,7 @@ def judge(rows: Iterable[TraceRow]) -> SequenceJudgement:
         dict(exercised),
         reason,
         frames,
+        refuted,
     )
 
 

@@ -13,21 +13,24 @@ import pytest
 from rich.console import Console
 
 from conformance.judge import judge as judge_of_the_suite
+from conformance.tally import Tally
 from conformance.trace import TraceError, TraceWriter, jsonl_to_parquet
 from model.alphabet import Content, Frame
+from model.registry import requirements
 from pipeline.spark_check import check_with_spark
 from pipeline.spark_session import PipelineError, require_java, spark_session
 from pipeline.table import (
     TABLE_SCHEMA,
     ComplianceTable,
     TableBuilder,
+    TableDeparture,
     TableRow,
     check_in_process,
     judge_traces,
     table_view,
     write_table,
 )
-from tests.pipeline.stand_in import judge, write_trace
+from tests.pipeline.stand_in import DEPARTURE, judge, write_trace
 
 GOOD = [(1, b"m1"), (2, b"m2")]
 BAD = [(1, b"m1"), (3, b"m2")]
@@ -55,16 +58,25 @@ def traces(tmp_path: Path) -> list[Path]:
     return [first.parent, second, tmp_path / "three.parquet"]
 
 
+@pytest.fixture
+def departed(tmp_path: Path) -> Path:
+    """Two sequences that show a known departure, and one that would have."""
+    shown: list[tuple[int, bytes]] = [(1, b"departed")]
+    return write_trace(
+        tmp_path / "departed.jsonl", "broker", {"scenario 1": shown, "search 1": shown, "search 2": [(1, b"kept")]}
+    )
+
+
 def test_the_table_counts_sequences_by_requirement_target_and_verdict(traces: list[Path]) -> None:
     table = check_in_process(traces[:2], judge)
     dialect = "rabbitmq-4.3"
     assert table.rows == (
-        TableRow("", "broker 1", dialect, "inconclusive", 1, 0, "lost in search 3"),
-        TableRow("ACK-009", "broker 1", dialect, "fail", 2, 4),
-        TableRow("ACK-009", "broker 1", dialect, "pass", 3, 5),
-        TableRow("ACK-009", "broker 2", dialect, "inconclusive", 1, 1, "lost in scenario C"),
-        TableRow("ACK-009", "broker 2", dialect, "not exercised", 1, 0),
-        TableRow("ACK-009", "broker 2", dialect, "pass", 1, 2),
+        TableRow("", "broker 1", dialect, "inconclusive", "inconclusive", 1, 0, "lost in search 3"),
+        TableRow("ACK-009", "broker 1", dialect, "fail", "fail", 2, 4),
+        TableRow("ACK-009", "broker 1", dialect, "pass", "pass", 3, 5),
+        TableRow("ACK-009", "broker 2", dialect, "inconclusive", "inconclusive", 1, 1, "lost in scenario C"),
+        TableRow("ACK-009", "broker 2", dialect, "not exercised", "not exercised", 1, 0),
+        TableRow("ACK-009", "broker 2", dialect, "pass", "pass", 1, 2),
     )
     (failure,) = table.failures
     assert (failure.target, failure.sequences, failure.sequence) == ("broker 1", 2, "search 1")
@@ -104,6 +116,28 @@ def test_the_table_is_saved_and_shown(traces: list[Path], tmp_path: Path) -> Non
         assert row.requirement in text
 
 
+def test_both_verdicts_and_what_became_of_departures(departed: Path) -> None:
+    table = check_in_process([departed], judge)
+    dialect = "rabbitmq-4.3"
+    rows = [row for row in table.rows if row.requirement == "QUEUE-026"]
+    assert rows == [TableRow("QUEUE-026", "broker", dialect, "fail", "pass", 2, 0)]
+    assert table.departures == (TableDeparture("broker", dialect, DEPARTURE, 2, 1),)
+    assert table.exit_code == 1, "a departure never makes a run green"
+    # the same as a run says
+    tally = Tally()
+    for judgement in judge_traces([departed], judge):
+        tally.add(judgement)
+    (outcome,) = [outcome for outcome in tally.departures(dialect) if outcome.name == DEPARTURE]
+    assert (outcome.seen, outcome.refuted) == (2, 1)
+    (verdict,) = [each for each in tally.requirements(requirements().values(), dialect) if each.id == "QUEUE-026"]
+    assert (verdict.verdict, verdict.as_known) == ("fail", "pass")
+    console = Console(width=200, force_terminal=False)
+    with console.capture() as shown:
+        console.print(table_view(table))
+    (line,) = [line.split() for line in shown.get().splitlines() if line.startswith("QUEUE-026")]
+    assert line[3:5] == ["fail", "pass"]
+
+
 def test_nothing_gives_an_empty_table(tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text("")
     table = check_in_process([tmp_path / "t.jsonl"], judge)
@@ -135,6 +169,12 @@ def test_spark_makes_the_same_table(spark: Any, traces: list[Path]) -> None:
     table = check_with_spark(traces, "local[2]", judge)
     assert table == check_in_process(traces, judge)
     assert table.sequences == 208
+
+
+def test_spark_has_the_same_second_verdicts(spark: Any, departed: Path) -> None:
+    table = check_with_spark([departed], "local[2]", judge)
+    assert table == check_in_process([departed], judge)
+    assert table.departures == (TableDeparture("broker", "rabbitmq-4.3", DEPARTURE, 2, 1),)
 
 
 def test_the_judge_of_the_suite_is_the_one_that_spark_uses(spark: Any, traces: list[Path]) -> None:

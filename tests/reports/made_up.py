@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from conformance.judgement import FoundFailure, RequirementVerdict, RunResult, TargetDescription
+from conformance.known_behaviour import departure_outcomes
 from model.registry import requirements
 from model.verdict import Failure, Shape, Verdict
 
@@ -46,6 +49,17 @@ ODD = Failure(
     allowed=(),
     state=(HOSTILE,),
 )
+#: A departure that is known of the target's dialect.
+DEPARTED = Failure(
+    requirement="CONSUME-008",
+    shape=Shape.UNEXPECTED,
+    detail="basic.consume-ok",
+    command="b.1 basic.consume q tag=u",
+    observed="b.1 < basic.consume-ok consumer-tag=u",
+    allowed=("b.1 < channel.close 403",),
+    state=(),
+    departure="exclusive-consumer-ignored",
+)
 
 
 def result(*, failures: bool = True, undecided: bool = True) -> RunResult:
@@ -53,6 +67,7 @@ def result(*, failures: bool = True, undecided: bool = True) -> RunResult:
     found = (
         FoundFailure(ACK, "search 17", ACK_COMMANDS, "amqpspec replay out/ACK-002-1.amqp docker:rabbitmq-4.3", 3),
         FoundFailure(KNOWN, "scenario CANCEL-001", ("a.1 basic.cancel t",), "", 1, known="D-0012"),
+        FoundFailure(DEPARTED, "scenario CONSUME-008", ("b.1 basic.consume q tag=u",), "", 2),
         FoundFailure(ODD, f"search {HOSTILE}", (HOSTILE,), f"echo '{HOSTILE}'", 1, rate=(7, 20)),
     )
     blamed = {each.failure.requirement for each in found} if failures else set()
@@ -62,12 +77,25 @@ def result(*, failures: bool = True, undecided: bool = True) -> RunResult:
         target=TARGET,
         seed=20260917,
         mode="lockstep",
-        requirements=tuple(_outcome(number, id, id in blamed) for number, id in enumerate(requirements())),
+        requirements=tuple(
+            replace(
+                _outcome(number, id, id in blamed), differing=Verdict.PASS if failures and id == "CONSUME-008" else None
+            )
+            for number, id in enumerate(requirements())
+        ),
         failures=found if failures else (),
         sequences=1812,
         frames=93_455,
         undecided=(("search 90", f"too many explanations {HOSTILE}"),) if undecided else (),
         seconds=74.25,
+        departures=departure_outcomes(
+            {
+                ("exclusive-consumer-ignored", True): 2 if failures else 0,
+                ("exclusive-consumer-ignored", False): 1,
+                ("consume-ok-dropped", False): 7,
+            },
+            TARGET.dialect,
+        ),
     )
 
 

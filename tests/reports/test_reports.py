@@ -57,7 +57,9 @@ class TestJson:
         assert all({"id", "verdict", "exercised"} <= entry.keys() for entry in self.report["requirements"])
 
     def test_failures_are_told_in_full(self) -> None:
-        ack, known, odd = self.report["failures"]
+        ack, known, departed, odd = self.report["failures"]
+        assert (departed["departure"], departed["as_known"]) == ("exclusive-consumer-ignored", "pass")
+        assert (ack["departure"], ack["as_known"]) == (None, "fail")
         assert ack["requirement"] == "ACK-002"
         assert ack["commands"] == list(ACK_COMMANDS)
         assert ack["allowed"] == list(ACK.allowed)
@@ -94,7 +96,7 @@ class TestJunit:
         for outcome in result().requirements:
             if outcome.verdict is not Verdict.FAIL:
                 assert [child.tag for child in self.case(outcome.id)] == tags.get(outcome.verdict, ["skipped"])
-        assert self.suite.attrib["failures"] == "2"
+        assert self.suite.attrib["failures"] == "3"
         assert self.suite.attrib["errors"] == "2"
 
     def test_reasons_and_hostile_text_survive_in_a_visible_form(self) -> None:
@@ -190,7 +192,7 @@ class TestTerminal:
         assert qos[1:4] == [str(count) for count in counted]
         for text in (requirements()["ACK-002"].statement, *ACK_COMMANDS, *ACK.allowed, "observed nothing"):
             assert text in shown
-        assert shown.splitlines()[-1].startswith("✗ Deviates: 2 new failures, and 1 known deviation")
+        assert shown.splitlines()[-1].startswith("✗ Deviates: 2 new failures, 1 known departure, and 1 known deviation")
 
     def test_a_broker_cannot_steer_the_terminal(self) -> None:
         shown = self.shown()
@@ -226,7 +228,7 @@ def test_the_live_display_counts_and_names_failures(terminal: bool) -> None:
         display(FrameObserved("search 1", Frame("a", 1, "basic.ack", {}, True)))
         display(SequenceFinished(judged("search 1", Verdict.PASS)))
         display(SequenceFinished(judged("search 2", Verdict.FAIL)))
-        display(FailureShrunk(result().failures[2]))
+        display(FailureShrunk(result().failures[3]))
         if terminal:
             display._live.refresh()
         display(RunFinished(result()))

@@ -3,6 +3,83 @@
 from __future__ import annotations
 
 LINES: dict[str, str] = {
+    # -------------------------------------------------------------------------------------------- cancel
+    "cancel-ok-names-another": """
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t
+        a.1 basic.cancel t
+    """,
+    "cancel-of-unknown-unanswered": "a.1 basic.cancel t",
+    "cancel-after-deletion-refused": """
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t
+        a.1 queue.delete q
+        a.1 basic.cancel t
+    """,
+    "cancel-ok-then-cancel": """
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t
+        a.1 basic.cancel t
+    """,
+    "cancelled-consumer-told": """
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t
+        a.1 basic.cancel t
+        a.1 queue.delete q
+    """,
+    "deletion-not-told": """
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t
+        a.1 queue.delete q
+    """,
+    "deletion-told-once-a-channel": """
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t
+        a.1 basic.consume q tag=u
+        a.1 queue.delete q
+    """,
+    "deletion-told-to-all": """
+        a.1 queue.declare q
+        a.1 queue.declare r
+        a.1 basic.consume q tag=t
+        a.1 basic.consume r tag=u
+        a.1 queue.delete q
+    """,
+    "capability-not-asked": """
+        a connection.open consumer-cancel-notify=false
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t
+        a.1 queue.delete q
+    """,
+    "notice-wants-answer": """
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t
+        a.1 queue.delete q
+    """,
+    "delivery-after-notice": """
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t
+        a.1 queue.delete q
+    """,
+    "notice-before-delete-ok": """
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t
+        a.1 queue.delete q
+    """,
+    "tag-taken-after-notice": """
+        a.1 queue.declare q
+        a.1 queue.declare r
+        a.1 basic.consume q tag=t
+        a.1 queue.delete q
+        a.1 basic.consume r tag=t
+    """,
+    "deletion-forgets-unacked": """
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t
+        a.1 basic.publish q body=m
+        a.1 queue.delete q
+        a.1 basic.ack 1
+    """,
     # ------------------------------------------------------------------------------------------ topology
     "exchange-inequivalence-accepted": """
         a.1 exchange.declare e direct
@@ -127,6 +204,221 @@ LINES: dict[str, str] = {
     "user-id-not-checked": "a.1 basic.publish q user-id=somebody",
     "expiration-not-checked": "a.1 basic.publish q expiration=soon",
     "return-code-wrong": "a.1 basic.publish nowhere mandatory body=m",
+    # ------------------------------------------------------------------------- quorum queues, dead letters
+    "delivery-count-off-by-one": """
+        a.1 queue.declare q durable x-queue-type=quorum
+        a.1 basic.publish q body=m
+        a.1 basic.get q
+        a.1 basic.reject 1 requeue
+        a.1 basic.get q
+    """,
+    "delivery-count-missing": """
+        a.1 queue.declare q durable x-queue-type=quorum
+        a.1 basic.publish q body=m
+        a.1 basic.get q
+        a.1 basic.nack 1 requeue
+        a.1 basic.get q
+    """,
+    "classic-queue-counts": """
+        a.1 queue.declare q
+        a.1 basic.publish q body=m
+        a.1 basic.get q
+        a.1 basic.reject 1 requeue
+        a.1 basic.get q
+    """,
+    "nack-counts-as-failed": """
+        a.1 queue.declare q durable x-queue-type=quorum
+        a.1 basic.publish q body=m
+        a.1 basic.get q
+        a.1 basic.nack 1 requeue
+        a.1 basic.get q
+    """,
+    "reject-does-not-count": """
+        a.1 queue.declare q durable x-queue-type=quorum
+        a.1 basic.publish q body=m
+        a.1 basic.get q
+        a.1 basic.reject 1 requeue
+        a.1 basic.get q
+    """,
+    "delivery-limit-never-applied": """
+        a.1 queue.declare q durable x-queue-type=quorum x-delivery-limit=0
+        a.1 basic.publish q body=m
+        a.1 basic.get q
+        a.1 basic.reject 1 requeue
+    """,
+    "delivery-limit-one-too-early": """
+        a.1 queue.declare q durable x-queue-type=quorum x-delivery-limit=1
+        a.1 basic.publish q body=m
+        a.1 basic.get q
+        a.1 basic.reject 1 requeue
+    """,
+    "negative-limit-taken-literally": """
+        a.1 queue.declare q durable x-queue-type=quorum x-delivery-limit=-1
+        a.1 basic.publish q body=m
+        a.1 basic.get q
+        a.1 basic.nack 1 requeue
+    """,
+    "dead-letter-lost": """
+        a.1 queue.declare d
+        a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=d
+        a.1 basic.publish q body=m
+        a.1 basic.get q
+        a.1 basic.nack 1
+    """,
+    "dead-letter-reason-wrong": """
+        a.1 queue.declare d
+        a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=d
+        a.1 basic.publish q body=m
+        a.1 basic.get q
+        a.1 basic.nack 1
+        a.1 basic.get d
+    """,
+    "death-count-stays-one": """
+        a.1 queue.declare q x-dead-letter-exchange=""
+        a.1 basic.publish q body=m
+        a.1 basic.get q
+        a.1 basic.nack 1
+        a.1 basic.get q
+        a.1 basic.nack 2
+        a.1 basic.get q
+    """,
+    "dead-letter-keeps-its-key": """
+        a.1 queue.declare d
+        a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=d
+        a.1 basic.publish q body=m
+        a.1 basic.get q
+        a.1 basic.nack 1
+    """,
+    "dead-letter-is-redelivery": """
+        a.1 queue.declare d
+        a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=d
+        a.1 basic.publish q body=m
+        a.1 basic.get q
+        a.1 basic.nack 1
+        a.1 basic.get d
+    """,
+    "dead-letters-reversed": """
+        a.1 queue.declare d
+        a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=d
+        a.1 basic.publish q body=m
+        a.1 basic.publish q body=n
+        a.1 basic.get q
+        a.1 basic.get q
+        a.1 basic.nack 0 multiple
+        a.1 basic.get d
+    """,
+    # -------------------------------------------------------------------------------------------- limits
+    "qos-changes-existing-consumers": """
+        a.1 queue.declare q
+        a.1 basic.qos 2
+        a.1 basic.consume q tag=t
+        a.1 basic.qos 1
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+    """,
+    "prefetch-zero-is-one": """
+        a.1 queue.declare q
+        a.1 basic.qos 0
+        a.1 basic.consume q tag=t
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+    """,
+    "prefetch-size-accepted": "a.1 basic.qos prefetch-size=1",
+    "no-ack-consumer-limited": """
+        a.1 queue.declare q
+        a.1 basic.qos 1
+        a.1 basic.consume q tag=t no-ack
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+    """,
+    "consumers-share-limit": """
+        a.1 queue.declare q
+        a.1 basic.qos 1
+        a.1 basic.consume q tag=t
+        a.1 basic.consume q tag=u
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+    """,
+    "requeue-frees-two": """
+        a.1 queue.declare q
+        a.1 basic.qos 1
+        a.1 basic.consume q tag=t
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+        a.1 basic.nack 1 requeue
+    """,
+    "window-opens-when-empty": """
+        a.1 queue.declare q
+        a.1 basic.qos 2
+        a.1 basic.consume q tag=t
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+        a.1 basic.publish q body=m3
+        a.1 basic.ack 1
+    """,
+    "cancel-lifts-limits": """
+        a.1 queue.declare q
+        a.1 basic.qos 1
+        a.1 basic.consume q tag=t
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+        a.1 basic.cancel u
+    """,
+    "global-limits-channel": """
+        a.1 queue.declare q
+        a.1 basic.qos 1 global
+        a.1 basic.consume q tag=t
+        a.1 basic.consume q tag=u
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+    """,
+    "global-limit-ignored": """
+        a.1 queue.declare q
+        a.1 basic.qos 1 global
+        a.1 basic.consume q tag=t
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+    """,
+    "channel-limit-per-consumer": """
+        a.1 queue.declare q
+        a.1 basic.qos 1 global
+        a.1 basic.consume q tag=t
+        a.1 basic.consume q tag=u
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+    """,
+    "channel-limit-forgets-cancelled": """
+        a.1 queue.declare q
+        a.1 basic.qos 1 global
+        a.1 basic.consume q tag=t
+        a.1 basic.publish q body=m1
+        a.1 basic.cancel t
+        a.1 basic.consume q tag=u
+        a.1 basic.publish q body=m2
+    """,
+    "channel-limit-for-new-consumers": """
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t
+        a.1 basic.publish q body=m1
+        a.1 basic.qos 1 global
+        a.1 basic.publish q body=m2
+    """,
+    "channel-limit-replaces-consumers": """
+        a.1 queue.declare q
+        a.1 basic.qos 1
+        a.1 basic.qos 2 global
+        a.1 basic.consume q tag=t
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+    """,
+    "gets-not-counted": """
+        a.1 queue.declare q
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+        a.1 basic.get q
+        a.1 basic.qos 1 global
+        a.1 basic.consume q tag=t
+    """,
     # ------------------------------------------------------------------------------------------ protocol
     "any-login-accepted": "a connection.open password=wrong",
     "any-virtual-host-opened": "a connection.open nowhere",
@@ -178,5 +470,275 @@ LINES: dict[str, str] = {
         broker operator.set-permissions lim configure= write= read=
         a connection.open user=lim password=p
         a.1 queue.declare q
+    """,
+    # ------------------------------------------------------------------------------ priorities of messages
+    "priority-ignored": """
+        a.1 queue.declare q x-max-priority=1
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2 priority=1
+        a.1 basic.get q
+    """,
+    "priority-newest-first": """
+        a.1 queue.declare q x-max-priority=1
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+        a.1 basic.get q
+    """,
+    "priority-above-maximum-is-none": """
+        a.1 queue.declare q x-max-priority=1
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2 priority=2
+        a.1 basic.get q
+    """,
+    "priority-without-asking": """
+        a.1 queue.declare q
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2 priority=1
+        a.1 basic.get q
+    """,
+    "priority-lost-on-requeue": """
+        a.1 queue.declare q x-max-priority=1
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2 priority=1
+        a.1 basic.get q
+        a.1 basic.reject 1 requeue
+        a.1 basic.get q
+    """,
+    "quorum-priority-ignored": """
+        a.1 queue.declare q durable x-queue-type=quorum
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2 priority=5
+        a.1 basic.get q
+    """,
+    "quorum-priority-none-is-lowest": """
+        a.1 queue.declare q durable x-queue-type=quorum
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2 priority=1
+        a.1 basic.get q
+    """,
+    "quorum-priority-reversed": """
+        a.1 queue.declare q durable x-queue-type=quorum
+        a.1 basic.publish q body=m1 priority=1
+        a.1 basic.publish q body=m2 priority=2
+        a.1 basic.get q
+    """,
+    "quorum-requeue-by-priority": """
+        a.1 queue.declare q durable x-queue-type=quorum
+        a.1 basic.publish q body=m1
+        a.1 basic.get q
+        a.1 basic.publish q body=m2 priority=5
+        a.1 basic.reject 1 requeue
+        a.1 basic.get q
+    """,
+    # ------------------------------------------------------------------------------------------ dispatch
+    "consumer-priority-ignored": """
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t
+        a.1 basic.consume q tag=u x-priority=1
+        a.1 basic.publish q body=m1
+    """,
+    "consumer-priority-reversed": """
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t x-priority=1
+        a.1 basic.consume q tag=u
+        a.1 basic.publish q body=m1
+    """,
+    "lower-priority-never-served": """
+        a.1 queue.declare q
+        a.1 basic.qos 1
+        a.1 basic.consume q tag=t x-priority=1
+        a.2 basic.consume q tag=u
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+    """,
+    "full-consumer-holds-up-queue": """
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t
+        a.1 basic.qos 1
+        a.1 basic.consume q tag=u
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+        a.1 basic.publish q body=m3
+        a.1 basic.publish q body=m4
+    """,
+    "newer-consumers-starve": """
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t
+        a.1 basic.consume q tag=u
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+    """,
+    "second-active-consumer": """
+        a.1 queue.declare q x-single-active-consumer=true
+        a.1 basic.consume q tag=t
+        a.1 basic.consume q tag=u
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+    """,
+    "newcomer-becomes-active": """
+        a.1 queue.declare q x-single-active-consumer=true
+        a.1 basic.consume q tag=t
+        a.1 basic.consume q tag=u
+        a.1 basic.publish q body=m1
+    """,
+    "nobody-follows-cancelled": """
+        a.1 queue.declare q x-single-active-consumer=true
+        a.1 basic.consume q tag=t
+        a.1 basic.consume q tag=u
+        a.1 basic.cancel t
+        a.1 basic.publish q body=m1
+    """,
+    "nobody-follows-lost": """
+        a.1 queue.declare q x-single-active-consumer=true
+        a.2 basic.consume q tag=t
+        a.1 basic.consume q tag=u
+        a.2 channel.close
+        a.1 basic.publish q body=m1
+    """,
+    "newest-follows-cancelled": """
+        a.1 queue.declare q x-single-active-consumer=true
+        a.1 basic.consume q tag=t
+        a.1 basic.consume q tag=u
+        a.1 basic.consume q tag=v
+        a.1 basic.cancel t
+        a.1 basic.publish q body=m1
+    """,
+    "failover-drops-messages": """
+        a.1 queue.declare q x-single-active-consumer=true
+        a.1 basic.qos 1
+        a.1 basic.consume q tag=t
+        a.2 basic.consume q tag=u
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+        a.1 basic.cancel t
+    """,
+    "lost-messages-come-last": """
+        a.1 queue.declare q x-single-active-consumer=true
+        a.2 basic.qos 1
+        a.2 basic.consume q tag=t
+        a.1 basic.consume q tag=u
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2
+        a.2 channel.close
+    """,
+    "seat-taken-at-once": """
+        a.1 queue.declare q durable x-queue-type=quorum x-single-active-consumer=true
+        a.1 basic.consume q tag=t
+        a.1 basic.publish q body=m1
+        a.1 basic.consume q tag=u x-priority=1
+        a.1 basic.publish q body=m2
+    """,
+    "seat-never-taken-over": """
+        a.1 queue.declare q durable x-queue-type=quorum x-single-active-consumer=true
+        a.1 basic.consume q tag=t
+        a.1 basic.consume q tag=u x-priority=1
+        a.1 basic.publish q body=m1
+    """,
+    "classic-seat-taken-over": """
+        a.1 queue.declare q x-single-active-consumer=true
+        a.1 basic.consume q tag=t
+        a.1 basic.consume q tag=u x-priority=1
+        a.1 basic.publish q body=m1
+    """,
+    # ------------------------------------------------------------------------------------------- streams
+    "stream-offset-off-by-one": """
+        a.1 queue.declare s durable x-queue-type=stream
+        b.1 confirm.select
+        b.1 basic.publish s body=m0
+        b.1 basic.publish s body=m1
+        b.1 basic.publish s body=m2
+        a.1 basic.qos 1
+        a.1 basic.consume s tag=t x-stream-offset=0
+    """,
+    "stream-last-is-next": """
+        a.1 queue.declare s durable x-queue-type=stream
+        b.1 confirm.select
+        b.1 basic.publish s body=m0
+        b.1 basic.publish s body=m1
+        b.1 basic.publish s body=m2
+        a.1 basic.qos 1
+        a.1 basic.consume s tag=t x-stream-offset=last
+    """,
+    "stream-read-from-first": """
+        a.1 queue.declare s durable x-queue-type=stream
+        b.1 confirm.select
+        b.1 basic.publish s body=m0
+        b.1 basic.publish s body=m1
+        b.1 basic.publish s body=m2
+        a.1 basic.qos 1
+        a.1 basic.consume s tag=t
+    """,
+    "stream-offset-not-checked": """
+        a.1 queue.declare s durable x-queue-type=stream
+        a.1 basic.qos 1
+        a.1 basic.consume s tag=t x-stream-offset=0h
+    """,
+    "stream-message-read-once": """
+        a.1 queue.declare s durable x-queue-type=stream
+        b.1 confirm.select
+        b.1 basic.publish s body=m0
+        b.1 basic.publish s body=m1
+        b.1 basic.publish s body=m2
+        a.1 basic.qos 1
+        a.1 basic.consume s tag=t x-stream-offset=first
+        a.1 basic.consume s tag=u x-stream-offset=first
+    """,
+    "stream-offset-header-wrong": """
+        a.1 queue.declare s durable x-queue-type=stream
+        b.1 confirm.select
+        b.1 basic.publish s body=m0
+        b.1 basic.publish s body=m1
+        b.1 basic.publish s body=m2
+        a.1 basic.qos 1
+        a.1 basic.consume s tag=t x-stream-offset=first
+    """,
+    "stream-read-again-is-redelivered": """
+        a.1 queue.declare s durable x-queue-type=stream
+        b.1 confirm.select
+        b.1 basic.publish s body=m0
+        b.1 basic.publish s body=m1
+        b.1 basic.publish s body=m2
+        a.1 basic.qos 1
+        a.1 basic.consume s tag=t x-stream-offset=first
+        a.1 basic.consume s tag=u x-stream-offset=first
+    """,
+    "stream-limit-ignored": """
+        a.1 queue.declare s durable x-queue-type=stream
+        b.1 confirm.select
+        b.1 basic.publish s body=m0
+        b.1 basic.publish s body=m1
+        b.1 basic.publish s body=m2
+        a.1 basic.qos 1
+        a.1 basic.consume s tag=t x-stream-offset=first
+    """,
+    "stream-credit-never-returned": """
+        a.1 queue.declare s durable x-queue-type=stream
+        b.1 confirm.select
+        b.1 basic.publish s body=m0
+        b.1 basic.publish s body=m1
+        b.1 basic.publish s body=m2
+        a.1 basic.qos 1
+        a.1 basic.consume s tag=t x-stream-offset=first
+        a.1 basic.ack 1
+    """,
+    "stream-nack-requeues": """
+        a.1 queue.declare s durable x-queue-type=stream
+        b.1 confirm.select
+        b.1 basic.publish s body=m0
+        b.1 basic.publish s body=m1
+        b.1 basic.publish s body=m2
+        a.1 basic.qos 1
+        a.1 basic.consume s tag=t x-stream-offset=first
+        a.1 basic.nack 1 requeue
+    """,
+    "stream-recover-reads-again": """
+        a.1 queue.declare s durable x-queue-type=stream
+        b.1 confirm.select
+        b.1 basic.publish s body=m0
+        b.1 basic.publish s body=m1
+        b.1 basic.publish s body=m2
+        a.1 basic.qos 1
+        a.1 basic.consume s tag=t x-stream-offset=first
+        a.1 basic.recover requeue
     """,
 }

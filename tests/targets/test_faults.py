@@ -17,7 +17,7 @@ from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceWriter
 from model.acceptor import Acceptor
 from model.alphabet import Content, Frame
-from model.dialects import DEFAULT_DIALECT
+from model.dialects import DEFAULT_DIALECT, dialect_named
 from model.handshake_content import HEADER_0_9_1
 from model.registry import requirements
 from model.state import ChannelState, ConnectionState
@@ -245,8 +245,9 @@ def test_every_fault_has_a_sequence_and_the_other_way_round() -> None:
 def run_lines(fault: str | None, name: str, trace_file: Path) -> SequenceJudgement:
     """The commands of LINES, in lockstep by a session, on the embedded broker."""
     (file,) = parse_command_file(LINES[name].replace("        ", ""))
-    with EmbeddedBroker(DEFAULT_DIALECT, fault=fault) as broker, TraceWriter(trace_file) as trace:
-        description = TargetDescription("embedded", "amqpspec", "0", DEFAULT_DIALECT.name)
+    dialect = dialect_named(FAULTS[name].dialect)
+    with EmbeddedBroker(dialect, fault=fault) as broker, TraceWriter(trace_file) as trace:
+        description = TargetDescription("embedded", "amqpspec", "0", dialect.name)
         target = TargetUnderTest(broker.address, description, deadline=BRIEFLY, operator=broker.operator())
         with Session(target, trace, name) as session:
             for command in file.commands:

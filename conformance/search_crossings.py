@@ -1,0 +1,91 @@
+"""The part of the theme consumers that is in mid-flight: commands that cross each other, and what the broker does.
+
+Of the two the broker may process either first where they go different ways, and it may have done something that the
+client has not seen yet: a message may be on its way to a consumer that is being cancelled.
+"""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from conformance.search_actions import QUEUES, Draw, Key, flags, queues, seldom
+from conformance.search_consumers import DONE, ConsumerActions, kinds, limits
+from model.alphabet import Table
+from model.queues import Consumer, QueueType
+
+_crossings = st.sampled_from(
+    (
+        "delete, cancel", "publish, cancel", "cancel, delete", "cancel, consume", "consume, cancel", "settle, cancel",
+        "publish, limit", "cancel, close", "consume, consume", "publish, delete", "settle, close", "delete, cancel",
+    )
+)  # fmt: skip
+
+
+class CrossingActions(ConsumerActions):
+    """Each part of a crossing is a command about one consumer, which is sent `in_flight` or behind another."""
+
+    def cross(self, draw: Draw) -> None:
+        """Two commands, the second sent before the first has been answered."""
+        first, second = draw(_crossings).split(", ")
+        consumer = self._some_consumer(draw)
+        if consumer is None:
+            self.consume_shared(draw)
+            return
+        getattr(self, f"_{first}")(draw, consumer, in_flight=True)
+        getattr(self, f"_{second}")(draw, consumer, in_flight=False)
+
+    def _publish(self, draw: Draw, consumer: Consumer, *, in_flight: bool) -> None:
+        channel = self.channel(draw)
+        for _ in range(1 + draw(flags)):
+            arguments: Table = {"routing_key": consumer.queue.name}
+            self.issue(channel, "basic.publish", arguments, self.new_content(), in_flight=in_flight)
+
+    def _cancel(self, draw: Draw, consumer: Consumer, *, in_flight: bool) -> None:
+        arguments: Table = {"consumer_tag": consumer.tag}
+        if draw(seldom):
+            arguments["nowait"] = True
+        self.issue(consumer.channel, "basic.cancel", arguments, in_flight=in_flight)
+
+    def _consume(self, draw: Draw, consumer: Consumer, *, in_flight: bool) -> None:
+        """The same tag, if it is free; sometimes from another queue."""
+        state = self.state(consumer.channel)
+        tag = consumer.tag if state is None or consumer.tag not in state.consumers else self.new_tag(draw)
+        queue = draw(queues) if draw(seldom) else consumer.queue.name
+        self.consume_as_it_is(draw, consumer.channel, queue, tag, in_flight=in_flight)
+
+    def _delete(self, draw: Draw, consumer: Consumer, *, in_flight: bool) -> None:
+        """From another channel, best of another connection; the queue is there again when the next action comes."""
+        others = [each for each in self.channels() if each != consumer.channel]
+        foreign = [each for each in others if each[0] != consumer.channel[0]]
+        channel: Key = draw(st.sampled_from(others if draw(seldom) else foreign))
+        self.issue(channel, "queue.delete", {"queue": consumer.queue.name}, in_flight=in_flight)
+        if not in_flight:
+            self.declare(channel, consumer.queue.name, draw(kinds))
+
+    def _settle(self, draw: Draw, consumer: Consumer, *, in_flight: bool) -> None:
+        state = self.state(consumer.channel)
+        held = [tag for tag, each in state.unacknowledged.items() if each.consumer is consumer] if state else []
+        if not held:
+            self._publish(draw, consumer, in_flight=in_flight)
+            return
+        arguments: Table = {"delivery_tag": held[0]}
+        method = "basic.ack"
+        if draw(flags) and consumer.queue.type is not QueueType.STREAM:
+            method, arguments["requeue"] = "basic.reject", True
+        self.issue(consumer.channel, method, arguments, in_flight=in_flight)
+
+    def _limit(self, draw: Draw, consumer: Consumer, *, in_flight: bool) -> None:
+        self.issue(consumer.channel, "basic.qos", {"prefetch_count": draw(limits)}, in_flight=in_flight)
+
+    def _close(self, draw: Draw, consumer: Consumer, *, in_flight: bool) -> None:
+        self.issue(consumer.channel, "channel.close", dict(DONE), in_flight=in_flight)
+
+    def _some_consumer(self, draw: Draw) -> Consumer | None:
+        everybody: list[Consumer] = [
+            consumer
+            for name in QUEUES
+            if (queue := self.plan.queue(name)) is not None
+            for consumer in queue.consumers
+            if self.plan.usable(*consumer.channel)
+        ]
+        return draw(st.sampled_from(everybody)) if everybody else None

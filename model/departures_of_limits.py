@@ -1,0 +1,123 @@
+"""Departures (`model.departures`) of limits; most are of the one that RabbitMQ sets to a channel, up to 4.2.
+
+Its limiter counts beside the channel, and not always what the channel holds. A difference may show at any later input,
+of any channel: so each applies as long as there is one, and from when it has shown the limiter's count is the model's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.departure import Departure
+from model.inputs import process
+from model.limits import can_share, counted, is_counted
+from model.rules.settlement import tags_meant
+from model.state import Channel, ChannelState, Unacknowledged
+
+#: Does the limiter of the channel count in that wrong way, from this input on at the latest?
+Miscounts = Callable[[Broker, Channel, Frame], bool]
+
+_SETTLING = ("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async")
+#: What can bring a delivery about: it can make a message ready, or make room for one, or somebody who takes it.
+DELIVERY_METHODS = (*_SETTLING, "basic.publish", "basic.qos", "basic.consume", "basic.cancel", "channel.close")
+
+
+def _is_on(channel: Channel, frame: Frame) -> bool:
+    return channel.key == (frame.connection, frame.channel)
+
+
+def _settled(channel: Channel, frame: Frame) -> Iterator[tuple[int, Unacknowledged]]:
+    if frame.method in _SETTLING and _is_on(channel, frame):
+        everything = frame.method.startswith("basic.recover")
+        for tag in channel.unacknowledged if everything else tags_meant(channel, frame):
+            yield tag, channel.unacknowledged[tag]
+
+
+def _is_lifted(broker: Broker, channel: Channel, frame: Frame) -> bool:
+    if not channel.limiter.limit:
+        return True
+    return frame.method == "basic.qos" and _is_on(channel, frame) and not frame.arguments.get("global_")
+
+
+def _keeps_room_of_gets(broker: Broker, channel: Channel, frame: Frame) -> bool:
+    if not channel.limiter.limit:
+        return False
+    gets = (e.consumer is None and is_counted(broker, channel, tag, e) for tag, e in _settled(channel, frame))
+    return channel.limiter.volume > counted(broker, channel) or any(gets)
+
+
+def _gives_room_for_uncounted(broker: Broker, channel: Channel, frame: Frame) -> bool:
+    if not channel.limiter.limit:
+        return False
+    others = (e.consumer is not None and not is_counted(broker, channel, tag, e) for tag, e in _settled(channel, frame))
+    return channel.limiter.volume < counted(broker, channel) or any(others)
+
+
+def _holds_back_no_ack(broker: Broker, channel: Channel, frame: Frame) -> bool:
+    if not channel.limiter.limit:
+        return False
+    if frame.method == "basic.consume" and _is_on(channel, frame) and frame.arguments.get("no_ack"):
+        return True
+    return any(consumer.no_ack and can_share(broker, consumer) for consumer in channel.consumers.values())
+
+
+def _concerned(broker: Broker, frame: Frame, miscounts: Miscounts) -> Iterator[Channel]:
+    for channel in broker.channels.values():
+        is_known = channel.limiter.is_followed or not channel.channel_prefetch
+        if channel.state is ChannelState.OPEN and not is_known and miscounts(broker, channel, frame):
+            yield channel
+
+
+def _follow(broker: Broker, frame: Frame, miscounts: Miscounts) -> None:
+    for channel in list(_concerned(broker, frame, miscounts)):
+        channel.limiter.is_followed = True
+        broker.refresh_sharing(channel)
+    process(broker, frame)
+
+
+def _departure(name: str, requirement: str, statement: str, source: str, miscounts: Miscounts) -> Departure:
+    return Departure(
+        name=name,
+        requirement=requirement,
+        statement=statement,
+        source=source,
+        dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        methods=DELIVERY_METHODS,
+        applies=lambda broker, frame: any(True for _ in _concerned(broker, frame, miscounts)),
+        process=lambda broker, frame: _follow(broker, frame, miscounts),
+    )
+
+
+LIMIT_DEPARTURES: tuple[Departure, ...] = (
+    _departure(
+        "consumer-limit-lifts-channel-limit",
+        "QOS-010",
+        "basic.qos with global=false ends the limit of the channel, which the guide calls independent of it.",
+        "rabbit_channel:handle_method basic.qos, global = false: rabbit_limiter:unlimit_prefetch",
+        _is_lifted,
+    ),
+    _departure(
+        "settled-gets-keep-their-room",
+        "QOS-013",
+        "What basic.get had got when the channel's limit came counts towards it for good, settled or not.",
+        "rabbit_channel: basic.qos counts all of unacked_message_q, notify_limiter leaves out basic.get's",
+        _keeps_room_of_gets,
+    ),
+    _departure(
+        "uncounted-deliveries-make-room",
+        "QOS-008",
+        "Settling what the limiter did not count, as deliveries from quorum queues and streams, and those under way"
+        " when the limit came, makes room all the same: more than the limit are out.",
+        "rabbit_channel:notify_limiter counts deliveries of every queue type; rabbit_limiter:handle_cast ack",
+        _gives_room_for_uncounted,
+    ),
+    _departure(
+        "channel-limit-holds-no-ack",
+        "QOS-005",
+        "A channel at its limit has nothing delivered to its consumers without acknowledgements either.",
+        "rabbit_limiter:handle_call can_send, prefetch_limit_reached is asked before AckRequired",
+        _holds_back_no_ack,
+    ),
+)

@@ -1,0 +1,131 @@
+"""Departures (`model.departures`) of streams."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.departure import Departure, crash_with
+from model.inputs import process
+from model.queues import Consumer, QueueType
+from model.rules.stream_consuming import offset_has_wrong_type
+from model.state import Channel, ChannelState, Unacknowledged
+
+SETTLING = ("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async")
+
+
+def _open_channel(broker: Broker, frame: Frame) -> Channel | None:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    return channel if channel is not None and channel.state is ChannelState.OPEN else None
+
+
+def _credited(broker: Broker, frame: Frame) -> Counter[Consumer]:
+    """Consumers of a stream, each with the number of deliveries to a former one of its tag that the input settles."""
+    channel = _open_channel(broker, frame)
+    credited: Counter[Consumer] = Counter()
+    if channel is None:
+        return credited
+    for tag, entry in channel.unacknowledged.items():
+        if entry.consumer is None or not _settles(channel, frame, tag):
+            continue
+        living = channel.consumers.get(entry.consumer.tag)
+        if living is None or living is entry.consumer or living.queue.type is not QueueType.STREAM:
+            continue
+        if living.queue.name == entry.queue.name:
+            credited[living] += 1
+    return credited
+
+
+def _settles(channel: Channel, frame: Frame, tag: int) -> bool:
+    if frame.method.startswith("basic.recover"):
+        return True
+    named = frame.arguments.get("delivery_tag", 0)
+    if not frame.arguments.get("multiple"):
+        return bool(tag == named)
+    return tag <= named and named in channel.unacknowledged if named else True
+
+
+def _credits_namesake(broker: Broker, frame: Frame) -> bool:
+    return bool(_credited(broker, frame))
+
+
+def _credit_namesake(broker: Broker, frame: Frame) -> None:
+    credited = _credited(broker, frame)
+    process(broker, frame)
+    for consumer, credit in credited.items():
+        consumer.outstanding -= credit
+        broker.refresh(consumer.queue)
+
+
+def _of_namesakes(broker: Broker, frame: Frame) -> list[Unacknowledged]:
+    """Deliveries of deleted queues that the input settles: now streams have their names, and the channel knows them."""
+    channel = _open_channel(broker, frame)
+    if channel is None:
+        return []
+    streams = {name for name, kind in channel.known_types.items() if kind is QueueType.STREAM and name in broker.queues}
+    return [
+        entry
+        for tag, entry in channel.unacknowledged.items()
+        if entry.queue.deleted and entry.queue.name in streams and _settles(channel, frame, tag)
+    ]
+
+
+def _settles_namesakes(broker: Broker, frame: Frame) -> bool:
+    return bool(_of_namesakes(broker, frame))
+
+
+def _settle_at_namesakes(broker: Broker, frame: Frame) -> None:
+    for entry in _of_namesakes(broker, frame):
+        entry.queue = broker.queues[entry.queue.name]
+    process(broker, frame)
+
+
+def _has_offset_of_wrong_type(broker: Broker, frame: Frame) -> bool:
+    channel = _open_channel(broker, frame)
+    if channel is None or not channel.prefetch or frame.arguments.get("no_ack"):
+        return False
+    queue = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
+    if queue is None or queue.type is not QueueType.STREAM or channel.channel_prefetch:
+        return False
+    if frame.arguments.get("consumer_tag", "") in channel.consumers:
+        return False
+    table = frame.arguments.get("arguments") or {}
+    return not {"x-priority", "x-consumer-timeout"} & table.keys() and offset_has_wrong_type(table)
+
+
+STREAM_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="stream-credit-goes-to-namesake",
+        requirement="CONSUME-016",
+        statement="Settling what a cancelled consumer of a stream holds lets a new consumer of its tag be handed more"
+        " than its limit.",
+        source="rabbit_stream_queue:settle (credit goes to the reader of the tag)",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=SETTLING,
+        applies=_credits_namesake,
+        process=_credit_namesake,
+    ),
+    Departure(
+        name="stream-refuses-for-namesake",
+        requirement="ACK-012",
+        statement="Giving back a delivery of a deleted queue is refused with 540, or crashes the channel if by"
+        " basic.recover, when the channel has dealt with a new stream of its name.",
+        source="v3.10.9 rabbit_channel:foreach_per_queue (settles by the queue's name), rabbit_stream_queue:settle",
+        dialects=("rabbitmq-3",),
+        methods=SETTLING[1:],
+        applies=_settles_namesakes,
+        process=_settle_at_namesakes,
+    ),
+    Departure(
+        name="stream-offset-of-wrong-type-breaks",
+        requirement="STREAM-005",
+        statement="An x-stream-offset that is neither number, time nor text crashes the channel; the connection"
+        " closes with 541.",
+        source="rabbit_stream_queue:parse_offset_arg (takes any value), osiris:init_reader",
+        dialects=("rabbitmq-4.3",),
+        methods=("basic.consume",),
+        applies=_has_offset_of_wrong_type,
+        process=crash_with("STREAM-005"),
+    ),
+)

@@ -1,0 +1,73 @@
+"""All known departures by name: those that the judge follows, and those that are one wrong argument.
+
+The second verdict of a report goes by this: a failure that a departure explains which is known of the target's dialect
+is none against the broker as it is known. It stays a failure against the promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from model.departure import KnownDeparture
+from model.departures import DEPARTURES
+from model.messages import DIRECT_REPLIES_NOT_COUNTED, STREAM_DROPS_NESTED_HEADERS
+from model.rules.queue import HOLDERS_COUNTED, STREAM_CONSUMERS_NOT_COUNTED
+from model.verdict import Failure
+
+#: Those that need no following, as the state is the same: named where the argument is compared.
+ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
+    KnownDeparture(
+        name=HOLDERS_COUNTED,
+        requirement="QUEUE-026",
+        statement="A quorum queue counts whoever holds messages of it as a consumer (cancelled consumers, basic.get),"
+        " and does not count the waiting consumers of a single-active-consumer queue.",
+        source="rabbit_fifo:query_stat, the size of its map of consumers",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+    ),
+    KnownDeparture(
+        name=STREAM_CONSUMERS_NOT_COUNTED,
+        requirement="QUEUE-026",
+        statement="A stream counts none of its consumers: declare-ok says 0.",
+        source="rabbit_stream_queue:stat",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+    ),
+    KnownDeparture(
+        name=STREAM_DROPS_NESTED_HEADERS,
+        requirement="PUBLISH-016",
+        statement="Headers that are tables or arrays are lost in a stream: it keeps messages as AMQP 1.0, whose"
+        " application properties hold simple values only.",
+        source="rabbit_msg_record:from_amqp091; mc_amqpl:convert_to from 4.0 on",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+    ),
+    KnownDeparture(
+        name=DIRECT_REPLIES_NOT_COUNTED,
+        requirement="REPLY-006",
+        statement="A direct reply has the delivery tag that the next delivery has as well.",
+        source="v4.0.5 rabbit_channel:handle_cast deliver_reply, which leaves next_tag as it is",
+        dialects=("rabbitmq-3", "rabbitmq-4.0"),
+    ),
+)
+
+KNOWN_DEPARTURES: Mapping[str, KnownDeparture] = MappingProxyType(
+    {departure.name: departure for departure in (*DEPARTURES, *ARGUMENT_DEPARTURES)}
+)
+
+
+@cache
+def known_departures(dialect_name: str) -> tuple[KnownDeparture, ...]:
+    """The departures known of the brokers of a dialect, in the order of their requirements."""
+    own = (departure for departure in KNOWN_DEPARTURES.values() if dialect_name in departure.dialects)
+    return tuple(sorted(own, key=lambda departure: (departure.requirement, departure.name)))
+
+
+def departures_from(requirement: str) -> tuple[KnownDeparture, ...]:
+    """The departures from one requirement, of any broker."""
+    return tuple(departure for departure in KNOWN_DEPARTURES.values() if departure.requirement == requirement)
+
+
+def is_as_known(failure: Failure, dialect_name: str) -> bool:
+    """Is the failure explained by a departure that is known of the dialect's brokers?"""
+    departure = KNOWN_DEPARTURES.get(failure.departure)
+    return departure is not None and dialect_name in departure.dialects

@@ -1,0 +1,145 @@
+"""Whose turn it is: may this consumer be handed that message, or somebody else (areas SAC and PRIORITY)?
+
+The broker decides when a message is ready at the queue; the client sees it later, in any order between channels. So
+only what is certain counts against a delivery. Room that came by a settlement is not certain before all is at rest: one
+that settles for several consumers reaches the queue consumer by consumer (rabbit_channel:foreach_per_queue), and with
+room unsaid for the second the first is served whatever its priority. What else is ready may be on its way to those
+who seem to have been passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import takewhile
+
+from model.alphabet import ChannelKey
+from model.broker import Broker
+from model.dispatch import contenders, priority, stays_after_all, wakes, was_on_its_way
+from model.mismatch import NONE, Mismatches, unexpected
+from model.queues import Consumer, Message, Queue
+from model.state import ChannelState
+
+#: Deliveries that a classic queue makes to a channel before one is on the wire (rabbit_queue_consumers:is_ch_blocked).
+UNSENT_LIMIT = 200
+
+
+def check_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Message) -> Mismatches:
+    """What is wrong about handing this ready message to this consumer, and not to another."""
+    if queue.single_active_consumer:
+        return _check_seat(broker, queue, consumer, message)
+    if len(queue.consumers) < 2:
+        return NONE
+    others_ready = len(queue.messages) - 1
+    above = [other for other in _waiting(broker, queue, consumer) if priority(other) > priority(consumer)]
+    if sum(map(_room, above)) > others_ready:
+        return unexpected("PRIORITY-001", "basic.deliver to a consumer of lower priority")
+    if not others_ready and any(_key(consumer) in other.overtaken_by for other in _beside(broker, queue, consumer)):
+        return unexpected("PRIORITY-002", "basic.deliver to the same consumer before one that waits has had its turn")
+    return NONE
+
+
+def _check_seat(broker: Broker, queue: Queue, consumer: Consumer, message: Message) -> Mismatches:
+    seat = queue.seat
+    if seat.is_stalled:
+        if seat.stalled_at == broker.stamp:
+            return unexpected("SAC-001", "basic.deliver by a queue that serves nobody")
+        wakes(queue, consumer)
+        return NONE
+    if seat.holder is consumer and not (
+        seat.is_being_left and not was_on_its_way(queue, consumer, message.stamp)
+    ):
+        if seat.reason == "SAC-003" and _lost_before(queue, message, consumer.stamp):
+            return unexpected("SAC-003", "basic.deliver before the messages that the former consumer held")
+        return NONE
+    if was_on_its_way(queue, consumer, message.stamp):
+        stays_after_all(queue, consumer)
+        return NONE
+    requirement = seat.reason
+    takes_over = seat.holder is not None and priority(consumer) > priority(seat.holder)
+    if seat.is_being_left or (requirement == "SAC-001" and takes_over):
+        requirement = "SAC-004"
+    return unexpected(requirement, "basic.deliver to a consumer that is not active")
+
+
+def _lost_before(queue: Queue, message: Message, stamp: int) -> bool:
+    """Is a message ready, ahead of this one, that came back when the seat became free?"""
+    if message.stamp == stamp:
+        return False
+    ahead = takewhile(lambda other: other is not message, queue.messages)
+    return any(other.stamp == stamp and other.redelivered for other in ahead)
+
+
+def note_turn(broker: Broker, queue: Queue, consumer: Consumer) -> Iterator[str]:
+    """The consumer is being handed a message that has left its queue: what that shows, and what it means for others."""
+    if len(queue.consumers) < 2:
+        if queue.single_active_consumer and queue.seat.reason != "SAC-001":
+            yield queue.seat.reason
+            queue.seat.reason = "SAC-001"
+        return
+    if queue.single_active_consumer:
+        yield "SAC-001"
+        if queue.seat.reason != "SAC-001":
+            yield queue.seat.reason
+            queue.seat.reason = "SAC-001"
+        elif any(priority(other) > priority(consumer) for other in queue.consumers):
+            yield "SAC-004"
+        return
+    own = priority(consumer)
+    others = [other for other in queue.consumers if other is not consumer]
+    if any(priority(other) < own and broker.has_room(other) for other in others):
+        yield "PRIORITY-001"
+    if any(priority(other) > own for other in others):
+        yield "PRIORITY-001"
+    beside = list(_beside(broker, queue, consumer))
+    if any(_key(other) in consumer.overtaken_by for other in beside):
+        yield "PRIORITY-002"
+    consumer.overtaken_by = frozenset()
+    if not queue.messages:
+        for other in beside:
+            other.overtaken_by |= {_key(consumer)}
+
+
+def is_at_rest(broker: Broker) -> None:
+    """Nothing is under way: the queues know of all that was settled, and their consumers of all that was theirs."""
+    for queue in broker.queues.values():
+        if len(queue.consumers) > 1:
+            queue.seat.former = None
+            for consumer in queue.consumers:
+                consumer.is_doubtful = False
+
+
+def held_up_by(broker: Broker, queue: Queue, consumer: Consumer) -> str | None:
+    """The requirement by which a message goes to this consumer though others have no room, if there are such."""
+    full = [other for other in contenders(queue) if not broker.has_room(other)]
+    if not full:
+        return None
+    return "PRIORITY-001" if any(priority(other) > priority(consumer) for other in full) else "PRIORITY-002"
+
+
+def _key(consumer: Consumer) -> tuple[ChannelKey, str]:
+    return (consumer.channel, consumer.tag)
+
+
+def _beside(broker: Broker, queue: Queue, consumer: Consumer) -> Iterator[Consumer]:
+    """Others of the same priority that certainly wait with room."""
+    return (other for other in _waiting(broker, queue, consumer) if priority(other) == priority(consumer))
+
+
+def _waiting(broker: Broker, queue: Queue, consumer: Consumer) -> Iterator[Consumer]:
+    """Other consumers of the queue that certainly have room. One whose channel has a limit hears of it some time
+    later, from a process that is neither the channel nor the queue (rabbit_limiter).
+    """
+    for other in queue.consumers:
+        if other is consumer or other.is_doubtful or not other.announced:
+            continue
+        channel = broker.channels[other.channel]
+        if channel.state is not ChannelState.OPEN or channel.channel_prefetch or broker.dialect.prefetch_is_shared:
+            continue
+        if broker.has_room(other):
+            yield other
+
+
+def _room(consumer: Consumer) -> int:
+    if consumer.no_ack or not consumer.prefetch:
+        return UNSENT_LIMIT
+    return consumer.prefetch - consumer.outstanding

@@ -1,0 +1,110 @@
+"""Dead-lettering: where a message goes that its queue gives up (area DLX; guide: dead letter exchanges).
+
+RabbitMQ: rabbit_dead_letter:publish. A queue's process does it itself, so dead letters of one queue keep their order
+(DLX-009) and are on their way to their queues for a while, as publishes of a channel are.
+
+Reasons so far: a rejection, and the delivery limit of a quorum queue.
+"""
+
+from __future__ import annotations
+
+from model.alphabet import ChannelKey, Content, Table
+from model.broker import Broker
+from model.dead_letters import CAUSES, DELIVERY_LIMIT, REJECTED, has_own_history, in_a_cycle, recorded
+from model.dialects import CarriedFailures
+from model.queues import Exchange, Message, Queue, QueueType
+from model.routing import route
+
+EXCHANGE, ROUTING_KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
+
+
+def give_up(broker: Broker, queue: Queue, message: Message, holder: ChannelKey, *, failed: bool) -> None:
+    """The client refused the message for good. `failed`: by basic.reject, which counts as a failed delivery."""
+    carried = broker.dialect.carried_failures
+    if carried is CarriedFailures.OF_QUORUM_QUEUES and queue.type is QueueType.QUORUM:
+        message.failures += 1  # rabbit_fifo:discard, whatever the method
+    elif carried is CarriedFailures.OF_ALL_QUEUES and failed:
+        message.failures += 1
+    _dead_letter(broker, queue, message, holder, REJECTED)
+
+
+def exceed_limit(broker: Broker, queue: Queue, message: Message, holder: ChannelKey) -> None:
+    """The message came back more often than its queue bears (QUORUM-003)."""
+    _dead_letter(broker, queue, message, holder, DELIVERY_LIMIT)
+
+
+def _dead_letter(broker: Broker, queue: Queue, message: Message, holder: ChannelKey, reason: str) -> None:
+    """Publish the message to the queue's dead-letter exchange, if it has one. `holder`: the channel that gave it up."""
+    name = queue.arguments.get(EXCHANGE)
+    if name is None or not broker.dialect.extensions or queue.deleted:
+        return
+    exchange = broker.exchanges.get(name)
+    if exchange is None:
+        broker.fired("DLX-007")
+        return
+    if has_own_history(message):
+        broker.fired("DLX-004")
+    content, deaths = recorded(broker.dialect, queue, message, reason)
+    key: str | None = queue.arguments.get(ROUTING_KEY)
+    keys = _keys(queue, message)
+    content = _without_key_headers(broker, content) if key is not None else content
+    for target in _targets(broker, exchange, keys, content):
+        if reason != REJECTED and in_a_cycle(deaths, target.name):
+            broker.fired("DLX-008")
+            continue
+        letter = Message(
+            content,
+            exchange.name,
+            keys[0],
+            0,
+            reason=CAUSES[reason],
+            via=(f"dead letters of {queue.name}", 0),
+            deaths=deaths,
+            further_keys=keys[1:],
+            hidden_keys=message.hidden_keys if key is None or not broker.dialect.deaths_in_headers else (),
+            failures=message.failures,
+            unseen=message.unseen,
+        )
+        begin_anew(broker, target, letter)
+        broker.enqueue(target, letter)
+        broker.touch(broker.channels[holder], target, keeps_state=False)
+
+
+def reaches_stream(broker: Broker, queue: Queue, message: Message) -> bool:
+    """Would a stream be among the queues that the dead letter goes to?"""
+    exchange = broker.exchanges.get(queue.arguments[EXCHANGE]) if EXCHANGE in queue.arguments else None
+    if exchange is None or queue.deleted:
+        return False
+    content, _ = recorded(broker.dialect, queue, message, REJECTED)
+    return any(each.type is QueueType.STREAM for each in _targets(broker, exchange, _keys(queue, message), content))
+
+
+def _keys(queue: Queue, message: Message) -> tuple[str, ...]:
+    """DLX-005."""
+    key: str | None = queue.arguments.get(ROUTING_KEY)
+    return (message.routing_key, *message.further_keys) if key is None else (key,)
+
+
+def _targets(broker: Broker, exchange: Exchange, keys: tuple[str, ...], content: Content) -> list[Queue]:
+    headers: Table = content.properties["headers"]
+    return list(route(broker.exchanges, broker.queues, exchange, keys, headers, broker.dialect).queues)
+
+
+def begin_anew(broker: Broker, queue: Queue, letter: Message) -> None:
+    """DLX-010: what the queue makes of the failed deliveries that the message brings along."""
+    carried = broker.dialect.carried_failures
+    if queue.type is QueueType.QUORUM:
+        letter.redelivered = letter.failures > 0
+        if carried is CarriedFailures.OF_ALL_QUEUES:
+            letter.delivery_count = letter.failures  # and so towards its delivery limit
+    elif queue.type is QueueType.CLASSIC and carried is CarriedFailures.OF_ALL_QUEUES:
+        letter.redelivered = letter.failures > 0  # rabbit_variable_queue:set_deliver_flag
+
+
+def _without_key_headers(broker: Broker, content: Content) -> Content:
+    """Up to 3 a routing key of its own takes CC out of the message (rabbit_dead_letter:make_msg)."""
+    headers = content.properties["headers"]
+    if not broker.dialect.deaths_in_headers or "CC" not in headers:
+        return content
+    headers = {name: value for name, value in headers.items() if name != "CC"}
+    return Content({**content.properties, "headers": headers}, content.body)

@@ -1,0 +1,77 @@
+"""The log of a stream, as far as a client can tell: where its chunks begin, and which message a consumer is owed.
+
+Messages that reach a stream together are written as one chunk (osiris_writer:handle_batch). Where the chunks begin
+shows in two things only: RabbitMQ up to 3.10 hands a consumer that has credit the whole chunk (STREAM-006), and the
+offset `last` means the last chunk (STREAM-008).
+"""
+
+from __future__ import annotations
+
+from model.dialects import Dialect
+from model.queues import Arrival, Consumer, Message, Queue
+
+
+def append(queue: Queue, message: Message, now: float) -> None:
+    """A message comes to the end of the log. It begins a chunk if the one before it is known to be written."""
+    if not queue.log:
+        queue.chunk_starts[0] = True
+        queue.log_began = now
+    elif queue.log[-1].arrival is Arrival.PROVEN:
+        queue.chunk_starts[len(queue.log)] = True
+    queue.log.append(message)
+
+
+def stored(queue: Queue, offset: int) -> None:
+    """The message of that offset has been seen to be in the log; so those before it are there as well."""
+    while offset >= 0 and queue.log[offset].arrival is not Arrival.PROVEN:
+        queue.log[offset].arrival = Arrival.PROVEN
+        offset -= 1
+
+
+def begins_at(consumer: Consumer, offset: int) -> bool:
+    """May this be the first offset that the consumer is handed?"""
+    starts = consumer.queue.chunk_starts
+    if not consumer.next_offset <= offset <= consumer.latest_offset:
+        return False
+    if consumer.next_offset == consumer.latest_offset:
+        return True
+    if consumer.arguments.get("x-stream-offset") == "last":
+        later = range(offset + 1, consumer.latest_offset + 1)
+        if any(starts.get(other) for other in later):
+            return False
+    return starts.get(offset) is not False
+
+
+def begin(consumer: Consumer, offset: int) -> None:
+    """The consumer, whose first offset was the broker's choice, was handed this one: it begins a chunk."""
+    starts = consumer.queue.chunk_starts
+    starts[offset] = True
+    if consumer.arguments.get("x-stream-offset") == "last":
+        for other in range(offset + 1, consumer.latest_offset + 1):
+            starts[other] = False
+
+
+def goes_on_in_chunk(dialect: Dialect, consumer: Consumer) -> bool | None:
+    """Does the consumer's next message come whatever its credit is? None: nobody knows where its chunk begins."""
+    if not (dialect.stream_serves_chunks and consumer.has_begun):
+        return False
+    begins = consumer.queue.chunk_starts.get(consumer.next_offset)
+    return None if begins is None else not begins
+
+
+def first_owed(consumer: Consumer) -> int:
+    """The offset that the consumer is handed next, the earliest one if the broker has the choice."""
+    for offset in range(consumer.next_offset, consumer.latest_offset):
+        if offset < len(consumer.queue.log) and begins_at(consumer, offset):
+            return offset
+    return consumer.latest_offset
+
+
+def missing_requirement(consumer: Consumer) -> str:
+    """What is broken if the consumer is not handed the message that it is owed next."""
+    offset = first_owed(consumer)
+    if consumer.queue.log[offset].acquired_count:
+        return consumer.reason if consumer.has_begun else "STREAM-003"  # others had it before
+    if not consumer.has_begun and "x-stream-offset" in consumer.arguments:
+        return "STREAM-008"
+    return consumer.reason

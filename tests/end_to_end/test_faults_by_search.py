@@ -1,0 +1,52 @@
+"""The defects of the consumer side are found by the search alone, and the requirement that is broken is blamed.
+
+Scenarios know what to look for; the search has to come across it. What fails first depends on the sequence, as one
+defect may break several promises: so the requirement has to be among those that fail first in some sequence.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from model.dialects import DEFAULT_DIALECT, DIALECTS, Dialect
+from model.registry import applies, requirements
+from targets.faults import FAULTS
+from tests.end_to_end.runs import failed_requirements, run_suite
+
+#: Areas of the consumer side, and of what becomes of the deliveries that consumers hold.
+AREAS = ("CANCEL", "QOS", "SAC", "PRIORITY", "QUORUM", "STREAM", "CONSUME", "ACK", "RECOVER", "GET")
+
+#: Faults of these areas that no search can show, and why.
+NOT_BY_SEARCH: dict[str, str] = {}
+
+SEED = 1
+#: Most sequences of a search.
+SEQUENCES = 400
+
+
+def _of_the_consumer_side() -> list[str]:
+    return [
+        name for name, fault in FAULTS.items() if fault.requirement.split("-")[0] in AREAS and name not in NOT_BY_SEARCH
+    ]
+
+
+def _dialect_with(requirement: str) -> Dialect:
+    """The embedded broker's usual one, or the newest in which the requirement holds."""
+    holding = [each for name, each in DIALECTS.items() if applies(requirements()[requirement], name)]
+    return DEFAULT_DIALECT if DEFAULT_DIALECT in holding else holding[-1]
+
+
+@pytest.mark.parametrize("name", _of_the_consumer_side())
+def test_the_search_alone_finds_and_blames(name: str, tmp_path: Path) -> None:
+    wanted = FAULTS[name].requirement
+    result = run_suite(
+        f"embedded:{name}", tmp_path, dialect=_dialect_with(wanted), search_only=True, sequences=SEQUENCES, seed=SEED,
+        enough=lambda failure: failure.requirement == wanted, deadline=0.2, shrinking_time=0.0,
+    )  # fmt: skip
+    assert wanted in failed_requirements(result)
+
+
+def test_exceptions_are_faults() -> None:
+    assert set(NOT_BY_SEARCH) <= set(FAULTS)

@@ -1,0 +1,184 @@
+"""Every report shows both verdicts: against the promise, and against the broker as it is known."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from conformance.judgement import RunResult
+from conformance.known_behaviour import Standing
+from model.known_departures import KNOWN_DEPARTURES, known_departures
+from model.verdict import Verdict
+from reports.as_known import departure_entries, headline_as_known, not_seen
+from reports.html import render_html
+from reports.json_report import render_json
+from reports.junit import render_junit
+from reports.markdown import render_markdown
+from reports.overview import entries, headline, notes
+from reports.terminal import print_report
+from tests.reports.made_up import DEPARTED, result
+
+DEPARTURE = KNOWN_DEPARTURES["exclusive-consumer-ignored"]
+NOT_SEEN = KNOWN_DEPARTURES["consume-ok-dropped"]
+BROKERS = DEPARTURE.brokers
+
+
+def departed_only() -> RunResult:
+    """A run whose only failure is a known departure."""
+    whole = result(undecided=False)
+    failures = tuple(found for found in whole.failures if found.failure is DEPARTED)
+    blamed = [outcome for outcome in whole.requirements if outcome.verdict is Verdict.FAIL]
+    kept = [outcome for outcome in whole.requirements if outcome not in blamed or outcome.id == DEPARTED.requirement]
+    decided = tuple(outcome for outcome in kept if outcome.verdict is not Verdict.INCONCLUSIVE)
+    return replace(whole, failures=failures, requirements=decided)
+
+
+def terminal(shown: RunResult) -> str:
+    console = Console(width=200, force_terminal=False)
+    with console.capture() as capture:
+        print_report(console, shown)
+    return capture.get()
+
+
+def plain(html: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
+@pytest.mark.parametrize("render", [terminal, render_markdown, render_html, render_json, render_junit])
+def test_a_departure_is_told_with_its_name_promise_source_and_versions(render: object) -> None:
+    assert callable(render)
+    told = render(result()).replace("\\", "")
+    for text in (DEPARTURE.name, DEPARTURE.requirement, NOT_SEEN.name, "RabbitMQ 4.0 to 4.2"):
+        assert text in told
+    if render is not terminal:
+        # a terminal has no room for all of them: `amqpspec requirements --show ID`
+        assert DEPARTURE.source.split(" (")[0] in told
+
+
+class TestHeadlines:
+    def test_the_promise_is_what_counts(self) -> None:
+        assert headline(departed_only()) == "Deviates: 1 known departure"
+        assert departed_only().exit_code == 1
+        assert headline(result()) == "Deviates: 2 new failures, 1 known departure, and 1 known deviation"
+
+    def test_as_known_says_what_is_new(self) -> None:
+        assert headline_as_known(result()) == (
+            "As RabbitMQ 4.3 is known: 2 new failures (ACK-002, QOS-003); 1 known departure not seen: fixed?"
+        )
+        assert headline_as_known(replace(departed_only(), departures=())) == "As RabbitMQ 4.3 is known: no new failure"
+
+    def test_nothing_is_known_of_the_bare_text(self) -> None:
+        bare = replace(result(), target=replace(result().target, dialect="amqp-0-9-1"), departures=())
+        assert headline_as_known(bare) is None
+        assert headline(bare).startswith("Deviates: 3 new failures"), "a departure of others explains nothing there"
+        assert "departure of others: exclusive-consumer-ignored" in notes(bare.failures[2], "amqp-0-9-1")
+        assert "As the bare" not in render_html(bare) + render_markdown(bare) + terminal(bare)
+
+
+class TestDepartures:
+    def test_those_that_an_upgrade_may_have_fixed_come_first(self) -> None:
+        listed = departure_entries(result())
+        assert {each.departure for each in listed} == set(known_departures("rabbitmq-4.3"))
+        assert [each.departure for each in not_seen(result())] == [NOT_SEEN]
+        assert listed[0].in_this_run == "not seen, though 7 sequences would have shown it: fixed?"
+        assert listed[1].departure is DEPARTURE
+        assert listed[1].in_this_run == "seen in 2 sequences; not in 1 other that could have shown it"
+        assert listed[-1].in_this_run == "not put to the test"
+
+    def test_of_a_requirement_they_stand_beside_it_whether_seen_or_not(self) -> None:
+        by_id = {entry.id: entry for entry in entries(result())}
+        assert by_id["CONSUME-008"].departures == (DEPARTURE,)
+        assert by_id["CONSUME-008"].seen_departures == {DEPARTURE.name}
+        assert (by_id["CONSUME-008"].verdict, by_id["CONSUME-008"].as_known) == (Verdict.FAIL, Verdict.PASS)
+        assert NOT_SEEN in by_id["CONSUME-005"].departures
+        assert by_id["CONSUME-005"].seen_departures == frozenset()
+
+
+class TestJson:
+    report = json.loads(render_json(result()))
+
+    def test_both_verdicts(self) -> None:
+        both = {each["id"]: (each["verdict"], each["as_known"]) for each in self.report["requirements"]}
+        assert both["CONSUME-008"] == ("fail", "pass")
+        assert both["ACK-002"] == ("fail", "fail")
+        assert sum(verdict != as_known for verdict, as_known in both.values()) == 1
+
+    def test_both_summaries(self) -> None:
+        for key, verdict in (("summary", "verdict"), ("summary_as_known", "as_known")):
+            counted = [each[verdict] for each in self.report["requirements"]]
+            assert self.report[key] == {verdict: counted.count(verdict) for verdict in self.report[key]}
+        assert self.report["summary"]["fail"] == self.report["summary_as_known"]["fail"] + 1
+        assert self.report["exit_code"] == 1
+
+    def test_the_departures(self) -> None:
+        first, second, *others = self.report["departures"]
+        assert (first["name"], first["standing"], first["sequences"], first["not_seen_in"]) == (
+            "consume-ok-dropped", "not seen", 0, 7
+        )  # fmt: skip
+        assert (second["name"], second["standing"], second["sequences"]) == ("exclusive-consumer-ignored", "seen", 2)
+        assert second["brokers"] == list(BROKERS)
+        assert {each["standing"] for each in others} == {str(Standing.NOT_TESTED)}
+
+
+def test_junit_fails_by_the_promise_and_tells_the_other() -> None:
+    suite = ET.fromstring(render_junit(result()).encode())[0]
+    properties = {each.attrib["name"]: each.attrib["value"] for each in suite.iter("property")}
+    assert (properties["failing against the promise"], properties["failing as known"]) == ("4", "3")
+    assert properties["known departures not seen"] == NOT_SEEN.name
+    (case,) = [each for each in suite.iter("testcase") if each.attrib["name"].startswith("CONSUME-008 ")]
+    (failure,) = case
+    assert failure.tag == "failure"
+    assert "known departure exclusive-consumer-ignored" in failure.attrib["message"]
+    assert failure.text is not None and "as known in RabbitMQ 4.3:" in failure.text
+    assert DEPARTURE.statement in failure.text
+
+
+class TestHtml:
+    def test_a_cell_shows_both(self) -> None:
+        (cell,) = re.findall(
+            r'<a class="cell ([^"]*)" href="#failure-CONSUME-008" title="([^"]*)"', render_html(result())
+        )
+        assert cell[0] == "fail as-known"
+        assert "fail against the promise, pass as RabbitMQ 4.3 is known" in cell[1]
+        assert render_html(result()).count("cell fail as-known") == 2, "the cell and the legend"
+
+    def test_the_page_of_a_failure_says_what_is_known(self) -> None:
+        (article,) = re.findall(r'<article id="failure-CONSUME-008".*?</article>', render_html(result()), re.DOTALL)
+        assert DEPARTURE.statement in plain(article) and "✓ as known" in plain(article)
+        assert "; ".join(BROKERS) in plain(article)
+        (other,) = re.findall(r'<article id="failure-ACK-002".*?</article>', render_html(result()), re.DOTALL)
+        assert "This is no known departure of RabbitMQ 4.3." in plain(other)
+
+    def test_the_sums_are_both_there(self) -> None:
+        page = plain(render_html(result()))
+        assert "4 fail 3 as RabbitMQ 4.3 is known" in page
+        assert "As RabbitMQ 4.3 is known: 2 new failures (ACK-002, QOS-003)" in page
+
+    def test_without_departures_there_is_no_second_verdict(self) -> None:
+        conforming = replace(result(failures=False, undecided=False), departures=())
+        page = render_html(conforming)
+        assert "cell fail as-known" not in page and 'id="departures"' not in page
+
+
+def test_the_terminal_shows_both_sums_and_the_promise_last() -> None:
+    lines = terminal(result()).splitlines()
+    sums = {
+        line[: line.index("  ")]: line.split()[2] for line in lines if line.startswith(("the promise  ", "as known  "))
+    }
+    assert sums == {"the promise": "4", "as known": "3"}
+    assert lines[-2] == headline_as_known(result())
+    assert lines[-1].startswith("✗ Deviates: 2 new failures, 1 known departure")
+    assert any(line.split() == ["CONSUME-005", "consume-ok-dropped"] for line in lines)
+
+
+def test_markdown_has_a_table_of_departures() -> None:
+    text = render_markdown(result())
+    assert "## Known departures of RabbitMQ 4.3" in text
+    assert f"| {NOT_SEEN.name} | CONSUME-005 | " in text
+    (promise, as_known) = [line for line in text.splitlines() if line.startswith("| **all, ")]
+    assert promise.split("|")[2].strip() == "4" and as_known.split("|")[2].strip() == "3"
