@@ -20,6 +20,7 @@ from conformance.search_actions import QUEUES, TYPES
 from conformance.search_consumer_mistakes import ConsumerMistakes
 from conformance.search_consumers import CONSUMERS, SHARED_KINDS
 from conformance.search_crossings import CrossingActions
+from conformance.search_limits import LimitActions
 from conformance.search_protocol import PROTOCOL, ProtocolActions
 from conformance.search_topology import TOPOLOGY, TopologyActions
 from conformance.search_traffic import TRAFFIC
@@ -69,7 +70,9 @@ def deviation(failure: Failure) -> Deviation:
     return kind(failure)
 
 
-class CommandSearch(CrossingActions, ConsumerMistakes, TopologyActions, ProtocolActions, RuleBasedStateMachine):
+class CommandSearch(
+    CrossingActions, LimitActions, ConsumerMistakes, TopologyActions, ProtocolActions, RuleBasedStateMachine
+):
     """One sequence. Subclassed for each run, with `open_session`, `finished`, `dialect` and what is known already."""
 
     #: methods that are left out, because the target does not advertise them

@@ -21,7 +21,7 @@ from model.state import Unacknowledged
 #: How often each action is tried, in parts of the whole.
 CONSUMERS = {
     "publish_confirmed": 5, "publish_some": 6, "publish_with_priority": 4, "consume_shared": 15, "change_limit": 4,
-    "limit_twice": 5, "ack": 8, "settle_all_so_far": 5, "nack": 4, "reject": 3, "return_again": 4, "recover": 2,
+    "limit_the_channel": 6, "ack": 8, "settle_all_so_far": 5, "nack": 4, "reject": 3, "return_again": 4, "recover": 2,
     "settle_everything": 3, "get_what_can_be_got": 2, "cancel": 4, "cross": 10, "delete_consumed": 4,
     "end_active_consumer": 6, "close_channel": 3, "close_connection": 2, "reconnect_as_wished": 2, "look": 2,
     "purge_what_can_be_purged": 1, "make_a_mistake": 2, "consume_wrongly": 3,
@@ -36,7 +36,6 @@ SHARED_KINDS = (
 
 kinds = st.sampled_from(SHARED_KINDS)
 limits = st.sampled_from((1, 2, 1, 0, 2, 3, 1, 5))
-_channel_limits = st.sampled_from((0, 1, 2, 3, 4))
 _some = st.integers(2, 4)
 _message_priorities = st.sampled_from((0, 1, 2, 3, 4, 5, 9, 200))
 _consumer_priorities = st.sampled_from((-1, 1, 5, 10))
@@ -130,25 +129,6 @@ class ConsumerActions(TrafficActions):
         if draw(flags):
             arguments["global_"] = True
         self.issue(self.channel_with(draw, lambda state: bool(state.unacknowledged)), "basic.qos", arguments)
-
-    def limit_twice(self, draw: Draw) -> None:
-        """A limit of each consumer and one of the channel, in either order, and consumers behind them."""
-        channel = self.channel(draw)
-        both: list[Table] = [
-            {"prefetch_count": draw(limits)},
-            {"prefetch_count": draw(_channel_limits), "global_": True},
-        ]
-        for arguments in both if draw(flags) else reversed(both):
-            self.issue(channel, "basic.qos", arguments)
-        classic = [name for name in QUEUES if self._type(name) is QueueType.CLASSIC]
-        if not classic:
-            return
-        name = draw(st.sampled_from(classic))
-        for _ in range(draw(picks) % 4):
-            self.issue(channel, "basic.consume", {"queue": name, "consumer_tag": self.new_tag(draw)})
-        other = self.channel(draw)
-        for _ in range(draw(st.integers(0, 6))):
-            self.issue(other, "basic.publish", {"routing_key": name}, self.new_content())
 
     def get_what_can_be_got(self, draw: Draw) -> None:
         name = draw(queues)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from model.alphabet import Frame
 from model.broker import CANCELLING, Broker
 from model.errors import ProtocolError
-from model.queues import Consumer, QueueType
+from model.queues import QueueType
 from model.rules.answer import answer
 from model.rules.permission import may_read
 from model.rules.unseen import recall

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from model.dialects import DEFAULT_DIALECT, DIALECTS, Dialect
-from model.registry import applies, requirements
+from model.dialects import dialect_named
 from targets.faults import FAULTS
 from tests.end_to_end.runs import failed_requirements, run_suite
 
@@ -32,17 +31,12 @@ def _of_the_consumer_side() -> list[str]:
     ]
 
 
-def _dialect_with(requirement: str) -> Dialect:
-    """The embedded broker's usual one, or the newest in which the requirement holds."""
-    holding = [each for name, each in DIALECTS.items() if applies(requirements()[requirement], name)]
-    return DEFAULT_DIALECT if DEFAULT_DIALECT in holding else holding[-1]
-
-
 @pytest.mark.parametrize("name", _of_the_consumer_side())
 def test_the_search_alone_finds_and_blames(name: str, tmp_path: Path) -> None:
-    wanted = FAULTS[name].requirement
+    fault = FAULTS[name]
+    wanted = fault.requirement
     result = run_suite(
-        f"embedded:{name}", tmp_path, dialect=_dialect_with(wanted), search_only=True, sequences=SEQUENCES, seed=SEED,
+        f"embedded:{name}", tmp_path, dialect=dialect_named(fault.dialect), search_only=True, sequences=SEQUENCES, seed=SEED,
         enough=lambda failure: failure.requirement == wanted, deadline=0.2, shrinking_time=0.0,
     )  # fmt: skip
     assert wanted in failed_requirements(result)
