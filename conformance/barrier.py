@@ -179,7 +179,7 @@ def _compare_counts(session: Session, name: str) -> None:
         _ask(session, connections[0], name)
         queue = _queue(session, name)
         # a quorum queue counts those who hold its deliveries as consumers, so their number never becomes the model's
-        if queue is None or (
+        if queue is None or queue.seat.is_stalled or (
             not queue.unproven and (not queue.leaving or _counts_holders(session, queue))
         ):
             return

@@ -178,7 +178,8 @@ def _call(command: Command, earlier: Sequence[Command], by_steps: bool, patient:
     usual = {} if command.channel else step_by_step.USUAL.get(command.method, {})
     words += [f"{name}={text}" for name, text in usual.items() if name not in sent.arguments]
     if command.method == "connection.update-secret":  # pika cannot decode this one, nor make one of zeros
-        words += _named({"new_secret": "", "reason": ""})
+        zeros = {"new_secret": "", "reason": ""}
+        words += _named({name: text for name, text in zeros.items() if name not in sent.arguments})
     if sent.content is not None:
         words += _named({"properties": dict(sent.content.properties)})
         words.append(f"body={_body(sent.content.body)}")

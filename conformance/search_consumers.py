@@ -40,7 +40,28 @@ _some = st.integers(2, 4)
 _message_priorities = st.sampled_from((0, 1, 2, 3, 4, 5, 9, 200))
 _consumer_priorities = st.sampled_from((-1, 1, 5, 10))
 _offsets = st.sampled_from(
-    ("first", "first", "first", "next", "last", "last", 0, 1, 1, 2, 3, 9, -1, "1h", "1s", None, None, None, "0h")
+    (
+        "first",
+        "first",
+        "first",
+        "next",
+        "last",
+        "last",
+        "last",
+        0,
+        1,
+        1,
+        2,
+        3,
+        9,
+        -1,
+        "1h",
+        "1s",
+        None,
+        None,
+        None,
+        "0h",
+    )
 )
 #: Tags begin with either, so that their order is not that in which the consumers were made.
 _tag_letters = st.sampled_from("st")

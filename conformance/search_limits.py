@@ -50,7 +50,7 @@ class LimitActions(ConsumerActions):
             self.issue(channel, "basic.publish", {"routing_key": name}, self.new_content())
 
     def _consume_some(self, draw: Draw, channel: Key, name: str) -> None:
-        for _ in range(draw(picks) % 3):
+        for _ in range(draw(st.sampled_from((2, 1, 3, 0)))):
             self.issue(channel, "basic.consume", {"queue": name, "consumer_tag": self.new_tag(draw)})
 
     def _go_on(self, draw: Draw, channel: Key) -> None:
@@ -59,11 +59,12 @@ class LimitActions(ConsumerActions):
         if state is None or not state.unacknowledged:
             return
         pick = draw(picks)
-        if pick < 2 and state.consumers:
-            self.issue(channel, "basic.cancel", {"consumer_tag": draw(st.sampled_from(sorted(state.consumers)))})
-        elif pick == 2:
+        holding = sorted(tag for tag, consumer in state.consumers.items() if consumer.outstanding)
+        if pick < 3 and holding:
+            self.issue(channel, "basic.cancel", {"consumer_tag": draw(st.sampled_from(holding))})
+        elif pick < 4:
             self.issue(channel, "basic.qos", {"prefetch_count": draw(_channel_limits), "global_": True})
-        elif pick < 6:
+        elif pick < 7:
             arguments: Table = {"delivery_tag": draw(st.sampled_from(list(state.unacknowledged)))}
             if draw(flags):
                 arguments["multiple"] = True

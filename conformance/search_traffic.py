@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from conformance.search_actions import Actions, Draw, Key, flags, picks, queues, seldom, types
+from conformance.search_actions import QUEUES, Actions, Draw, Key, flags, picks, queues, seldom, types
 from model.alphabet import Content, Table
 
 SETTLING = ("basic.ack", "basic.reject", "basic.nack")
@@ -13,8 +13,9 @@ SETTLING = ("basic.ack", "basic.reject", "basic.nack")
 #: what ends a channel is rare, so that sequences live long enough.
 TRAFFIC = {
     "publish_confirmed": 10, "publish": 6, "publish_through_exchange": 2, "consume": 8, "get": 6, "cancel": 3,
-    "ack": 12, "nack": 8, "reject": 4, "recover": 2, "settle_everything": 3, "settle_all_so_far": 4, "close_channel": 4,
-    "close_connection": 3, "purge": 1, "delete_and_declare": 2, "look": 2, "make_a_mistake": 4,
+    "ack": 12, "nack": 8, "reject": 4, "recover": 2, "settle_everything": 3, "settle_all_so_far": 4,
+    "return_several": 2, "close_channel": 4, "close_connection": 3, "purge": 1, "delete_and_declare": 2, "look": 2,
+    "make_a_mistake": 4,
 }  # fmt: skip
 
 _prefetches = st.sampled_from((0, 1, 1, 2, 3))
@@ -86,6 +87,24 @@ class TrafficActions(Actions):
 
     def reject(self, draw: Draw) -> None:
         self.settle(draw, "basic.reject", requeue=draw(flags))
+
+    def return_several(self, draw: Draw) -> None:
+        """Take some messages and give them back together: best where nobody else gets them at once, so that their
+        order shows.
+        """
+        names = [each for each in QUEUES if (queue := self.plan.queue(each)) is not None and not queue.consumers]
+        name: str = draw(st.sampled_from(names or QUEUES))
+        channel = self.channel(draw)
+        queue = self.plan.queue(name)
+        for _ in range(draw(st.integers(2, 3)) - (len(queue.messages) if queue is not None else 0)):
+            self.issue(channel, "basic.publish", {"routing_key": name}, self.new_content())
+        for _ in range(2):
+            self.issue(channel, "basic.get", {"queue": name})
+        if self.dialect.extensions and draw(flags):
+            self.issue(channel, "basic.nack", {"delivery_tag": 0, "multiple": True, "requeue": True})
+        else:
+            self.issue(channel, "basic.recover", {"requeue": True})
+        self.issue(channel, "basic.get", {"queue": name})
 
     def recover(self, draw: Draw) -> None:
         method = "basic.recover" if draw(flags) else "basic.recover-async"

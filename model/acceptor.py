@@ -240,8 +240,7 @@ class Acceptor:
             assert departure is not None
             self._record_departure(culprit.broker, frame, mismatches, departure)
             self.explanations = merged(survivors)
-            for explanation in self.explanations:
-                explanation.departure = explanation.departing = None
+            self._go_on_from_departure()
         elif flawed:
             self.explanations = [flawed[0][0]]
             self._record(flawed[0][0].broker, frame, flawed[0][1])
@@ -276,10 +275,14 @@ class Acceptor:
         self._add(failure_of_debt(first.broker, missing, self.command, departed[0].departure if departed else None))
         if departed:
             self.explanations = departed
-            for explanation in departed:
-                explanation.departure = explanation.departing = None
+            self._go_on_from_departure()
         else:
             self.finished = True
+
+    def _go_on_from_departure(self) -> None:
+        for explanation in self.explanations:
+            explanation.departure = explanation.departing = None
+        self.finished |= self.broker.is_astray
 
     def _give_up(self) -> None:
         self.reason = f"more than {self.bound} explanations are possible"

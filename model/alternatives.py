@@ -17,7 +17,8 @@ from model.inputs import process
 from model.limits import counted, room_on
 from model.queues import QueueType
 from model.rules.cancel import crosses_notice, withdraw_notice
-from model.state import ChannelState, Expected, PendingGet
+from model.rules.closing import is_said_by_queue
+from model.state import ChannelState
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +58,14 @@ def _cancel_in_time(broker: Broker, frame: Frame) -> None:
     withdraw_notice(broker, frame)
 
 
-def _is_said_by_queue(owed: Expected | PendingGet) -> bool:
-    """Is it what a queue's process has the channel say?"""
-    return isinstance(owed, Expected) and owed.lane != "channel"
-
-
 def _closes_before_queues_answer(broker: Broker, frame: Frame) -> bool:
     channel = broker.channels.get((frame.connection, frame.channel))
-    return channel is not None and channel.state is ChannelState.OPEN and any(map(_is_said_by_queue, channel.owed))
+    return channel is not None and channel.state is ChannelState.OPEN and any(map(is_said_by_queue, channel.owed))
 
 
 def _close_at_once(broker: Broker, frame: Frame) -> None:
     channel = broker.channels[(frame.connection, frame.channel)]
-    channel.owed = [owed for owed in channel.owed if not _is_said_by_queue(owed)]
+    channel.owed = [owed for owed in channel.owed if not is_said_by_queue(owed)]
     process(broker, frame)
 
 

@@ -67,6 +67,7 @@ class Broker(QueueSteps):
         """
         queue.deleted = True
         self.queues.pop(queue.name, None)
+        self.deleted_of_late[queue.name] = queue.type
         remove_bindings_to(self, queue)
         for message in queue.messages:
             self.drop(queue, message, requirement)
@@ -80,6 +81,8 @@ class Broker(QueueSteps):
             channel = self.channels[consumer.channel]
             channel.consumers.pop(consumer.tag, None)
             _remember_end(channel, consumer.tag, "CANCEL-007")
+            if queue.type is QueueType.QUORUM and not self.connections[channel.connection].is_told_of_cancels:
+                channel.bereft[consumer.tag] = consumer
             if consumer.channel != told_later:
                 first = "CANCEL-012" if consumer.channel in told else "CANCEL-007"
                 self.owe_notice(channel, consumer.tag, first, "CANCEL-007", "CANCEL-008", crossing=crossing)
@@ -89,12 +92,15 @@ class Broker(QueueSteps):
         self.refresh(queue)
 
     def _note_leaving(self, queue: Queue) -> None:
-        """Messages may be under way to consumers that will hear of the deletion later."""
+        """Messages may be under way to consumers that hear of the deletion later, or never."""
         for consumer in queue.consumers:
             channel = self.channels[consumer.channel]
-            if self.has_room(consumer) and self.connections[channel.connection].is_told_of_cancels:
+            if self.has_room(consumer):
                 consumer.stamp = self.stamp
                 channel.leaving[consumer.tag] = consumer
+                if not self.connections[channel.connection].is_told_of_cancels:
+                    # only a round trip says where that ends
+                    self.touch(channel, queue, keeps_state=False)
 
     def nothing_more(self, subject: tuple[ChannelKey, str], arguments: Table) -> None:
         """The client knows now that the consumer is gone: it is handed nothing more."""

@@ -10,7 +10,7 @@ from collections import Counter, deque
 
 from model.alphabet import ChannelKey, Frame, Table
 from model.dialects import Dialect
-from model.queues import Exchange, Queue
+from model.queues import Exchange, Queue, QueueType
 from model.state import Channel, Connection, Expected, User
 
 PREDECLARED_EXCHANGES = {
@@ -48,6 +48,8 @@ class BrokerState:
         self.refuted: set[str] = set()
         #: the requirement that the input processed last came under: blamed for what nothing explains
         self.reason = ""
+        #: a known defect has done what nobody can follow: whatever comes now, or does not, is explained by it
+        self.is_astray = False
         #: False while barrier traffic is processed: it is judged, but shows nothing
         self.counting = True
         #: connections that an error has broken, and whose other channels the broker ends when it comes to it
@@ -68,6 +70,8 @@ class BrokerState:
         self.deliverable: dict[Queue, None] = {}
         #: (channel, queue) pairs whose order towards each other only a round trip can settle
         self.touched: dict[tuple[ChannelKey, Queue], None] = {}
+        #: queues that were deleted since the broker was at rest, by name: what crosses that may meet them half gone
+        self.deleted_of_late: dict[str, QueueType] = {}
         #: queues that went by themselves, with the requirement that says so: blamed if they are still there
         self.ended_queues: dict[str, str] = {}
         #: exchanges that went by themselves, with the requirement that says so: blamed if they are still there
@@ -130,4 +134,4 @@ class BrokerState:
     @property
     def quiet(self) -> bool:
         """Nothing is owed: a broker that is silent now is right to be silent."""
-        return not self.debtors and not self.deliverable
+        return (not self.debtors and not self.deliverable) or self.is_astray

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from model.broker import Broker
 from model.queues import Binding, Consumer, Exchange, Message, Queue, Seat
-from model.state import Channel, Connection, Expected, PendingGet, Unacknowledged
+from model.state import Channel, Connection, Expected, Lost, PendingGet, Unacknowledged
 
 
 def copy_broker(broker: Broker) -> Broker:
@@ -49,6 +49,7 @@ class _Copy:
         new.happenings = list(broker.happenings)
         new.expiring = dict(broker.expiring)
         new.ended_queues = dict(broker.ended_queues)
+        new.deleted_of_late = dict(broker.deleted_of_late)
         new.debtors = dict(broker.debtors)
         new.deliverable = {queue(each): None for each in broker.deliverable}
         new.touched = {(key, queue(each)): None for key, each in broker.touched}
@@ -61,6 +62,7 @@ class _Copy:
                 old.content, old.exchange, old.routing_key, old.position, old.redelivered, old.delivery_count,
                 old.acquired_count, old.reason, old.stamp, old.arrival, old.passed_over_by, old.via, old.crowd,
                 old.unseen, old.recalled, old.priority, old.deaths, old.further_keys, old.hidden_keys, old.failures,
+                old.is_late,
             )  # fmt: skip
         return new
 
@@ -78,7 +80,7 @@ class _Copy:
                 old.turn, old.at_rest,
             )  # fmt: skip
             new.consumers = list(map(self._consumer, old.consumers))
-            if old.seat.holder is not None or old.seat.former is not None:
+            if old.seat.holder is not None or old.seat.former is not None or old.seat.is_stalled:
                 new.seat = self._seat(old.seat)
         return new
 
@@ -132,6 +134,8 @@ class _Copy:
             prefetch_from=old.prefetch_from, limited_since=old.limited_since, under_way=old.under_way,
             limiter=replace(old.limiter),
             leaving={tag: self._consumer(each) for tag, each in old.leaving.items()},
+            lost=[Lost(self._consumer(e.consumer), self._message(e.message), e.as_it_was) for e in old.lost],
+            bereft={tag: self._consumer(each) for tag, each in old.bereft.items()},
         )  # fmt: skip
 
     def _connection(self, old: Connection) -> Connection:

@@ -34,7 +34,9 @@ def debts(broker: Broker) -> Iterator[Debt]:
 
 def unproven(broker: Broker) -> Iterator[Debt]:
     """Messages that should be ready, and consumers that should be gone, and that no count has shown to be so."""
-    for queue in broker.queues.values():
+    for queue in () if broker.is_astray else broker.queues.values():
+        if queue.seat.is_stalled:
+            continue  # what it does with what it has nobody can tell
         if queue.unproven:
             numbers = f"{len(queue.unproven)} of {len(queue.messages)}"
             yield Debt(queue.reason, f"{numbers} ready messages of {queue.name}", None)

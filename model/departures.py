@@ -12,16 +12,18 @@ from datetime import datetime
 
 from model.alphabet import EMPTY_CONTENT, Frame
 from model.broker import Broker
-from model.departure import Departure, crash_with, internal_error
+from model.departure import Departure, crash_with
 from model.departures_of_cancelling import CANCELLING_DEPARTURES
 from model.departures_of_dead_letters import DEAD_LETTER_DEPARTURES
 from model.departures_of_dispatch import DISPATCH_DEPARTURES
 from model.departures_of_errors import ERROR_DEPARTURES
 from model.departures_of_limits import LIMIT_DEPARTURES
+from model.departures_of_publishing import PUBLISHING_DEPARTURES
 from model.departures_of_queues import QUEUE_DEPARTURES
 from model.departures_of_returns import RETURN_DEPARTURES
 from model.departures_of_settling import SETTLING_DEPARTURES
 from model.departures_of_streams import STREAM_DEPARTURES
+from model.departures_of_tags import TAG_DEPARTURES, break_some_time
 from model.dialects import Dialect, ExclusiveQuorumConsumer
 from model.inputs import process
 from model.queues import Consumer, QueueType
@@ -87,10 +89,7 @@ def _consumes_before_consume_ok_of_tag(broker: Broker, frame: Frame) -> bool:
 def _break_after_it(broker: Broker, frame: Frame) -> None:
     """The input is processed, and at some time from then on the connection closes with 541."""
     process(broker, frame)
-    connection = broker.connections[frame.connection]
-    if connection.state is ConnectionState.OPEN:
-        connection.owed.append(internal_error())
-        broker.debtors[(connection.name, 0)] = None
+    break_some_time(broker, frame.connection)
 
 
 def _former_deliveries(broker: Broker, frame: Frame) -> list[Unacknowledged]:
@@ -243,7 +242,9 @@ DEPARTURES: tuple[Departure, ...] = (
     ),
     *CANCELLING_DEPARTURES,
     *ERROR_DEPARTURES,
+    *PUBLISHING_DEPARTURES,
     *QUEUE_DEPARTURES,
+    *TAG_DEPARTURES,
     *SETTLING_DEPARTURES,
     *STREAM_DEPARTURES,
     *LIMIT_DEPARTURES,

@@ -23,7 +23,23 @@ def _confirms_what_is_over(broker: Broker, frame: Frame) -> bool:
 
 def _crosses_deletion(broker: Broker, frame: Frame) -> bool:
     """Does the client cancel a consumer of a quorum queue that is being deleted?"""
-    return frame.method == "basic.cancel" and crossing_of(broker, frame) == "CANCEL-006"
+    if frame.method != "basic.cancel":
+        return False
+    return crossing_of(broker, frame) == "CANCEL-006" or _crosses_untold(broker, frame)
+
+
+def _crosses_untold(broker: Broker, frame: Frame) -> bool:
+    """The same of a client that is not told of the end of its consumers: who deletes has not been answered yet."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    if frame.arguments.get("consumer_tag", "") not in channel.bereft:
+        return False
+    return any(
+        isinstance(owed, Expected) and owed.method == "queue.delete-ok"
+        for other in broker.channels.values()
+        for owed in other.owed
+    )
 
 
 def _break_instead(broker: Broker, frame: Frame) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from model.alphabet import EMPTY_CONTENT, Frame
 from model.broker import Broker
 from model.departure import Departure, crash_with
-from model.queues import QueueType
+from model.inputs import process
+from model.queues import Queue, QueueType
 from model.rules.publish import routes_of
 from model.state import ChannelState
 
@@ -29,6 +31,16 @@ def _uses_name_of_other_type(broker: Broker, frame: Frame) -> bool:
     else:
         return False
     return any(channel.known_types.get(queue.name, queue.type) is not queue.type for queue in queues)
+
+
+def _crosses_deletion(broker: Broker, frame: Frame) -> bool:
+    """Is a quorum queue deleted to which the message goes by its name, while the channel deals with that?"""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    name = frame.arguments.get("routing_key", "")
+    if frame.method != "basic.publish" or frame.arguments.get("exchange") or name in broker.queues:
+        return False
+    is_open = channel is not None and channel.state is ChannelState.OPEN
+    return is_open and broker.deleted_of_late.get(name) is QueueType.QUORUM
 
 
 def _declared_table(broker: Broker, frame: Frame) -> dict[str, Any] | None:
@@ -72,6 +84,26 @@ def _crash_over_type(broker: Broker, frame: Frame) -> None:
             message.redelivered = True
 
 
+def _haunted(broker: Broker) -> Iterator[Queue]:
+    """Queues that may have got the consumers of the deleted ones of their names."""
+    for channel in broker.channels.values():
+        for consumer in channel.bereft.values():
+            queue = broker.queues.get(consumer.queue.name)
+            if queue is not None and queue.type is not QueueType.STREAM and queue.owner in (None, channel.connection):
+                yield queue
+
+
+def _haunt(broker: Broker, frame: Frame) -> None:
+    """Who is served from now on, and with what, nobody can tell."""
+    for queue in list(_haunted(broker)):
+        queue.seat.stalled_at = broker.stamp
+        queue.leaving += 1
+        broker.refresh(queue)
+    for channel in broker.channels.values():
+        channel.bereft = {}
+    process(broker, frame)
+
+
 QUEUE_DEPARTURES: tuple[Departure, ...] = (
     Departure(
         name="stale-queue-type",
@@ -83,6 +115,30 @@ QUEUE_DEPARTURES: tuple[Departure, ...] = (
         methods=("basic.publish", "basic.get", "basic.consume"),
         applies=_uses_name_of_other_type,
         process=_crash_over_type,
+    ),
+    Departure(
+        name="next-queue-gets-consumers",
+        requirement="CANCEL-010",
+        statement="A channel that hears of the end of a quorum queue when a queue of that name exists again makes its"
+        " consumers consumers of that one, which hands them messages that nobody sees.",
+        source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover;"
+        " handle_cast queue_event, eol: drops the state of the new queue with that of the old",
+        dialects=("rabbitmq-3",),
+        methods=("basic.publish", "basic.get", "basic.consume", "queue.declare", "queue.purge"),
+        applies=lambda broker, frame: any(True for _ in _haunted(broker)),
+        process=_haunt,
+    ),
+    Departure(
+        name="publish-crossing-deletion-breaks",
+        requirement="PUBLISH-002",
+        statement="The first message that a channel publishes to a quorum queue, and that crosses the queue's deletion,"
+        " crashes the channel; the connection closes with 541.",
+        source="v4.0.5 rabbit_channel:deliver_to_queues, case_clause {error, {shutdown, delete}} or noproc of"
+        " rabbit_fifo_client, which registers with the queue before it sends",
+        dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        methods=("basic.publish",),
+        applies=_crosses_deletion,
+        process=crash_with("PUBLISH-002"),
     ),
     Departure(
         name="server-named-unknown-type-breaks",

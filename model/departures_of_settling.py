@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from model.alphabet import Frame
 from model.broker import Broker
-from model.departure import Departure
+from model.departure import Departure, internal_error
 from model.inputs import process
-from model.queues import Queue
+from model.queues import Queue, QueueType
+from model.rules.closing import break_connection
 from model.rules.dead_letter import give_up
 from model.rules.requeue import give_back
 from model.rules.settlement import tags_meant
-from model.state import ChannelState, Unacknowledged
+from model.state import Channel, ChannelState, Unacknowledged
 
 
 def _hit(broker: Broker, frame: Frame) -> Iterator[tuple[int, Unacknowledged]]:
@@ -64,6 +65,45 @@ def _settle_namesakes(broker: Broker, frame: Frame) -> None:
                 give_up(broker, queue, entry.message, channel.key, failed=failed)
 
 
+# ---------------------------------------------------------------- numbers that the new queue's process cannot take
+
+
+def _settles(channel: Channel, frame: Frame) -> list[Unacknowledged]:
+    if frame.method == "basic.recover":
+        return list(channel.unacknowledged.values())
+    return [channel.unacknowledged[tag] for tag in tags_meant(channel, frame)]
+
+
+def _crashes_namesake(broker: Broker, frame: Frame) -> bool:
+    """Does a living classic queue learn of the settlement, and does it crash over the number?"""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    return any(_cannot_take(broker, channel, frame, entry.queue) for entry in _settles(channel, frame))
+
+
+def _cannot_take(broker: Broker, channel: Channel, frame: Frame, old: Queue) -> bool:
+    living = broker.queues.get(old.name)
+    if not old.deleted or living is None or living.type is not QueueType.CLASSIC:
+        return False
+    held = (entry.queue for entry in channel.unacknowledged.values())
+    if living not in held and all(consumer.queue is not living for consumer in channel.consumers.values()):
+        return False  # it does not know the channel, and does not listen
+    if living.arguments.get("x-max-priority"):
+        # its numbers are pairs: of the priority, and of the number in the queue of that priority
+        return old.type is not QueueType.CLASSIC or not old.arguments.get("x-max-priority")
+    is_discarded = frame.method in ("basic.nack", "basic.reject") and not frame.arguments.get("requeue")
+    return is_discarded and "x-dead-letter-exchange" in living.arguments
+
+
+def _crash_namesake(broker: Broker, frame: Frame) -> None:
+    """Commonest: the channel has asked the crashing queue for something, or does so next."""
+    process(broker, frame)
+    broker.fired("ACK-024")
+    break_connection(broker, broker.channels[(frame.connection, frame.channel)], internal_error())
+    broker.is_astray = True
+
+
 SETTLING_DEPARTURES: tuple[Departure, ...] = (
     Departure(
         name="deleted-queue-settles-namesake",
@@ -76,5 +116,18 @@ SETTLING_DEPARTURES: tuple[Departure, ...] = (
         methods=("basic.ack", "basic.nack", "basic.reject"),
         applies=lambda broker, frame: any(True for _ in _hit(broker, frame)),
         process=_settle_namesakes,
+    ),
+    Departure(
+        name="deleted-queue-crashes-namesake",
+        requirement="ACK-024",
+        statement="Settling a delivery of a deleted queue crashes the process of a new classic queue of the same name,"
+        " which does not have that number: its consumers and transient messages are gone, and what is asked of it"
+        " meanwhile is refused with 404 or closes the connection with 541.",
+        source="rabbit_priority_queue:partition_acktags (numbers that are no pairs); rabbit_variable_queue:"
+        "lookup_pending_ack, called for each message that is to be dead-lettered",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.ack", "basic.nack", "basic.reject", "basic.recover"),
+        applies=_crashes_namesake,
+        process=_crash_namesake,
     ),
 )

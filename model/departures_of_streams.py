@@ -81,6 +81,25 @@ def _settle_at_namesakes(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
 
 
+def _is_read_by_channel(broker: Broker, frame: Frame) -> bool:
+    """Does the channel, which is to have one more consumer of the stream, read it already?"""
+    channel = _open_channel(broker, frame)
+    if channel is None or frame.arguments.get("nowait"):
+        return False
+    queue = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
+    if queue is None or queue.type is not QueueType.STREAM:
+        return False
+    return any(consumer.queue is queue for consumer in channel.consumers.values())
+
+
+def _serve_before_consume_ok(broker: Broker, frame: Frame) -> None:
+    process(broker, frame)
+    channel = broker.channels[(frame.connection, frame.channel)]
+    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
+    if consumer is not None:
+        consumer.announced = True
+
+
 def _has_offset_of_wrong_type(broker: Broker, frame: Frame) -> bool:
     channel = _open_channel(broker, frame)
     if channel is None or not channel.prefetch or frame.arguments.get("no_ack"):
@@ -116,6 +135,18 @@ STREAM_DEPARTURES: tuple[Departure, ...] = (
         methods=SETTLING[1:],
         applies=_settles_namesakes,
         process=_settle_at_namesakes,
+    ),
+    Departure(
+        name="stream-serves-before-consume-ok",
+        requirement="CONSUME-001",
+        statement="When news of a stream that a channel reads crosses a basic.consume of a further consumer there, that"
+        " one is handed messages before its consume-ok.",
+        source="rabbit_stream_queue:consume casts consume-ok to its own channel, behind what is there already;"
+        " handle_event osiris_offset serves all readers",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.consume",),
+        applies=_is_read_by_channel,
+        process=_serve_before_consume_ok,
     ),
     Departure(
         name="stream-offset-of-wrong-type-breaks",

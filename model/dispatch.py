@@ -19,10 +19,12 @@ def priority(consumer: Consumer) -> int:
 
 def contenders(queue: Queue) -> list[Consumer]:
     """The consumers among whom the queue's next message goes: all, or the active one if there is but one (SAC-001)."""
+    seat = queue.seat
+    if seat.is_stalled:
+        return []
     if not queue.single_active_consumer:
         return queue.consumers
-    seat = queue.seat
-    return [] if seat.holder is None or seat.is_being_left or seat.is_stalled else [seat.holder]
+    return [] if seat.holder is None or seat.is_being_left else [seat.holder]
 
 
 def highest(consumers: Iterable[Consumer]) -> list[Consumer]:

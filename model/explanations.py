@@ -101,7 +101,9 @@ class Explanation:
         for connection in self.broker.teardowns:
             self.pending.append(Frame(connection, 0, "connection.teardown", {}, sent=True))
         self.broker.teardowns.clear()
-        self.pending += self.broker.happenings
+        for happening in self.broker.happenings:
+            if happening not in self.pending:
+                self.pending.append(happening)
         self.broker.happenings.clear()
 
 
@@ -169,9 +171,14 @@ def merged(explanations: list[Explanation]) -> list[Explanation]:
     """Without those that are equal to an earlier one."""
     unique: dict[object, Explanation] = {}
     for explanation in explanations:
-        key = (fingerprint(explanation.broker), tuple(map(id, explanation.pending)), explanation.departure is None)
+        key = (fingerprint(explanation.broker), tuple(map(_identity, explanation.pending)), explanation.departure is None)
         unique.setdefault(key, explanation)
     return list(unique.values())
+
+
+def _identity(pending: Frame) -> object:
+    """Inputs are the same ones in all explanations; of what the broker may do by itself each has noted its own."""
+    return str(pending) if is_happening(pending) or pending.method == "connection.teardown" else id(pending)
 
 
 def settled(

@@ -20,7 +20,7 @@ def fingerprint(broker: Broker) -> Hashable:
                 for c in broker.connections.values()
             )
         ),
-        (repr(sorted(broker.users.items())), repr(sorted(broker.vhosts.items())), broker.alarm),
+        (repr(sorted(broker.users.items())), repr(sorted(broker.vhosts.items())), broker.alarm, broker.is_astray),
         tuple(broker.reply_addresses.items()),
         tuple(sorted((_channel(c) for c in broker.channels.values()), key=repr)),
         tuple(sorted((_queue(q) for q in broker.queues.values()), key=repr)),
@@ -73,6 +73,7 @@ def _ready(messages: Iterable[Message]) -> Hashable:
             _held(message),
             message.arrival.value,
             message.priority,
+            message.is_late,
             crowds.setdefault(message.crowd, len(crowds)),
             tuple(sorted(message.passed_over_by)),
         )
@@ -106,6 +107,8 @@ def _channel(channel: Channel) -> Hashable:
         None if channel.assembly is None else repr(channel.assembly),
         (channel.limited_since, channel.under_way, repr(channel.limiter)) if channel.channel_prefetch else None,
         tuple(sorted(map(_leaving, channel.leaving.values()))),
+        tuple((each.consumer.tag, each.consumer.queue.name, each.as_it_was.position) for each in channel.lost),
+        tuple(sorted((tag, consumer.queue.name) for tag, consumer in channel.bereft.items())),
     )
 
 
@@ -153,7 +156,7 @@ def _turns(queue: Queue) -> Hashable:
         holder, former = (None if c is None else (c.channel, c.tag) for c in (seat.holder, seat.former))
         last = seat.unseen_before if former else 0
         return (holder, seat.is_being_left, former, last, seat.has_outstayed, seat.is_stalled)
-    if len(queue.consumers) < 2:
-        return ()
+    if len(queue.consumers) < 2 or queue.seat.is_stalled:
+        return queue.seat.is_stalled
     waiting = ((c.channel, c.tag, priority(c), c.is_doubtful, sorted(c.overtaken_by)) for c in queue.consumers)
     return repr(sorted(waiting, key=lambda each: each[:2]))

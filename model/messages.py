@@ -232,7 +232,7 @@ def _place(messages: Iterable[Message], frame: Frame, body: bytes) -> int:
 
 def _room_elsewhere(broker: Broker, queue: Queue, channel: Channel) -> float:
     """How many messages can be on their way to consumers on other channels."""
-    room = 0.0
+    room = float("inf") if queue.seat.is_stalled else 0.0
     for consumer in broker.with_room(queue):
         if consumer.channel != channel.key:
             room += consumer.prefetch - consumer.outstanding if consumer.prefetch else float("inf")

@@ -24,9 +24,12 @@ class QueueSteps(BrokerState):
             queue.uses += 1
 
     def touch(self, channel: Channel, queue: Queue, keeps_state: bool = True) -> None:
-        """The channel dealt with the queue. `keeps_state`: in a way of which RabbitMQ's channel process keeps state."""
+        """The channel dealt with the queue. `keeps_state`: in a way of which RabbitMQ's channel process keeps state.
+
+        To settle what a deleted queue delivered is none (rabbit_queue_type:settle, a queue that is not known).
+        """
         self.touched[(channel.key, queue)] = None
-        if keeps_state:
+        if keeps_state and not queue.deleted:
             if channel.known_types.get(queue.name, queue.type) is not queue.type:
                 self.fired("QUEUE-029")
             channel.known_types[queue.name] = queue.type
@@ -34,9 +37,11 @@ class QueueSteps(BrokerState):
     def come_to_rest(self) -> None:
         """Nothing is under way any more."""
         self.touched.clear()
+        self.deleted_of_late.clear()
         for channel in self.channels.values():
             channel.under_way = 0
             channel.leaving.clear()
+            channel.lost.clear()
 
     # ------------------------------------------------------------------------------------ deliverable
 
@@ -200,10 +205,13 @@ class QueueSteps(BrokerState):
         return len(former) + gets
 
     def counts_seen(self, queue: Queue, arguments: Table) -> None:
-        """A declare-ok told the numbers of ready messages and consumers: all that it counted is there (QUEUE-002)."""
-        if arguments["message_count"] >= len(queue.messages):
-            self.prove_all(queue)
+        """A declare-ok told the numbers of ready messages and consumers: all that it counted is there (QUEUE-002).
+
+        But while the queue counts somebody who is gone it may hand messages to that one yet, which come back.
+        """
         # classic queues count nobody but consumers (QUEUE-026)
         holders = self.holders(queue) if queue.type is QueueType.QUORUM else 0
         if arguments["consumer_count"] <= len(queue.consumers) + holders:
             queue.leaving = queue.settling = 0
+            if arguments["message_count"] >= len(queue.messages):
+                self.prove_all(queue)

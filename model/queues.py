@@ -72,6 +72,8 @@ class Message:
     hidden_keys: tuple[str, ...] = ()
     #: failed deliveries that it takes along when it is dead-lettered (DLX-010)
     failures: int = 0
+    #: one that may be behind it was handed over before: at whose turn this one is, is not known (PRIORITY-002)
+    is_late: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -120,7 +122,7 @@ class Seat:
     former: Consumer | None = None
     unseen_before: int = 0
     #: nobody waits any more for whom the holder was to leave it, and it has not settled everything since; the stamp
-    #: since which the broker serves nobody, or 0 (both: model.departures_of_dispatch)
+    #: since which the broker serves nobody, or 0, of any queue (both: model.departures_of_dispatch)
     has_outstayed: bool = False
     stalled_at: int = 0
 

@@ -24,6 +24,15 @@ class Unacknowledged:
     consumer: Consumer | None
 
 
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A message that may have been on its way to a consumer when the channel ended, and what it was like then."""
+
+    consumer: Consumer
+    message: Message
+    as_it_was: Message
+
+
 @dataclass(slots=True)
 class Expected:
     """A frame that a channel owes, in the order of its lane.
@@ -140,6 +149,11 @@ class Channel:
     #: consumers that are gone while messages may be under way to them: until the client hears that their queue is
     #: deleted, or until everything has come if he has cancelled them and wants no answer
     leaving: dict[str, Consumer] = field(default_factory=dict)
+    #: what may be seen of a channel that has ended, until the end is seen as well (model.outputs.late_deliveries)
+    lost: list[Lost] = field(default_factory=list)
+    #: consumers of deleted quorum queues of which the client was not told (CANCEL-010), by tag: the next queue of that
+    #: name may get them (model.departures_of_queues)
+    bereft: dict[str, Consumer] = field(default_factory=dict)
 
     @property
     def key(self) -> ChannelKey:

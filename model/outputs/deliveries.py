@@ -13,10 +13,10 @@ from model.limits import broken_by_delivery, note_delivery, nothing_was_got, sho
 from model.message_order import priority_requirement, shows_priority
 from model.messages import check_delivery, find
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
-from model.outputs.late_deliveries import check_late_delivery, under_way
+from model.outputs.late_deliveries import check_late_delivery, check_lost_delivery, lost_with_channel, under_way
 from model.outputs.replies import nothing_explains
 from model.outputs.stream_deliveries import observe_stream_deliver
-from model.outputs.turns import check_turn, note_turn
+from model.outputs.turns import check_turn, note_order, note_turn
 from model.queues import Consumer, Message, Queue, QueueType
 from model.rules.requeue import give_back, shown_by
 from model.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
@@ -28,6 +28,9 @@ def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
     if consumer is None:
         consumer = channel.leaving.get(frame.arguments["consumer_tag"])
     if consumer is None or channel.state is not ChannelState.OPEN:
+        lost = lost_with_channel(broker, channel, frame)
+        if lost is not None:
+            return check_lost_delivery(broker, channel, lost, frame)
         return nothing_explains(broker, channel, frame, channel.ended_consumers.get(frame.arguments["consumer_tag"]))
     if not consumer.announced:
         return unexpected("CONSUME-001", "basic.deliver before consume-ok")
@@ -57,6 +60,7 @@ def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
     wrong = check_delivery(broker, channel, queue, message, frame, False)
     if wrong and any(mismatch.fatal for mismatch in wrong):
         return wrong
+    note_order(queue, index)
     broker.take(queue, index)
     _hand_over(broker, channel, queue, message, consumer, consumer.no_ack)
     broker.refresh(queue)
@@ -97,7 +101,7 @@ def _hand_over(
     elif consumer is None and queue.type is QueueType.QUORUM and broker.dialect.quorum_count_on_first_get:
         fired.append("QUORUM-001")
     if consumer is not None:
-        fired.extend(note_turn(broker, queue, consumer))
+        fired.extend(note_turn(broker, queue, consumer, message))
     if no_ack:
         channel.automatic.append(tag)
         broker.drop(queue, message, "CONSUME-013")
@@ -109,7 +113,7 @@ def _hand_over(
             broker.refresh_sharing(channel)
     if consumer is not None:
         fired.extend(shown_by_delivery(channel, consumer))
-    if consumer is not None and len(queue.consumers) > 1 and not queue.single_active_consumer:
+    if len(queue.consumers) > 1 and not queue.single_active_consumer and consumer in queue.consumers:
         # whose turn it is next: a preference of the embedded broker, not a rule
         queue.consumers.remove(consumer)
         queue.consumers.append(consumer)

@@ -1,17 +1,26 @@
-"""Deliveries that were under way when their queue was deleted: they may come until the client is told (CANCEL-007).
+"""Deliveries that were under way when their queue was deleted, or their channel ended.
 
-The queue hands a message to the consumer's channel, and the deletion is answered by another one; what of it reaches
-the client first is open (rabbit_channel:handle_deliver, handle_eol).
+Those of a deleted queue may come until the client is told (CANCEL-007). The queue hands a message to the consumer's
+channel, and the deletion is answered by another one; what of it reaches the client first is open
+(rabbit_channel:handle_deliver, handle_eol).
+
+Those of a channel may come until its end is answered or told (CHAN-016). What it held goes to consumers on other
+channels meanwhile, each of which has a writer of its own (rabbit_writer): the later delivery may be seen first.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from model.alphabet import Frame
 from model.broker import Broker
 from model.messages import check_delivery
 from model.mismatch import Mismatches, unexpected
 from model.queues import Consumer, Message
-from model.state import Channel
+from model.state import Channel, Expected, Lost
+
+#: What ends a channel, or its connection, for the client.
+_ENDS = frozenset({"channel.close", "channel.close-ok", "connection.close", "connection.close-ok"})
 
 
 def under_way(consumer: Consumer, frame: Frame) -> Message | None:
@@ -32,4 +41,42 @@ def check_late_delivery(
     wrong = check_delivery(broker, channel, consumer.queue, message, frame, False)
     if not any(mismatch.fatal for mismatch in wrong):
         consumer.queue.gone.remove(message)
+    return wrong
+
+
+def lost_with_channel(broker: Broker, channel: Channel, frame: Frame) -> Lost | None:
+    """The message that this delivery is, if it was on its way when the channel ended and has not been seen since.
+
+    One that goes back has been given to nobody else as if it were new; one that needs no acknowledgement to nobody.
+    """
+    if not channel.lost or not _ends_unseen(broker, channel):
+        return None
+    body = frame.content.body if frame.content else b""
+    for lost in channel.lost:
+        if lost.consumer.tag != frame.arguments["consumer_tag"] or lost.message.content.body != body:
+            continue
+        if lost.message in lost.consumer.queue.messages or (lost.message.redelivered and not lost.consumer.no_ack):
+            return lost
+    return None
+
+
+def _ends_unseen(broker: Broker, channel: Channel) -> bool:
+    owed = (*channel.owed, *broker.connections[channel.connection].owed)
+    return any(isinstance(each, Expected) and each.method in _ENDS for each in owed)
+
+
+def check_lost_delivery(broker: Broker, channel: Channel, lost: Lost, frame: Frame) -> Mismatches:
+    """What is wrong with it; if nothing is fatal it is known to have come about before the channel ended."""
+    queue, message = lost.consumer.queue, lost.message
+    wrong = check_delivery(broker, channel, queue, replace(lost.as_it_was), frame, False)
+    if any(mismatch.fatal for mismatch in wrong):
+        return wrong
+    channel.lost.remove(lost)
+    channel.next_tag += 1
+    if lost.consumer.no_ack:
+        broker.take(queue, queue.messages.index(message))
+        broker.drop(queue, message, "CONSUME-013")
+        broker.refresh(queue)
+    else:
+        message.redelivered = True
     return wrong

@@ -16,7 +16,7 @@ from model.alphabet import ChannelKey
 from model.broker import Broker
 from model.dispatch import contenders, priority, stays_after_all, wakes, was_on_its_way
 from model.mismatch import NONE, Mismatches, unexpected
-from model.queues import Consumer, Message, Queue
+from model.queues import Arrival, Consumer, Message, Queue
 from model.state import ChannelState
 
 #: Deliveries that a classic queue makes to a channel before one is on the wire (rabbit_queue_consumers:is_ch_blocked).
@@ -27,7 +27,7 @@ def check_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Messag
     """What is wrong about handing this ready message to this consumer, and not to another."""
     if queue.single_active_consumer:
         return _check_seat(broker, queue, consumer, message)
-    if len(queue.consumers) < 2:
+    if len(queue.consumers) < 2 or queue.seat.is_stalled:
         return NONE
     others_ready = len(queue.messages) - 1
     above = [other for other in _waiting(broker, queue, consumer) if priority(other) > priority(consumer)]
@@ -69,7 +69,22 @@ def _lost_before(queue: Queue, message: Message, stamp: int) -> bool:
     return any(other.stamp == stamp and other.redelivered for other in ahead)
 
 
-def note_turn(broker: Broker, queue: Queue, consumer: Consumer) -> Iterator[str]:
+def note_order(queue: Queue, index: int) -> None:
+    """The ready message at that place is about to be handed over: which of the others may have been before it?"""
+    if len(queue.consumers) < 2:
+        return
+    taken = queue.messages[index]
+    for place, other in enumerate(queue.messages):
+        other.is_late |= place < index or (place > index and not _is_certainly_behind(other, taken))
+
+
+def _is_certainly_behind(other: Message, taken: Message) -> bool:
+    if Arrival.RETURNING in (other.arrival, taken.arrival):
+        return False
+    return abs(other.crowd) != abs(taken.crowd) or other.via == taken.via
+
+
+def note_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Message) -> Iterator[str]:
     """The consumer is being handed a message that has left its queue: what that shows, and what it means for others."""
     if len(queue.consumers) < 2:
         if queue.single_active_consumer and queue.seat.reason != "SAC-001":
@@ -94,7 +109,7 @@ def note_turn(broker: Broker, queue: Queue, consumer: Consumer) -> Iterator[str]
     if any(_key(other) in consumer.overtaken_by for other in beside):
         yield "PRIORITY-002"
     consumer.overtaken_by = frozenset()
-    if not queue.messages:
+    if not queue.messages and not message.is_late:
         for other in beside:
             other.overtaken_by |= {_key(consumer)}
 

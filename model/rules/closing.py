@@ -12,13 +12,14 @@ from model.errors import FrameError, ProtocolError
 from model.patterns import Anything
 from model.queues import Message, Queue, QueueType
 from model.rules.requeue import give_back, lost_order
-from model.rules.unseen import lose
+from model.rules.unseen import expect_exceeded_limits, lose
 from model.state import (
     Channel,
     ChannelState,
     Connection,
     ConnectionState,
     Expected,
+    PendingGet,
     Unacknowledged,
 )
 
@@ -59,6 +60,7 @@ def fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -
         break_connection(broker, channel, _close(broker, "connection.close", frame, error))
         return
     end_channel(broker, channel)
+    _drop_answers_of_queues(channel)
     channel.state = ChannelState.CLOSING
     channel.owed.append(_close(broker, "channel.close", frame, error))
     broker.debtors[channel.key] = None
@@ -73,11 +75,24 @@ def break_connection(broker: Broker, channel: Channel, close: Expected) -> None:
     rabbit_reader:terminate_channels ends the others some time later. Until then they may be handed messages.
     """
     end_channel(broker, channel)
+    _drop_answers_of_queues(channel)
     channel.state = ChannelState.CLOSED
     connection = broker.connections[channel.connection]
     connection.owed.append(close)
     broker.debtors[(connection.name, 0)] = None
     broker.teardowns.append(connection.name)
+
+
+def is_said_by_queue(owed: Expected | PendingGet) -> bool:
+    """Is it what a queue's process has the channel say?"""
+    return isinstance(owed, Expected) and owed.lane != "channel"
+
+
+def _drop_answers_of_queues(channel: Channel) -> None:
+    """What has not come from the queues when the channel finds the error is not said (rabbit_channel:handle_cast in
+    state closing).
+    """
+    channel.owed = [owed for owed in channel.owed if not is_said_by_queue(owed)]
 
 
 def _close(broker: Broker, method: str, frame: Frame, error: ProtocolError) -> Expected:
@@ -123,8 +138,10 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
         broker.touch(channel, queue)
     channel.unconfirmed = {}
     channel.leaving = {}
+    channel.bereft = {}
     broker.refresh_sharing(channel)
     broker.settle_debts(channel)
+    expect_exceeded_limits(broker)
 
 
 def end_connection(broker: Broker, connection: Connection) -> None:
@@ -159,6 +176,7 @@ def end_channels(broker: Broker, connection: Connection) -> None:
     _end_each(broker, connection)
     for message, times in returning:
         message.unseen += times
+    expect_exceeded_limits(broker)
 
 
 def _takers(broker: Broker, connection: Connection) -> dict[Queue, set[ChannelKey]]:

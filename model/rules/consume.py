@@ -60,6 +60,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     )  # fmt: skip
     channel.consumers[tag] = consumer
     channel.ended_consumers.pop(tag, None)
+    channel.bereft.pop(tag, None)
     queue.consumers.append(consumer)
     broker.elect(queue, "SAC-001")
     broker.refresh(queue)

@@ -10,28 +10,35 @@ from model.alphabet import Frame
 from model.broker import Broker
 from model.rules.closing import CLEAN_UP, clean_up
 from model.rules.expiry import EXPIRE, is_outstanding, process_expiry
+from model.rules.unseen import GIVE_UP, doubted, give_up
 
 
 def is_happening(frame: Frame) -> bool:
-    return frame.method in (EXPIRE, CLEAN_UP)
+    return frame.method in (EXPIRE, CLEAN_UP, GIVE_UP)
 
 
 def come_about(broker: Broker, frame: Frame) -> None:
     """It happens now."""
     if frame.method == EXPIRE:
         process_expiry(broker, frame)
+    elif frame.method == GIVE_UP:
+        give_up(broker, frame)
     else:
         clean_up(broker, frame.connection)
 
 
 def all_come_about(broker: Broker) -> None:
-    """For a broker that is no judge of another: what it may do it does, at once."""
+    """For a broker that is no judge of another: what it may do it does, at once; it delivers nothing unseen."""
     while broker.happenings:
-        come_about(broker, broker.happenings.pop(0))
+        happening = broker.happenings.pop(0)
+        if happening.method != GIVE_UP:
+            come_about(broker, happening)
 
 
 def can_come_about(broker: Broker, frame: Frame) -> bool:
     """Would it still make a difference?"""
     if frame.method == EXPIRE:
         return is_outstanding(broker, frame)
+    if frame.method == GIVE_UP:
+        return doubted(broker, frame) is not None
     return any(queue.owner == frame.connection for queue in broker.queues.values())

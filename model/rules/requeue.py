@@ -48,6 +48,7 @@ def give_back(
         message.reason = queue.reason = requirement
         message.stamp = broker.stamp
         message.passed_over_by = frozenset()
+        message.is_late = False
         _put_back(broker, queue, message, failed, holder, lost_holder)
     broker.refresh(queue)
 

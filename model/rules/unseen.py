@@ -7,10 +7,18 @@ of a tag that is not known any more); when the channel ends the queue takes it b
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 
+from model.alphabet import Frame
 from model.broker import Broker
-from model.queues import Arrival, Consumer, Message, QueueType
+from model.queues import Arrival, Consumer, Message, Queue, QueueType
+from model.rules.dead_letter import exceed_limit
+from model.rules.requeue import delivery_limit
+
+#: A quorum queue drops a message because of deliveries that nobody saw (`model.rules.happenings`).
+GIVE_UP = "queue.give-up"
+from model.state import Lost
 
 
 def recall(broker: Broker, consumer: Consumer) -> None:
@@ -23,7 +31,9 @@ def recall(broker: Broker, consumer: Consumer) -> None:
 
 def lose(broker: Broker, consumer: Consumer) -> None:
     """The consumer's channel ends."""
+    channel = broker.channels[consumer.channel]
     for message in _on_their_way(broker, consumer):
+        channel.lost.append(Lost(consumer, message, replace(message)))
         message.unseen += 1
         _may_be_away(broker, consumer, message)
 
@@ -41,3 +51,41 @@ def _may_be_away(broker: Broker, consumer: Consumer, message: Message) -> None:
     if message.arrival is not Arrival.RETURNING:
         message.arrival = Arrival.RETURNING
         message.crowd = broker.join_crowd(consumer.queue, message)
+
+
+def expect_exceeded_limits(broker: Broker) -> None:
+    """Deliveries that nobody sees fail with their channels, which may be more often than the queue bears (QUORUM-003)."""
+    for queue in broker.queues.values():
+        if queue.type is QueueType.QUORUM:
+            for message in queue.messages:
+                if _may_exceed_limit(broker, queue, message):
+                    arguments = {"queue": queue.name, "position": message.position}
+                    broker.happenings.append(Frame(f"queue {queue.name}", message.position, GIVE_UP, arguments, sent=True))
+
+
+def _may_exceed_limit(broker: Broker, queue: Queue, message: Message) -> bool:
+    if not message.unseen or message.arrival is not Arrival.RETURNING:
+        return False
+    limit = delivery_limit(broker, queue)
+    return limit is not None and message.delivery_count + message.unseen > limit
+
+
+def doubted(broker: Broker, frame: Frame) -> tuple[Queue, Message] | None:
+    """The message that is given up if what the frame tells of happens; None: it cannot happen any more."""
+    queue = broker.queues.get(frame.arguments["queue"])
+    for message in queue.messages if queue is not None else ():
+        if message.position == frame.arguments["position"]:
+            return (queue, message) if queue is not None and _may_exceed_limit(broker, queue, message) else None
+    return None
+
+
+def give_up(broker: Broker, frame: Frame) -> None:
+    found = doubted(broker, frame)
+    if found is None:
+        return
+    queue, message = found
+    broker.take(queue, queue.messages.index(message))
+    broker.drop(queue, message, "QUORUM-003")
+    holder = message.via if message.via in broker.channels else next(iter(broker.channels))
+    exceed_limit(broker, queue, message, holder)
+    broker.refresh(queue)

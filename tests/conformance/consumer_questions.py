@@ -195,9 +195,6 @@ PAIRS: dict[str, tuple[float, PairQuestion]] = {
     "a cancel crosses the close of its channel": (
         0.004, lambda first, second: _are(first, second, "cancel", "channel.close")
     ),
-    "a settlement crosses the close of its channel": (
-        0.004, lambda first, second: _settles(first) and _is(second, "channel.close")
-    ),
     "publishes at once": (0.08, lambda first, second: _are(first, second, "publish", "publish")),
 }  # fmt: skip
 

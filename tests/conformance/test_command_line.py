@@ -134,10 +134,10 @@ def test_run_on_a_broker_at_an_address(amqpspec: Amqpspec, tmp_path: Path, broke
 
 
 def test_only_and_case(amqpspec: Amqpspec, tmp_path: Path) -> None:
-    for prefix in ("QOS-001", "qos-001"):
+    for prefix in ("QOS-003", "qos-003"):
         assert amqpspec("run", "--only", prefix, "--sequences", 0, "--out", "o").code == 0
         names = {row["sequence"] for row in read_trace(tmp_path / "o")}
-        assert names == {"scenario QOS-001 classic", "scenario QOS-001 quorum"}, prefix
+        assert names == {"scenario QOS-003 classic", "scenario QOS-003 quorum"}, prefix
 
 
 def test_the_search_alone(amqpspec: Amqpspec, tmp_path: Path) -> None:

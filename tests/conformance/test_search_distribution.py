@@ -265,7 +265,8 @@ def test_commands_are_printable_and_tags_mean_deliveries() -> None:
 def test_the_search_uses_no_body_twice() -> None:
     """So a body says which message it is. (What is a piece of a body only, may be equal.)"""
     for commands in sequences(7):
-        bodies = [c.content.body for c in commands if c.content is not None and c.method == "basic.publish"]
+        contents = [each.content for each in commands if each.content and each.method == "basic.publish"]
+        bodies = [content.body for content in contents if content.body]
         assert len(bodies) == len(set(bodies))
 
 

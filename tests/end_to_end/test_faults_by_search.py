@@ -36,8 +36,9 @@ def test_the_search_alone_finds_and_blames(name: str, tmp_path: Path) -> None:
     fault = FAULTS[name]
     wanted = fault.requirement
     result = run_suite(
-        f"embedded:{name}", tmp_path, dialect=dialect_named(fault.dialect), search_only=True, sequences=SEQUENCES, seed=SEED,
-        enough=lambda failure: failure.requirement == wanted, deadline=0.2, shrinking_time=0.0,
+        f"embedded:{name}", tmp_path, search_only=True, sequences=SEQUENCES, seed=SEED,
+        dialect=dialect_named(fault.dialect), enough=lambda failure: failure.requirement == wanted,
+        deadline=0.2, shrinking_time=0.0,
     )  # fmt: skip
     assert wanted in failed_requirements(result)
 

@@ -173,3 +173,24 @@ def test_either_of_two_that_race_is_active_and_not_both() -> None:
         race = talk.fork().deliver(first, 1, "m1").rest().send("c.1 basic.publish q body=m2")
         assert race.acceptor.failures == []
         assert race.deliver(second, 1, "m2").failure.requirement == "SAC-001"
+
+
+def test_who_was_served_last_of_several_is_not_told_by_what_is_seen_last() -> None:
+    talk = consume(consume(consume(conversation(), "a.1", "t"), "b.1", "u"), "c.1", "v")
+    talk.send("d.1 basic.publish q body=m1", "d.1 basic.publish q body=m2", "d.1 basic.publish q body=m3")
+    # the turns were t, u, v
+    talk.deliver("a.1", 1, "m1").deliver("c.1", 1, "m3", consumer="v").deliver("b.1", 1, "m2", consumer="u").rest()
+    talk.send("d.1 basic.publish q body=m4").deliver("a.1", 2, "m4").rest()
+    talk.send("d.1 basic.publish q body=m5").deliver("b.1", 2, "m5", consumer="u").rest()
+    assert talk.acceptor.failures == []
+    talk.send("d.1 basic.publish q body=m6").deliver("a.1", 3, "m6")
+    assert talk.failure.requirement == "PRIORITY-002"
+
+
+def test_messages_of_two_channels_may_have_had_their_turns_in_either_order() -> None:
+    talk = consume(consume(conversation(), "a.1", "t"), "b.1", "u")
+    talk.send("c.1 basic.publish q body=m1", "d.1 basic.publish q body=m2")
+    # m2 came first, and was handed to a.1
+    talk.deliver("b.1", 1, "m1", consumer="u").deliver("a.1", 1, "m2").rest()
+    talk.send("c.1 basic.publish q body=m3").deliver("a.1", 2, "m3").rest()
+    assert talk.acceptor.failures == []
