@@ -20,7 +20,15 @@ from model.debts import debts, unproven
 from model.departure import Departure
 from model.departures import departures_of
 from model.dialects import Dialect
-from model.explanations import Explanation, TooManyExplanations, may_be_quiet, merged, points, settled
+from model.explanations import (
+    Explanation,
+    TooManyExplanations,
+    least_flawed,
+    may_be_quiet,
+    merged,
+    points,
+    settled,
+)
 from model.failures import failure_of, failure_of_debt
 from model.inputs import process
 from model.mismatch import Mismatch, Mismatches
@@ -223,7 +231,8 @@ class Acceptor:
                     contradicted.append(candidate)
                 if not mismatches:
                     survivors.append(candidate)
-                elif not any(mismatch.fatal for mismatch in mismatches):
+                elif candidate.departure is None and not any(mismatch.fatal for mismatch in mismatches):
+                    # a departure explains a frame to the letter, or it does not explain it
                     flawed.append((candidate, mismatches))
                 elif best is None or not (candidate.pending or candidate.departure or candidate.is_unusual):
                     best = (candidate, mismatches)
@@ -242,8 +251,9 @@ class Acceptor:
             self.explanations = merged(survivors)
             self._go_on_from_departure()
         elif flawed:
-            self.explanations = [flawed[0][0]]
-            self._record(flawed[0][0].broker, frame, flawed[0][1])
+            flawed = least_flawed(flawed)
+            self.explanations = merged([candidate for candidate, _ in flawed])
+            self._record(self.broker, frame, flawed[0][1])
         elif best is not None:
             self.explanations = [best[0]]
             self._record(best[0].broker, frame, best[1])

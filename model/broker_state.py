@@ -70,7 +70,8 @@ class BrokerState:
         self.deliverable: dict[Queue, None] = {}
         #: (channel, queue) pairs whose order towards each other only a round trip can settle
         self.touched: dict[tuple[ChannelKey, Queue], None] = {}
-        #: queues that were deleted since the broker was at rest, by name: what crosses that may meet them half gone
+        #: queues that were deleted since the broker was at rest, and that no publish has missed yet, by name: one that
+        #: crosses the deletion may meet them half gone (model.departures_of_queues)
         self.deleted_of_late: dict[str, QueueType] = {}
         #: queues that went by themselves, with the requirement that says so: blamed if they are still there
         self.ended_queues: dict[str, str] = {}

@@ -30,7 +30,7 @@ from model.queues import Consumer, QueueType
 from model.reply_addresses import REPLY_TO
 from model.routing import TIME_STAMPS
 from model.rules.publish import routes_of
-from model.state import ChannelState, ConnectionState, Expected, PendingGet, Unacknowledged
+from model.state import ChannelState, ConnectionState, Expected, PendingGet
 
 
 def _consumes_exclusively_beside(broker: Broker, frame: Frame) -> bool:
@@ -90,34 +90,6 @@ def _break_after_it(broker: Broker, frame: Frame) -> None:
     """The input is processed, and at some time from then on the connection closes with 541."""
     process(broker, frame)
     break_some_time(broker, frame.connection)
-
-
-def _former_deliveries(broker: Broker, frame: Frame) -> list[Unacknowledged]:
-    """Unacknowledged deliveries of a cancelled consumer whose tag and quorum queue a basic.consume names again."""
-    channel = broker.channels.get((frame.connection, frame.channel))
-    if frame.method != "basic.consume" or channel is None or channel.state is not ChannelState.OPEN:
-        return []
-    tag = frame.arguments.get("consumer_tag", "")
-    queue = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
-    if not tag or tag in channel.consumers or queue is None or queue.type is not QueueType.QUORUM:
-        return []
-    return [
-        entry
-        for entry in channel.unacknowledged.values()
-        if entry.queue is queue and entry.consumer is not None and entry.consumer.tag == tag
-    ]
-
-
-def _inherit_deliveries(broker: Broker, frame: Frame) -> None:
-    former = _former_deliveries(broker, frame)
-    process(broker, frame)
-    channel = broker.channels[(frame.connection, frame.channel)]
-    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
-    if consumer is not None:
-        for entry in former:
-            entry.consumer = consumer
-            consumer.outstanding += 1
-        broker.refresh(consumer.queue)
 
 
 def _uses_tag_of_reply_consumer(broker: Broker, frame: Frame) -> bool:
@@ -217,17 +189,6 @@ DEPARTURES: tuple[Departure, ...] = (
         methods=("basic.consume",),
         applies=_consumes_before_consume_ok_of_tag,
         process=_break_after_it,
-    ),
-    Departure(
-        name="reused-tag-inherits-deliveries",
-        requirement="CONSUME-016",
-        statement="A quorum queue takes a consumer with the tag of a cancelled one for that one: what is still"
-        " unacknowledged of the old one counts against the limit of the new one.",
-        source="rabbit_fifo:merge_consumer, consumers are known by tag and channel as long as they hold messages",
-        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
-        methods=("basic.consume",),
-        applies=lambda broker, frame: bool(_former_deliveries(broker, frame)),
-        process=_inherit_deliveries,
     ),
     Departure(
         name="close-behind-error-unanswered",

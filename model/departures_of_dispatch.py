@@ -15,8 +15,10 @@ from model.inputs import process
 from model.queues import Consumer, Queue, QueueType
 from model.state import Unacknowledged
 
-_ENDS = ("basic.cancel", "channel.close", "connection.close", "socket.abort")
+_ENDS = ("basic.cancel", "channel.close", "connection.close", "connection.teardown", "socket.abort")
 _RETURNS = ("basic.nack", "basic.reject", "basic.recover")
+#: In error they end their channel, or all channels of the connection.
+_OFTEN_WRONG = ("basic.ack", "basic.get", "basic.consume", "basic.qos", "queue.declare", "queue.delete", "queue.purge")
 
 
 def _seats(broker: Broker, type: QueueType) -> Iterator[Queue]:
@@ -45,10 +47,26 @@ def _leaves_backlog(broker: Broker, frame: Frame) -> Queue | None:
     return consumer.queue if consumer.queue.seat.holder is consumer and consumer.queue.messages else None
 
 
-def _cancel_with_backlog(broker: Broker, frame: Frame) -> None:
-    queue = _leaves_backlog(broker, frame)
+def _with_left_backlog(broker: Broker, frame: Frame) -> list[Queue]:
+    """Queues that may not serve whoever followed a cancelled consumer, which shows once there is room for it."""
+    if frame.method == "basic.cancel":
+        queue = _leaves_backlog(broker, frame)
+        return [queue] if queue is not None else []
+    if frame.method == "basic.publish":
+        return [queue for queue in _seats(broker, QueueType.CLASSIC) if queue.seat.is_stalled]
+    return [
+        queue
+        for queue in _seats(broker, QueueType.CLASSIC)
+        if queue.messages and queue.seat.reason == "SAC-002" and not queue.seat.is_stalled
+    ]
+
+
+def _leave_backlog(broker: Broker, frame: Frame) -> None:
+    """With the next publish the queue may crash, and what comes of that is a matter of timing."""
+    queues = _with_left_backlog(broker, frame)
     process(broker, frame)
-    _stall(broker, [queue] if queue is not None else [])
+    _stall(broker, queues)
+    broker.is_astray |= frame.method == "basic.publish"
 
 
 # ---------------------------------------------------------------------------- a seat that is left for somebody
@@ -70,14 +88,40 @@ def _leave_without_successor(broker: Broker, frame: Frame) -> None:
     _stall(broker, [queue for queue in left if not queue.seat.is_being_left])
 
 
+def _closed_while_leaving(broker: Broker, frame: Frame) -> list[Queue]:
+    """Queues whose active consumer is to leave its seat to a waiting one, and may end together with it."""
+    return [
+        queue
+        for queue in _seats(broker, QueueType.QUORUM)
+        if queue.seat.is_being_left
+        and queue.seat.holder is not None
+        and queue.seat.holder.channel[0] == frame.connection
+        and frame.channel in (0, queue.seat.holder.channel[1])
+    ]
+
+
+def _keep_what_it_held(broker: Broker, frame: Frame) -> None:
+    queues = _closed_while_leaving(broker, frame)
+    process(broker, frame)
+    _stall(broker, [queue for queue in queues if not queue.seat.is_being_left])
+
+
 def _may_outstay(broker: Broker, frame: Frame) -> bool:
-    ends = frame.method in _ENDS
-    return any(q.seat.is_being_left if ends else q.seat.has_outstayed for q in _seats(broker, QueueType.QUORUM))
+    return any(q.seat.is_being_left or q.seat.has_outstayed for q in _seats(broker, QueueType.QUORUM))
 
 
 def _go_on_leaving(broker: Broker, frame: Frame) -> None:
+    """4.0: it does so even when it gives back the last of what it holds (rabbit_fifo:return)."""
+    outstayed = [queue for queue in _seats(broker, QueueType.QUORUM) if queue.seat.has_outstayed]
     process(broker, frame)
-    _stall(broker, [queue for queue in _seats(broker, QueueType.QUORUM) if queue.seat.has_outstayed])
+    _stall(
+        broker,
+        [
+            queue
+            for queue in _seats(broker, QueueType.QUORUM)
+            if queue.seat.has_outstayed or (frame.method in _RETURNS and queue in outstayed)
+        ],
+    )
 
 
 # ------------------------------------------------------------------------------------ a tag that is used again
@@ -119,9 +163,9 @@ DISPATCH_DEPARTURES: tuple[Departure, ...] = (
         " is ready. The next publish hands it the new message first, or crashes the queue.",
         source="rabbit_amqqueue_process:handle_call basic_cancel does not run the queue; attempt_delivery, badmatch",
         dialects=("rabbitmq-3",),
-        methods=("basic.cancel",),
-        applies=lambda broker, frame: _leaves_backlog(broker, frame) is not None,
-        process=_cancel_with_backlog,
+        methods=("basic.cancel", "basic.publish", "basic.ack", "basic.qos", *_RETURNS),
+        applies=lambda broker, frame: bool(_with_left_backlog(broker, frame)),
+        process=_leave_backlog,
     ),
     Departure(
         name="returned-seat-stays-empty",
@@ -141,9 +185,20 @@ DISPATCH_DEPARTURES: tuple[Departure, ...] = (
         " until it has settled everything.",
         source="rabbit_fifo:cancel_consumer of a waiting consumer leaves the active one quiescing",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
-        methods=(*_ENDS, *_RETURNS, "basic.publish"),
+        methods=(*_ENDS, *_RETURNS, *_OFTEN_WRONG, "basic.publish"),
         applies=_may_outstay,
         process=_go_on_leaving,
+    ),
+    Departure(
+        name="closed-seat-keeps-messages",
+        requirement="CHAN-016",
+        statement="When a channel ends with both the active consumer, which is to leave its seat, and the one of higher"
+        " priority that waits for it, what the active one held is not ready again before somebody consumes.",
+        source="rabbit_fifo:handle_down, handle_waiting_consumer_down",
+        dialects=("rabbitmq-4.3",),
+        methods=(*_ENDS, *_OFTEN_WRONG, *_RETURNS, "basic.publish"),
+        applies=lambda broker, frame: bool(_closed_while_leaving(broker, frame)),
+        process=_keep_what_it_held,
     ),
     Departure(
         name="namesake-never-active",

@@ -21,7 +21,10 @@ Miscounts = Callable[[Broker, Channel, Frame], bool]
 
 _SETTLING = ("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async")
 #: What can bring a delivery about: it can make a message ready, or make room for one, or somebody who takes it.
-DELIVERY_METHODS = (*_SETTLING, "basic.publish", "basic.qos", "basic.consume", "basic.cancel", "channel.close")
+DELIVERY_METHODS = (
+    *_SETTLING, "basic.publish", "basic.qos", "basic.consume", "basic.cancel",
+    "channel.close", "connection.close", "connection.teardown", "socket.abort",
+)  # fmt: skip
 
 
 def _is_on(channel: Channel, frame: Frame) -> bool:

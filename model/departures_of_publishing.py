@@ -8,6 +8,8 @@ from model.departure import Departure
 from model.inputs import process
 from model.queues import Arrival, Message, Queue, QueueType
 
+_ENDS = ("channel.close", "connection.close", "connection.teardown", "socket.abort")
+
 
 def _on_their_way(broker: Broker, frame: Frame) -> list[tuple[Queue, Message]]:
     """Messages that the channels which the input ends have published to quorum queues, and may not be there yet."""
@@ -21,7 +23,9 @@ def _on_their_way(broker: Broker, frame: Frame) -> list[tuple[Queue, Message]]:
 
 
 def _is_ended(channel: ChannelKey | None, frame: Frame) -> bool:
-    return channel is not None and channel[0] == frame.connection and frame.channel in (0, channel[1])
+    if channel is None or frame.method not in _ENDS:
+        return False
+    return channel[0] == frame.connection and frame.channel in (0, channel[1])
 
 
 def _lose(broker: Broker, frame: Frame) -> None:
@@ -43,7 +47,7 @@ PUBLISHING_DEPARTURES: tuple[Departure, ...] = (
         source="v3.10.9 rabbit_fifo_client:enqueue sends with low priority, so that the end of the channel comes first;"
         " rabbit_fifo:handle_down forgets the numbers that it expects, and maybe_enqueue then waits for number 1",
         dialects=("rabbitmq-3",),
-        methods=("channel.close", "connection.close", "connection.teardown", "socket.abort"),
+        methods=_ENDS,
         applies=lambda broker, frame: bool(_on_their_way(broker, frame)),
         process=_lose,
     ),

@@ -34,13 +34,14 @@ def _uses_name_of_other_type(broker: Broker, frame: Frame) -> bool:
 
 
 def _crosses_deletion(broker: Broker, frame: Frame) -> bool:
-    """Is a quorum queue deleted to which the message goes by its name, while the channel deals with that?"""
+    """Is the quorum queue being deleted to which the message goes by its name, the channel's first one to it?"""
     channel = broker.channels.get((frame.connection, frame.channel))
     name = frame.arguments.get("routing_key", "")
     if frame.method != "basic.publish" or frame.arguments.get("exchange") or name in broker.queues:
         return False
-    is_open = channel is not None and channel.state is ChannelState.OPEN
-    return is_open and broker.deleted_of_late.get(name) is QueueType.QUORUM
+    if channel is None or channel.state is not ChannelState.OPEN or name in channel.known_types:
+        return False
+    return broker.deleted_of_late.get(name) is QueueType.QUORUM
 
 
 def _declared_table(broker: Broker, frame: Frame) -> dict[str, Any] | None:

@@ -52,9 +52,13 @@ def _settle_namesakes(broker: Broker, frame: Frame) -> None:
     broker.fired("ACK-024")
     for tag, entry in hit:
         queue = entry.queue
-        # for the channel the delivery is outstanding as before, and settling it will find nothing
+        # for the channel the delivery is outstanding as before, and settling it will find nothing; for the queue it is
+        # none any more, and does not count against the limit of its consumer
         nowhere = Queue(queue.name, queue.type, deleted=True)
-        channel.unacknowledged[tag] = Unacknowledged(replace(entry.message), nowhere, entry.consumer)
+        channel.unacknowledged[tag] = Unacknowledged(replace(entry.message), nowhere, None)
+        if entry.consumer is not None:
+            entry.consumer.outstanding -= 1
+            broker.refresh(queue)
         broker.touch(channel, queue)
         if frame.method != "basic.ack" and frame.arguments.get("requeue"):
             give_back(broker, queue, [entry.message], "ACK-024", failed=True, holder=channel.key)

@@ -9,8 +9,9 @@ from model.broker import Broker
 from model.copying import copy_broker
 from model.departure import Departure, internal_error
 from model.inputs import process
+from model.limits import own_limit_holds
 from model.queues import Consumer, QueueType
-from model.state import ChannelState, ConnectionState
+from model.state import ChannelState, ConnectionState, Unacknowledged
 
 
 def break_some_time(broker: Broker, connection_name: str) -> None:
@@ -21,8 +22,9 @@ def break_some_time(broker: Broker, connection_name: str) -> None:
         broker.debtors[(connection.name, 0)] = None
 
 
-def _heirs(broker: Broker) -> Iterator[Consumer]:
-    """Consumers of quorum queues whose tag was that of a cancelled one of which deliveries are still outstanding."""
+def _bequests(broker: Broker) -> dict[Consumer, list[Unacknowledged]]:
+    """Consumers of quorum queues whose tag was that of a cancelled one, and what is outstanding of that one's."""
+    found: dict[Consumer, list[Unacknowledged]] = {}
     for channel in broker.channels.values():
         for entry in channel.unacknowledged.values():
             former = entry.consumer
@@ -30,18 +32,49 @@ def _heirs(broker: Broker) -> Iterator[Consumer]:
                 continue
             consumer = channel.consumers.get(former.tag)
             if consumer is not None and consumer is not former and consumer.queue is entry.queue:
-                yield consumer
+                found.setdefault(consumer, []).append(entry)
+    return found
+
+
+def _would_be_held_back(broker: Broker, frame: Frame) -> bool:
+    """Is there, or does the input make, a consumer that would have no room if it counted those deliveries as well?"""
+    if frame.method == "basic.consume" and _names_former_tag(broker, frame):
+        return True
+    for consumer, entries in _bequests(broker).items():
+        if not own_limit_holds(consumer) and 0 < _credit(broker, consumer) <= consumer.outstanding + len(entries):
+            return True
+    return False
+
+
+def _credit(broker: Broker, consumer: Consumer) -> int:
+    """A consumer without acknowledgements has credit as well, which its channel returns at once."""
+    return broker.channels[consumer.channel].prefetch if consumer.no_ack else consumer.prefetch
+
+
+def _inherit(broker: Broker) -> None:
+    for consumer, entries in _bequests(broker).items():
+        consumer.prefetch = _credit(broker, consumer)
+        for entry in entries:
+            entry.consumer = consumer
+            consumer.outstanding += 1
+        broker.refresh(consumer.queue)
+
+
+def _inherit_deliveries(broker: Broker, frame: Frame) -> None:
+    _inherit(broker)
+    process(broker, frame)
+    _inherit(broker)
 
 
 def _served(broker: Broker) -> Iterator[Consumer]:
     """Those of them that are handed a message now."""
-    for consumer in _heirs(broker):
+    for consumer in _bequests(broker):
         if consumer.queue in broker.deliverable and consumer in broker.recipients(consumer.queue):
             yield consumer
 
 
 def _serves_heir(broker: Broker, frame: Frame) -> bool:
-    if frame.method != "basic.consume" and not any(True for _ in _heirs(broker)):
+    if frame.method != "basic.consume" and not _bequests(broker):
         return False
     if frame.method == "basic.consume" and not _names_former_tag(broker, frame):
         return False
@@ -59,14 +92,41 @@ def _names_former_tag(broker: Broker, frame: Frame) -> bool:
     return bool(tag) and any(entry.consumer is not None and entry.consumer.tag == tag for entry in held)
 
 
+def _lose_all(broker: Broker, consumer: Consumer) -> None:
+    """The channel settles what it is handed before it looks at it, and with it what the former consumer holds."""
+    queue, channel = consumer.queue, broker.channels[consumer.channel]
+    former = _bequests(broker)[consumer]
+    for tag, entry in list(channel.unacknowledged.items()):
+        if entry in former:
+            del channel.unacknowledged[tag]
+            broker.drop(queue, entry.message, "CONSUME-016")
+    number = len(queue.messages)
+    for _ in range(min(number, _credit(broker, consumer) or number)):
+        broker.drop(queue, broker.take(queue, 0), "CONSUME-016")
+    broker.refresh(queue)
+
+
 def _break_heir(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
     broker.fired("CONSUME-016")
-    for name in dict.fromkeys(consumer.channel[0] for consumer in list(_served(broker))):
-        break_some_time(broker, name)
+    for consumer in list(_served(broker)):
+        if consumer.no_ack:
+            _lose_all(broker, consumer)
+        break_some_time(broker, consumer.channel[0])
 
 
 TAG_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="reused-tag-inherits-deliveries",
+        requirement="CONSUME-016",
+        statement="A quorum queue takes a consumer with the tag of a cancelled one for that one: what is still"
+        " unacknowledged of the old one counts against the limit of the new one.",
+        source="rabbit_fifo:merge_consumer, consumers are known by tag and channel as long as they hold messages",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.consume", "basic.publish", "basic.ack", "basic.nack", "basic.reject"),
+        applies=_would_be_held_back,
+        process=_inherit_deliveries,
+    ),
     Departure(
         name="reused-tag-breaks-at-delivery",
         requirement="CONSUME-016",

@@ -12,6 +12,7 @@ from model.copying import copy_broker
 from model.departure import Departure
 from model.fingerprint import fingerprint
 from model.inputs import process
+from model.mismatch import Mismatches
 from model.rules.closing import CLEAN_UP
 from model.rules.expiry import expiries
 from model.rules.happenings import can_come_about, is_happening
@@ -171,7 +172,11 @@ def merged(explanations: list[Explanation]) -> list[Explanation]:
     """Without those that are equal to an earlier one."""
     unique: dict[object, Explanation] = {}
     for explanation in explanations:
-        key = (fingerprint(explanation.broker), tuple(map(_identity, explanation.pending)), explanation.departure is None)
+        key = (
+            fingerprint(explanation.broker),
+            tuple(map(_identity, explanation.pending)),
+            explanation.departure is None,
+        )
         unique.setdefault(key, explanation)
     return list(unique.values())
 
@@ -206,3 +211,14 @@ def may_be_quiet(explanation: Explanation, departures: Mapping[str, tuple[Depart
         point.is_settled and point.departure is None and point.broker.quiet
         for point in points(explanation, departures, bound)
     )
+
+
+def least_flawed(flawed: list[tuple[Explanation, Mismatches]]) -> list[tuple[Explanation, Mismatches]]:
+    """Those by which the least is wrong with the frame; what is known to be told wrong weighs less."""
+
+    def weight(candidate: Explanation, mismatches: Mismatches) -> tuple[bool, int, int]:
+        unknown = sum(not mismatch.departure for mismatch in mismatches)
+        return (candidate.departure is not None, unknown, len(mismatches))
+
+    least = min(weight(*each) for each in flawed)
+    return [each for each in flawed if weight(*each) == least]

@@ -14,7 +14,7 @@ from model.rules.frames import SINGLE_FRAMES, admit_channel, frame_input
 from model.rules.handshake import handshake_input, refuse_silently
 from model.rules.happenings import come_about, is_happening
 from model.rules.operator import operate
-from model.state import Channel, ChannelState, Connection, ConnectionState
+from model.state import Channel, ChannelState, Connection, ConnectionState, Expected
 
 #: What the client does, or what the broker does, without a frame that is read.
 _NOT_READ = frozenset({"socket.open", "socket.abort", "socket.silence", "connection.teardown"})
@@ -100,6 +100,9 @@ def _admitted(broker: Broker, channel: Channel, frame: Frame) -> bool:
             return True
         broker.fired("CHAN-005")
         return False
-    if frame.method != "channel.open":
-        raise ProtocolError("CHAN-001", 504, "expected 'channel.open'")
-    return True
+    if frame.method == "channel.open":
+        return True
+    owed = broker.connections[channel.connection].owed
+    if any(isinstance(each, Expected) and each.method == "connection.close" for each in owed):
+        return False  # it is for the channel whose error ends the connection (model.rules.closing: break_connection)
+    raise ProtocolError("CHAN-001", 504, "expected 'channel.open'")

@@ -16,8 +16,11 @@ from model.state import Channel, PendingGet, Unacknowledged
 
 
 def own_limit_holds(consumer: Consumer) -> bool:
-    """QOS-001, QOS-005: the consumer has as many unacknowledged deliveries as it may."""
-    return not consumer.no_ack and 0 < consumer.prefetch <= consumer.outstanding
+    """QOS-001, QOS-005: the consumer has as many unacknowledged deliveries as it may.
+
+    One without acknowledgements has no limit, but by a departure (`model.departures`, reused tags).
+    """
+    return 0 < consumer.prefetch <= consumer.outstanding
 
 
 def shared_limit_holds(broker: BrokerState, consumer: Consumer) -> bool:

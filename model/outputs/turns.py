@@ -16,7 +16,7 @@ from model.alphabet import ChannelKey
 from model.broker import Broker
 from model.dispatch import contenders, priority, stays_after_all, wakes, was_on_its_way
 from model.mismatch import NONE, Mismatches, unexpected
-from model.queues import Arrival, Consumer, Message, Queue
+from model.queues import Arrival, Consumer, Message, Queue, QueueType
 from model.state import ChannelState
 
 #: Deliveries that a classic queue makes to a channel before one is on the wire (rabbit_queue_consumers:is_ch_blocked).
@@ -43,11 +43,10 @@ def _check_seat(broker: Broker, queue: Queue, consumer: Consumer, message: Messa
     if seat.is_stalled:
         if seat.stalled_at == broker.stamp:
             return unexpected("SAC-001", "basic.deliver by a queue that serves nobody")
-        wakes(queue, consumer)
+        if queue.type is QueueType.QUORUM:
+            wakes(queue, consumer)
         return NONE
-    if seat.holder is consumer and not (
-        seat.is_being_left and not was_on_its_way(queue, consumer, message.stamp)
-    ):
+    if seat.holder is consumer and not (seat.is_being_left and not was_on_its_way(queue, consumer, message.stamp)):
         if seat.reason == "SAC-003" and _lost_before(queue, message, consumer.stamp):
             return unexpected("SAC-003", "basic.deliver before the messages that the former consumer held")
         return NONE

@@ -60,7 +60,7 @@ def fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -
         break_connection(broker, channel, _close(broker, "connection.close", frame, error))
         return
     end_channel(broker, channel)
-    _drop_answers_of_queues(channel)
+    _drop_answers_of_queues(broker, channel)
     channel.state = ChannelState.CLOSING
     channel.owed.append(_close(broker, "channel.close", frame, error))
     broker.debtors[channel.key] = None
@@ -75,7 +75,7 @@ def break_connection(broker: Broker, channel: Channel, close: Expected) -> None:
     rabbit_reader:terminate_channels ends the others some time later. Until then they may be handed messages.
     """
     end_channel(broker, channel)
-    _drop_answers_of_queues(channel)
+    _drop_answers_of_queues(broker, channel)
     channel.state = ChannelState.CLOSED
     connection = broker.connections[channel.connection]
     connection.owed.append(close)
@@ -88,11 +88,12 @@ def is_said_by_queue(owed: Expected | PendingGet) -> bool:
     return isinstance(owed, Expected) and owed.lane != "channel"
 
 
-def _drop_answers_of_queues(channel: Channel) -> None:
+def _drop_answers_of_queues(broker: Broker, channel: Channel) -> None:
     """What has not come from the queues when the channel finds the error is not said (rabbit_channel:handle_cast in
     state closing).
     """
     channel.owed = [owed for owed in channel.owed if not is_said_by_queue(owed)]
+    broker.settle_debts(channel)
 
 
 def _close(broker: Broker, method: str, frame: Frame, error: ProtocolError) -> Expected:
@@ -174,8 +175,8 @@ def end_channels(broker: Broker, connection: Connection) -> None:
     takers = _takers(broker, connection)
     returning = _note_unseen(broker, connection, takers) if takers else []
     _end_each(broker, connection)
-    for message, times in returning:
-        message.unseen += times
+    for message, most in returning:
+        message.unseen = max(message.unseen, most)
     expect_exceeded_limits(broker)
 
 
@@ -193,11 +194,11 @@ def _takers(broker: Broker, connection: Connection) -> dict[Queue, set[ChannelKe
 def _note_unseen(
     broker: Broker, connection: Connection, takers: dict[Queue, set[ChannelKey]]
 ) -> list[tuple[Message, int]]:
-    """Messages that may be handed to such a consumer while the connection ends, and how often: nobody sees that, but
+    """Messages that may be handed to such a consumer while the connection ends, and how often then: nobody sees it, but
     the queue counts it. What one channel holds comes back when it ends, and another may end after it.
     """
     noted = [
-        (message, len(keys))
+        (message, message.unseen + len(keys))
         for queue, keys in takers.items()
         if queue in broker.deliverable
         for message in queue.messages
@@ -207,7 +208,7 @@ def _note_unseen(
             for entry in channel.unacknowledged.values():
                 others = takers.get(entry.queue, set()) - {key}
                 if others:
-                    noted.append((entry.message, len(others)))
+                    noted.append((entry.message, entry.message.unseen + len(others)))
     return noted
 
 

@@ -47,6 +47,8 @@ def publish(broker: Broker, channel: Channel, frame: Frame) -> None:
     content = pattern.content
     copies = _enqueue(broker, channel, routes, pattern)
     _remember(broker, channel, routes, content)
+    if not copies and not name:
+        broker.deleted_of_late.pop(routing_key, None)
     if channel.confirming:
         channel.published += 1
     if arguments.get("mandatory") and not _counts_as_routed(broker, copies):

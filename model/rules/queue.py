@@ -165,7 +165,11 @@ def _answer_declare(
         counted = min(len(queue.consumers), 1) if queue.single_active_consumer else len(queue.consumers)
         counted += broker.holders(queue)
         departures["consumer_count"] = (
-            between(0 if queue.seat.is_stalled else counted, counted + queue.leaving + queue.settling),
+            # a stalled one may count a consumer that is gone (closed-seat-keeps-messages)
+            between(
+                0 if queue.seat.is_stalled else counted,
+                counted + queue.leaving + queue.settling + queue.seat.is_stalled,
+            ),
             HOLDERS_COUNTED,
         )
     elif queue.type is QueueType.STREAM and queue.consumers:

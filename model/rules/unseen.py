@@ -15,10 +15,10 @@ from model.broker import Broker
 from model.queues import Arrival, Consumer, Message, Queue, QueueType
 from model.rules.dead_letter import exceed_limit
 from model.rules.requeue import delivery_limit
+from model.state import Lost
 
 #: A quorum queue drops a message because of deliveries that nobody saw (`model.rules.happenings`).
 GIVE_UP = "queue.give-up"
-from model.state import Lost
 
 
 def recall(broker: Broker, consumer: Consumer) -> None:
@@ -27,6 +27,7 @@ def recall(broker: Broker, consumer: Consumer) -> None:
         for message in _on_their_way(broker, consumer):
             message.recalled += 1
             _may_be_away(broker, consumer, message)
+        expect_exceeded_limits(broker)
 
 
 def lose(broker: Broker, consumer: Consumer) -> None:
@@ -54,20 +55,24 @@ def _may_be_away(broker: Broker, consumer: Consumer, message: Message) -> None:
 
 
 def expect_exceeded_limits(broker: Broker) -> None:
-    """Deliveries that nobody sees fail with their channels, which may be more often than the queue bears (QUORUM-003)."""
+    """Deliveries that nobody sees fail, which may be more often than the queue bears (QUORUM-003)."""
     for queue in broker.queues.values():
         if queue.type is QueueType.QUORUM:
             for message in queue.messages:
                 if _may_exceed_limit(broker, queue, message):
                     arguments = {"queue": queue.name, "position": message.position}
-                    broker.happenings.append(Frame(f"queue {queue.name}", message.position, GIVE_UP, arguments, sent=True))
+                    broker.happenings.append(
+                        Frame(f"queue {queue.name}", message.position, GIVE_UP, arguments, sent=True)
+                    )
 
 
 def _may_exceed_limit(broker: Broker, queue: Queue, message: Message) -> bool:
-    if not message.unseen or message.arrival is not Arrival.RETURNING:
+    # what is recalled is given back as by basic.nack (QUORUM-002)
+    failures = message.unseen + (0 if broker.dialect.quorum_nack_keeps_count else message.recalled)
+    if not failures or message.arrival is not Arrival.RETURNING:
         return False
     limit = delivery_limit(broker, queue)
-    return limit is not None and message.delivery_count + message.unseen > limit
+    return limit is not None and message.delivery_count + failures > limit
 
 
 def doubted(broker: Broker, frame: Frame) -> tuple[Queue, Message] | None:

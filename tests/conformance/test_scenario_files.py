@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from conformance import scenario_files
+from conformance.applicability import OUT_OF_REACH
 from conformance.command_file import CommandFile
 from conformance.judgement import SequenceJudgement, TargetDescription
 from conformance.scenario_files import CHAPTERS, DIRECTORY, all_scenarios, selected, sequence_name
@@ -27,10 +28,10 @@ from targets.embedded import EmbeddedBroker
 
 #: Areas of which every entry has a scenario, but for the ones named here with the reason.
 WHOLE_AREAS = (
-    "ack", "binding", "capabilities", "channel", "connection", "consume", "direct-reply", "exchange", "get",
-    "permission", "publish-routing", "queue", "recover",
+    "ack", "binding", "cancel", "capabilities", "channel", "connection", "consume", "consumer-priority", "direct-reply",
+    "exchange", "get", "permission", "publish-routing", "qos", "queue", "quorum", "recover", "sac", "stream",
 )  # fmt: skip
-WITHOUT_SCENARIO: dict[str, str] = {}
+WITHOUT_SCENARIO = dict(OUT_OF_REACH)
 
 #: (requirement, dialect): scenarios that show nothing there although the entry holds in the dialect, and why.
 SHOWS_NOTHING: dict[tuple[str, str], str] = {

@@ -662,3 +662,12 @@ def test_frames_of_connections_that_nobody_opened_do_not_break_the_judge(channel
     acceptor.received(Frame("z", channel, "basic.deliver", {"consumer_tag": "t", "delivery_tag": 1}, sent=False))
     acceptor.quiescent()
     assert acceptor.verdict is Verdict.FAIL
+
+
+def test_what_is_known_to_be_told_wrong_is_no_reason_to_blame_a_publish_under_way() -> None:
+    talk = Conversation().send("a.1 queue.declare q durable x-queue-type=quorum")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.publish q body=m1", "b.1 basic.get q").got("b.1", 1, "m1", 0).rest()
+    talk.send("a.1 basic.publish q body=m2 &", "a.1 basic.publish q body=m3 &", "b.1 queue.declare q passive")
+    talk.see("b.1", "queue.declare-ok", queue="q", message_count=2, consumer_count=1).rest()
+    assert [failure.departure for failure in talk.acceptor.failures] == ["quorum-consumer-count"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -139,6 +140,33 @@ def test_known_departures_of_quorum_queues_are_named() -> None:
     assert twice.failure.departure == "cancel-crossing-deletion-answered-twice"
     classic = answered(answered(deleted(crossing())))
     assert classic.failure.departure == ""
+
+
+@pytest.mark.parametrize("first", ["delete", "cancel"])
+def test_and_so_they_are_where_the_client_is_not_told(first: str) -> None:
+    lines = {"delete": "b.1 queue.delete q", "cancel": "a.1 basic.cancel t"}
+    second = "cancel" if first == "delete" else "delete"
+    talk = consuming(kind=QUORUM)
+    talk.acceptor.broker.connections["a"].capabilities = {}
+    talk.send(f"{lines[first]} &").send(lines[second])
+    assert passes(answered(deleted(talk.fork())))
+    twice = answered(deleted(answered(talk.fork())))
+    assert twice.failure.departure == "cancel-crossing-deletion-answered-twice"
+    well_behind = deleted(consuming(kind=QUORUM).send("b.1 queue.delete q"))
+    told(well_behind, "t").rest().send("a.1 basic.cancel t")
+    assert answered(answered(well_behind)).failure.departure == ""
+
+
+@pytest.mark.parametrize("kind", [CLASSIC, QUORUM])
+def test_a_channel_that_closes_over_an_error_need_not_say_what_its_queues_answer(kind: str) -> None:
+    talk = consuming(kind=kind).send("a.1 basic.consume q tag=u &").send("a.1 basic.get missing")
+    text = "NOT_FOUND - no queue 'missing' in vhost '/'"
+    close: dict[str, Any] = {"reply_code": 404, "reply_text": text, "class_id": 60, "method_id": 70}
+    started: dict[str, Any] = {"consumer_tag": "u"}
+    assert passes(talk.fork().see("a.1", "channel.close", **close))
+    assert passes(talk.fork().see("a.1", "basic.consume-ok", **started).see("a.1", "channel.close", **close))
+    too_late = talk.see("a.1", "channel.close", **close).see("a.1", "basic.consume-ok", **started)
+    assert too_late.failure.requirement == "CHAN-005"
 
 
 @pytest.mark.parametrize("kind", [CLASSIC, QUORUM])

@@ -50,6 +50,11 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "b.1 basic.consume q tag=u x-priority=1", "b.1 basic.cancel u"),
         ("b.1 basic.publish q body=m2",),
     ),
+    "closed-seat-keeps-messages": (
+        (_QUORUM_SEAT, "b.1 basic.publish q body=m1", "a.1 basic.consume q tag=t",
+         "a.1 basic.consume q tag=u x-priority=10"),
+        ("a.1 channel.close",),
+    ),
     "namesake-never-active": (
         (_QUORUM_SEAT, "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=u", "b.1 basic.publish q body=m1",
          "a.1 basic.cancel t", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m2", "b.1 basic.cancel u"),
@@ -211,7 +216,7 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 OPEN_WHERE_LAWFUL = {
     "consume-ok-dropped", "cancel-crossing-deletion-breaks", "cancel-crossing-deletion-answered-twice",
     "stream-serves-before-consume-ok", "deleted-queue-crashes-namesake",
-    "next-queue-gets-consumers",
+    "next-queue-gets-consumers", "closed-seat-keeps-messages",
 }  # fmt: skip
 
 #: What a broker that departs is made to say first, where it may: the close of the connection is owed at some time, and
@@ -326,3 +331,15 @@ def test_it_does_not_apply_to_ordinary_traffic(departure: Departure) -> None:
                 command = parse_command(line)
                 assert not departure.applies(plan.broker, frame_of(command)), line
                 plan.carry_out(command)
+
+
+def test_settling_what_a_deleted_queue_delivered_does_not_make_the_channel_know_its_type_again() -> None:
+    """`stale-queue-type` is about the type that the channel met last."""
+    plan = Plan(dialect_named("rabbitmq-4.3"))
+    for line in (
+        "a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m1",
+        "b.1 queue.delete q", "b.1 queue.declare q durable", "a.1 basic.consume q tag=u", "a.1 basic.ack 1",
+    ):  # fmt: skip
+        plan.carry_out(parse_command(line))
+    stale = next(each for each in DEPARTURES if each.name == "stale-queue-type")
+    assert not stale.applies(plan.broker, frame_of(parse_command("a.1 basic.get q")))

@@ -194,3 +194,29 @@ def test_messages_of_two_channels_may_have_had_their_turns_in_either_order() -> 
     talk.deliver("b.1", 1, "m1", consumer="u").deliver("a.1", 1, "m2").rest()
     talk.send("c.1 basic.publish q body=m3").deliver("a.1", 2, "m3").rest()
     assert talk.acceptor.failures == []
+
+
+def with_a_backlog() -> Conversation:
+    """The active consumer was cancelled, and the queue did not hand its successor what was ready."""
+    talk = limit(conversation(f"durable {SEAT}", "rabbitmq-3"), "a.1", 1)
+    consume(consume(talk, "a.1", "t"), "b.1", "u")
+    talk.send("c.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
+    talk.send("c.1 basic.publish q body=m2").rest()
+    talk.send("a.1 basic.cancel t").see("a.1", "basic.cancel-ok", consumer_tag="t")
+    talk.acceptor.overdue()
+    return talk.rest()
+
+
+def test_a_queue_that_left_its_backlog_may_serve_what_is_new_first() -> None:
+    talk = with_a_backlog()
+    for tag, body in ((1, "m3"), (2, "m4")):
+        talk.send(f"c.1 basic.publish q body={body}").deliver("b.1", tag, body, consumer="u").rest()
+    assert talk.failure.departure == "cancel-leaves-backlog"
+    assert not talk.acceptor.finished
+
+
+def test_a_queue_that_left_its_backlog_may_crash() -> None:
+    talk = with_a_backlog().send("c.1 basic.publish q body=m3")
+    talk.see("b.1", "basic.cancel", consumer_tag="u", nowait=True).rest()
+    assert talk.failure.departure == "cancel-leaves-backlog"
+    assert talk.acceptor.finished, "what comes of a crash nobody can tell"
