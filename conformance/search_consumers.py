@@ -21,8 +21,9 @@ from model.state import Unacknowledged
 #: How often each action is tried, in parts of the whole.
 CONSUMERS = {
     "publish_confirmed": 5, "publish_some": 6, "publish_with_priority": 4, "consume_shared": 15, "change_limit": 4,
-    "limit_the_channel": 6, "ack": 8, "settle_all_so_far": 5, "nack": 4, "reject": 3, "return_again": 4, "recover": 2,
-    "settle_everything": 3, "get_what_can_be_got": 2, "cancel": 4, "cross": 10, "delete_consumed": 4,
+    "limit_the_channel": 6, "ack": 8, "settle_all_so_far": 5, "nack": 4, "reject": 3, "return_again": 4,
+    "return_some": 4, "recover": 2, "settle_everything": 3, "get_what_can_be_got": 2, "cancel": 4, "cross": 10,
+    "delete_consumed": 4,
     "end_active_consumer": 6, "close_channel": 3, "close_connection": 2, "reconnect_as_wished": 2, "look": 2,
     "purge_what_can_be_purged": 1, "make_a_mistake": 2, "consume_wrongly": 3,
 }  # fmt: skip
@@ -153,10 +154,7 @@ class ConsumerActions(TrafficActions):
 
     def get_what_can_be_got(self, draw: Draw) -> None:
         name = draw(queues)
-        refuses = self._type(name) is QueueType.STREAM or (
-            self._type(name) is QueueType.QUORUM and self._is(name, "x-single-active-consumer")
-        )
-        if not refuses or (draw(seldom) and draw(seldom)):
+        if not self._refuses_gets(name) or (draw(seldom) and draw(seldom)):
             self.issue(self.channel(draw), "basic.get", {"queue": name})
 
     def purge_what_can_be_purged(self, draw: Draw) -> None:
@@ -192,6 +190,17 @@ class ConsumerActions(TrafficActions):
         if queue is None or not queue.messages:
             self.issue(self.channel(draw), "basic.publish", {"routing_key": name}, self.new_content())
         self.issue(self.channel(draw), "basic.get", {"queue": name})
+
+    def return_some(self, draw: Draw) -> None:
+        names = [name for name in QUEUES if not self._refuses_gets(name)]
+        ranking = [name for name in names if self._is(name, "x-max-priority")]
+        if names:
+            self.return_several_to(draw, ranking or names)
+
+    def _refuses_gets(self, name: str) -> bool:
+        kind = self._type(name)
+        alone = self._is(name, "x-single-active-consumer")
+        return kind is QueueType.STREAM or (kind is QueueType.QUORUM and alone)
 
     def _some_delivery(
         self, draw: Draw, wanted: Callable[[Unacknowledged], bool]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import strategies as st
 
 from conformance.search_actions import QUEUES, Actions, Draw, Key, flags, picks, queues, seldom, types
@@ -89,15 +91,20 @@ class TrafficActions(Actions):
         self.settle(draw, "basic.reject", requeue=draw(flags))
 
     def return_several(self, draw: Draw) -> None:
+        self.return_several_to(draw, QUEUES)
+
+    def return_several_to(self, draw: Draw, names: Sequence[str]) -> None:
         """Take some messages and give them back together: best where nobody else gets them at once, so that their
         order shows.
         """
-        names = [each for each in QUEUES if (queue := self.plan.queue(each)) is not None and not queue.consumers]
-        name: str = draw(st.sampled_from(names or QUEUES))
+        idle = [each for each in names if (queue := self.plan.queue(each)) is not None and not queue.consumers]
+        name: str = draw(st.sampled_from(idle or names))
         channel = self.channel(draw)
         queue = self.plan.queue(name)
         for _ in range(draw(st.integers(2, 3)) - (len(queue.messages) if queue is not None else 0)):
-            self.issue(channel, "basic.publish", {"routing_key": name}, self.new_content())
+            ranks = queue is not None and "x-max-priority" in queue.arguments
+            properties: Table = {"priority": draw(picks)} if ranks or draw(seldom) else {}
+            self.issue(channel, "basic.publish", {"routing_key": name}, self.new_content(properties))
         for _ in range(2):
             self.issue(channel, "basic.get", {"queue": name})
         if self.dialect.extensions and draw(flags):

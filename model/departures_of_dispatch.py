@@ -13,7 +13,7 @@ from model.broker import Broker
 from model.departure import Departure
 from model.inputs import process
 from model.queues import Consumer, Queue, QueueType
-from model.state import Unacknowledged
+from model.state import ChannelState, Unacknowledged
 
 _ENDS = ("basic.cancel", "channel.close", "connection.close", "connection.teardown", "socket.abort")
 _RETURNS = ("basic.nack", "basic.reject", "basic.recover")
@@ -101,9 +101,14 @@ def _closed_while_leaving(broker: Broker, frame: Frame) -> list[Queue]:
 
 
 def _keep_what_it_held(broker: Broker, frame: Frame) -> None:
-    queues = _closed_while_leaving(broker, frame)
+    seats = [(queue, queue.seat.holder) for queue in _closed_while_leaving(broker, frame)]
     process(broker, frame)
-    _stall(broker, [queue for queue in queues if not queue.seat.is_being_left])
+    ended = [queue for queue, holder in seats if holder is not None and not _is_there(broker, holder)]
+    _stall(broker, ended)
+
+
+def _is_there(broker: Broker, consumer: Consumer) -> bool:
+    return broker.channels[consumer.channel].state is ChannelState.OPEN
 
 
 def _may_outstay(broker: Broker, frame: Frame) -> bool:
@@ -193,7 +198,7 @@ DISPATCH_DEPARTURES: tuple[Departure, ...] = (
         name="closed-seat-keeps-messages",
         requirement="CHAN-016",
         statement="When a channel ends with both the active consumer, which is to leave its seat, and the one of higher"
-        " priority that waits for it, what the active one held is not ready again before somebody consumes.",
+        " priority that waits for it, what the active one held is not ready again, and nobody takes the seat.",
         source="rabbit_fifo:handle_down, handle_waiting_consumer_down",
         dialects=("rabbitmq-4.3",),
         methods=(*_ENDS, *_OFTEN_WRONG, *_RETURNS, "basic.publish"),

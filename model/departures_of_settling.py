@@ -17,6 +17,9 @@ from model.rules.settlement import tags_meant
 from model.state import Channel, ChannelState, Unacknowledged
 
 
+_RECOVERS = ("basic.recover", "basic.recover-async")
+
+
 def _hit(broker: Broker, frame: Frame) -> Iterator[tuple[int, Unacknowledged]]:
     """Deliveries from living queues that the channel settles when it settles those of deleted namesakes.
 
@@ -45,7 +48,22 @@ def _hit(broker: Broker, frame: Frame) -> Iterator[tuple[int, Unacknowledged]]:
             yield others[0]
 
 
+def _recovers_namesakes(broker: Broker, frame: Frame) -> bool:
+    """Does basic.recover give back deliveries of a deleted queue, and some of a new one of its name?"""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if frame.method not in _RECOVERS or channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    held = [entry.queue for entry in channel.unacknowledged.values()]
+    return any(queue.deleted and broker.queues.get(queue.name) in held for queue in held)
+
+
 def _settle_namesakes(broker: Broker, frame: Frame) -> None:
+    if frame.method in _RECOVERS:
+        # the same delivery is given back twice, the second time perhaps from whoever was handed it meanwhile
+        process(broker, frame)
+        broker.fired("ACK-024")
+        broker.is_astray = True
+        return
     channel = broker.channels[(frame.connection, frame.channel)]
     hit = list(_hit(broker, frame))
     process(broker, frame)
@@ -117,8 +135,8 @@ SETTLING_DEPARTURES: tuple[Departure, ...] = (
         source="rabbit_queue_type:settle finds the queue by name; rabbit_classic_queue and rabbit_fifo_client know"
         " messages by numbers that begin anew with each queue",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
-        methods=("basic.ack", "basic.nack", "basic.reject"),
-        applies=lambda broker, frame: any(True for _ in _hit(broker, frame)),
+        methods=("basic.ack", "basic.nack", "basic.reject", *_RECOVERS),
+        applies=lambda broker, frame: any(True for _ in _hit(broker, frame)) or _recovers_namesakes(broker, frame),
         process=_settle_namesakes,
     ),
     Departure(
