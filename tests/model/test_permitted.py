@@ -152,7 +152,7 @@ class Walk:
         for queue in broker.queues.values():
             room = list(broker.recipients(queue))
             if queue.type is QueueType.STREAM:
-                due = any(consumer.next_offset < len(queue.log) for consumer in room)
+                due = any(consumer.latest_offset < len(queue.log) for consumer in room)
             else:
                 due = bool(queue.messages and room)
             assert (queue in broker.deliverable) == due
