@@ -17,7 +17,8 @@ DIRECTORY = Path(__file__).parent / "scenarios"
 #: comes last, so that a broker that breaks down half-way has said the most.
 CHAPTERS = (
     "exchange", "binding", "publish", "get", "ack", "channel", "confirm", "consume", "qos", "recover", "quorum",
-    "dlx", "stream", "sac", "consumer-priority", "direct-reply", "queue", "connection", "capabilities", "permission", "cancel",
+    "dlx", "stream", "sac", "consumer-priority", "direct-reply", "queue", "connection", "capabilities",
+    "permission", "cancel",
 )  # fmt: skip
 
 

@@ -143,6 +143,9 @@ class TrafficActions(Actions):
         if self.dialect.extensions and draw(flags):
             method, arguments["requeue"] = "basic.nack", True
         self.issue(channel, method, arguments)
+        left = list(state.unacknowledged) if state else []
+        if left and draw(flags):
+            self.issue(channel, "basic.ack", {"delivery_tag": left[0]})
 
     # ----------------------------------------------------------------------------------------------- ending
 

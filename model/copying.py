@@ -101,7 +101,7 @@ class _Copy:
                     old.outstanding, old.created, old.announced, old.reason, old.stamp, old.next_offset,
                     old.latest_offset, old.has_begun, old.prefetch_from,
                     is_doubtful=old.is_doubtful, overtaken_by=old.overtaken_by,
-                    dropped=old.dropped,
+                    dropped=old.dropped, unheeded_prefetch=old.unheeded_prefetch,
                 )  # fmt: skip
         return new
 

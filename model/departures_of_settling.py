@@ -16,7 +16,6 @@ from model.rules.requeue import give_back
 from model.rules.settlement import tags_meant
 from model.state import Channel, ChannelState, Unacknowledged
 
-
 _RECOVERS = ("basic.recover", "basic.recover-async")
 
 

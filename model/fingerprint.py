@@ -112,10 +112,14 @@ def _channel(channel: Channel) -> Hashable:
     )
 
 
-def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool, tuple[int, int, bool, int]]:
+def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool, tuple[int | bool, ...]]:
     return (
         consumer.tag, consumer.queue.name, consumer.prefetch, consumer.outstanding, consumer.announced,
-        consumer.no_ack, consumer.exclusive, (consumer.next_offset, consumer.latest_offset, consumer.has_begun, consumer.dropped),
+        consumer.no_ack, consumer.exclusive,
+        (
+            consumer.next_offset, consumer.latest_offset, consumer.has_begun, consumer.dropped,
+            consumer.unheeded_prefetch,
+        ),
     )  # fmt: skip
 
 

@@ -103,6 +103,9 @@ class Consumer:
     prefetch_from: str = ""
     #: how many of its deliveries were dropped when it gave them back (`model.departures_of_returns`)
     dropped: int = 0
+    #: without acknowledgements: the limit of the channel when it was made, beyond which a quorum queue hands out
+    #: nothing at once (its channel settles for it, rabbit_fifo_client:handle_delivery)
+    unheeded_prefetch: int = field(default=0, kw_only=True)
     #: it got its room so late that the queue may not know of it yet
     is_doubtful: bool = field(default=True, kw_only=True)
     #: consumers of its priority that were served since it has been waiting with room (PRIORITY-002)

@@ -32,9 +32,8 @@ class EmbeddedBroker:
     """A broker of one virtual host and one user, in this process.
 
     As a context manager it serves from a thread of its own, until the end of the block; `serve_forever` serves from
-    the caller's. `port` 0 takes any that is free; `address` says which. `fault` names one of `targets.faults`, which chooses the dialect if
-    none is given; raises
-    `UnknownFault`. With an `ssl_context` it speaks TLS only.
+    the caller's. `port` 0 takes any that is free; `address` says which. `fault` names one of `targets.faults`, which
+    chooses the dialect if none is given; raises `UnknownFault`. With an `ssl_context` it speaks TLS only.
     """
 
     def __init__(

@@ -141,13 +141,12 @@ def _beside(broker: Broker, queue: Queue, consumer: Consumer) -> Iterator[Consum
 
 def _waiting(broker: Broker, queue: Queue, consumer: Consumer) -> Iterator[Consumer]:
     """Other consumers of the queue that certainly have room. One whose channel has a limit hears of it some time
-    later, from a process that is neither the channel nor the queue (rabbit_limiter). To a quorum queue one that needs
-    no acknowledgements is full until its channel has settled for it (rabbit_fifo_client:handle_delivery).
+    later, from a process that is neither the channel nor the queue (rabbit_limiter).
     """
     for other in queue.consumers:
         if other is consumer or other.is_doubtful or not other.announced:
             continue
-        if other.no_ack and queue.type is QueueType.QUORUM:
+        if other.unheeded_prefetch and queue.type is QueueType.QUORUM:
             continue
         channel = broker.channels[other.channel]
         if channel.state is not ChannelState.OPEN or channel.channel_prefetch or broker.dialect.prefetch_is_shared:

@@ -57,6 +57,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
         created=broker.stamp, announced=nowait, reason=requirement, stamp=broker.stamp,
         next_offset=earliest, latest_offset=latest,
         prefetch_from=channel.prefetch_from,
+        unheeded_prefetch=channel.prefetch if no_ack else 0,
     )  # fmt: skip
     channel.consumers[tag] = consumer
     channel.ended_consumers.pop(tag, None)

@@ -22,7 +22,7 @@ NOT_BY_SEARCH: dict[str, str] = {}
 
 SEED = 1
 #: Most sequences of a search.
-SEQUENCES = 400
+SEQUENCES = 600
 
 
 def _of_the_consumer_side() -> list[str]:

@@ -94,8 +94,9 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "stream-credit-goes-to-namesake": (
         ("a.1 queue.declare s durable x-queue-type=stream", "b.1 confirm.select", "b.1 basic.publish s body=m1",
-         "b.1 basic.publish s body=m2", "b.1 basic.publish s body=m3", "a.1 basic.qos 1", "a.1 basic.consume s tag=t x-stream-offset=first",
-         "a.1 basic.cancel t", "a.1 basic.consume s tag=t x-stream-offset=first"),
+         "b.1 basic.publish s body=m2", "b.1 basic.publish s body=m3", "a.1 basic.qos 1",
+         "a.1 basic.consume s tag=t x-stream-offset=first", "a.1 basic.cancel t",
+         "a.1 basic.consume s tag=t x-stream-offset=first"),
         ("a.1 basic.ack 1",),
     ),
     "stream-serves-before-consume-ok": (
