@@ -134,10 +134,10 @@ class TrafficActions(Actions):
         """What a client does that settles now and then: everything up to a late delivery."""
         channel = self.channel_with(draw, lambda state: len(state.unacknowledged) > 1)
         state = self.state(channel)
-        late = list(state.unacknowledged)[1:] if state else []
-        if not late:
+        if state is None or len(state.unacknowledged) < 2:
             self.publish_confirmed(draw)
             return
+        late = list(state.unacknowledged)[1:]
         arguments: Table = {"delivery_tag": draw(st.sampled_from(late)), "multiple": True}
         method = "basic.ack"
         if self.dialect.extensions and draw(flags):

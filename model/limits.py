@@ -233,7 +233,8 @@ def suspected(broker: BrokerState, consumer: Consumer) -> str | None:
     if consumer.prefetch and others and others + consumer.outstanding >= consumer.prefetch:
         return consumer.prefetch_from
     gets = sum(entry.consumer is None for entry in channel.unacknowledged.values())
-    if gets and consumer.prefetch and others + gets + consumer.outstanding >= consumer.prefetch:
+    would_be_full = others + gets + consumer.outstanding >= consumer.prefetch > 0
+    if gets and would_be_full and consumer.reason != "ACK-002":
         return "GET-003"
     if consumer.prefetch and consumer.outstanding and consumer.reason == "ACK-001":
         return "QOS-004"

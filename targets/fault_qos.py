@@ -71,7 +71,9 @@ class ConsumersShareLimit(ServedBroker):
         return super().has_room(consumer)
 
 
-@on_input("requeue-frees-two", "QOS-006", "A delivery that is given back makes room for two.", "basic.nack")
+@on_input(
+    "requeue-frees-two", "QOS-006", "A delivery that is given back makes room for two.", "basic.nack", "basic.reject"
+)
 def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
     channel = _channel(broker, frame)
     entry = channel.unacknowledged.get(frame.arguments.get("delivery_tag", 0))
