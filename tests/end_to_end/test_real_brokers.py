@@ -59,10 +59,11 @@ def test_rabbitmq_fails_only_where_documented(rabbitmq_version: DockerBroker, tm
         assert dict(again.exercised) == live["exercised"]
 
 
-def test_rabbitmq_same_verdicts_with_other_seeds(rabbitmq_4_3: DockerBroker, tmp_path: Path) -> None:
+def test_rabbitmq_same_verdicts_again(rabbitmq_4_3: DockerBroker, tmp_path: Path) -> None:
+    """Of the scenarios; a search with another seed may find more."""
     verdicts = []
     for seed in (1, 2):
-        result = run_suite(rabbitmq_4_3.address, tmp_path / str(seed), sequences=20, seed=seed)
+        result = run_suite(rabbitmq_4_3.address, tmp_path / str(seed), seed=seed)
         verdicts.append(failed_requirements(result))
     assert verdicts[0] == verdicts[1]
 
