@@ -14,12 +14,17 @@ import time
 from typing import TYPE_CHECKING
 
 from model.alphabet import ChannelKey, Frame
+from model.broker import Broker
 from model.queues import UNKNOWN_NAME, Queue, QueueType
+from model.rules.dead_letter import EXCHANGE
 from model.state import ChannelState, Connection, ConnectionState
 
 if TYPE_CHECKING:
     from conformance.command import Command
     from conformance.session import Session
+
+#: Seconds of which no more may pass between a question and its answer.
+SOON = 1.0
 
 #: The channel on which the suite itself looks at queues.
 SERVICE_CHANNEL = 2000
@@ -38,9 +43,14 @@ def complete_barrier(session: Session, command: Command) -> None:
             # a name that the broker has not told yet (queue.declare with nowait) is the channel's last one
             told = "" if name.startswith(UNKNOWN_NAME) else name
             session.request(Frame(*key, "basic.get", {"queue": told}, sent=True))
+    for name in _unproven_elsewhere(session):
+        _ask_once(session, name)
     for name in names:
         _await_auto_delete(session, name)
-        _compare_counts(session, name)
+    _compare_counts(session, names)
+    for name in _doubtful(session):
+        _ask_once(session, name)
+    _clear_doubts(session)
     ended: dict[str, None] = {}
     for key in _channels(session, command, touched):
         if not key[1] or session.over:
@@ -91,11 +101,81 @@ def _can_get(session: Session, key: ChannelKey, queue: Queue) -> bool:
         not session.over
         and _is_open(session, key)
         and not queue.messages
+        and not queue.dropping
         and queue.type is not QueueType.STREAM
         and not (queue.type is QueueType.QUORUM and queue.single_active_consumer)
+        and not _may_fill(session, queue)
         and _may_ask_about(session, key[0], queue)
         and (not name.startswith(UNKNOWN_NAME) or session.judge.acceptor.broker.channels[key].last_queue == name)
     )
+
+
+def _may_fill(session: Session, queue: Queue) -> bool:
+    """May there be a message in it all the same? Not all is known while messages expire."""
+    brokers = _brokers(session)
+    if any(broker.ageing and _has_letters_coming(broker) for broker in brokers):
+        return True
+    if len(brokers) == 1:
+        return False
+    others = (broker.queues.get(queue.name) for broker in brokers)
+    return any(other is not None and other.messages for other in others)
+
+
+def _has_letters_coming(broker: Broker) -> bool:
+    """Will messages expire, now or soon, that go to another queue then? Which one is not looked at."""
+    return any(
+        EXCHANGE in queue.arguments
+        and any(m.deadline is not None and m.deadline.earliest < broker.latest + SOON for m in queue.messages)
+        for queue in broker.ageing
+    )
+
+
+def _clear_doubts(session: Session) -> None:
+    """Where it is not known which messages have expired: ask for all that these may have come to, until it is there."""
+    deadline = time.monotonic() + session.target.deadline
+    while _is_ageing(session) and not session.over:
+        names = session.judge.acceptor.unproven_queues()
+        if not names or time.monotonic() > deadline:
+            return
+        for name in names:
+            _ask_once(session, name)
+
+
+def _is_ageing(session: Session) -> bool:
+    return any(broker.ageing for broker in _brokers(session))
+
+
+def _doubtful(session: Session) -> list[str]:
+    """Queues of which it is not known now how many of their messages have expired."""
+    names: dict[str, None] = {}
+    for broker in _brokers(session):
+        for queue in broker.ageing:
+            if any(m.deadline is not None and m.deadline.earliest < broker.latest for m in queue.messages):
+                names[queue.name] = None
+    return list(names)
+
+
+def _unproven_elsewhere(session: Session) -> list[str]:
+    """Queues that something is on its way to by another explanation only."""
+    first, *others = _brokers(session)
+    unproven = dict.fromkeys(name for broker in others for name, queue in broker.queues.items() if queue.unproven)
+    return [name for name in unproven if name not in first.queues or not first.queues[name].unproven]
+
+
+def _ask_once(session: Session, name: str) -> None:
+    """Ask for the numbers of messages and consumers: they say which of several explanations is right."""
+    queue = next((b.queues[name] for b in _brokers(session) if name in b.queues), None)
+    connections = [
+        each
+        for each in _open_connections(session)
+        if queue is not None and _may_ask_about(session, each, queue) and _has_channels_to_spare(session, each)
+    ]
+    if connections and not session.over and not name.startswith(UNKNOWN_NAME):
+        _ask(session, connections[0], name)
+
+
+def _brokers(session: Session) -> list[Broker]:
+    return [explanation.broker for explanation in session.judge.acceptor.explanations]
 
 
 def _await_clean_up(session: Session) -> None:
@@ -160,32 +240,46 @@ def _counts_holders(session: Session, queue: Queue) -> bool:
     return queue.type is QueueType.QUORUM and session.judge.acceptor.broker.holders(queue) > 0
 
 
-def _compare_counts(session: Session, name: str) -> None:
-    """Ask for the numbers of messages and consumers until they are the model's, or the deadline has passed."""
+def _compare_counts(session: Session, names: list[str]) -> None:
+    """Ask for the numbers of messages and consumers until they are the model's, or the deadline has passed.
+
+    In turns: what has come to one queue may be told by the next, which gave it up.
+    """
+    deadline = time.monotonic() + session.target.deadline
+    left = [name for name in names if _is_to_be_counted(session, name)]
+    while left and not session.over:
+        left = [name for name in left if not _is_as_counted(session, name)]
+        if left and time.monotonic() > deadline:
+            session.mark("overdue", session.target.deadline)
+            return
+
+
+def _is_to_be_counted(session: Session, name: str) -> bool:
     queue = _queue(session, name)
-    if name.startswith(UNKNOWN_NAME):
-        return  # nobody can ask for it on another channel
-    if queue is None or queue.type is QueueType.STREAM or not (queue.messages or queue.unproven or queue.leaving):
-        return
+    # nobody can ask for a queue of unknown name on another channel
+    if queue is None or queue.type is QueueType.STREAM or name.startswith(UNKNOWN_NAME):
+        return False
+    return bool(queue.messages or queue.unproven or queue.dropping or queue.leaving)
+
+
+def _is_as_counted(session: Session, name: str) -> bool:
+    """Ask once. Are the numbers the model's, or is there nobody to ask?"""
+    queue = _queue(session, name)
+    if queue is None:
+        return True
     connections = [
         each
         for each in _open_connections(session)
         if _may_ask_about(session, each, queue) and _has_channels_to_spare(session, each)
     ]
     if not connections:
-        return
-    deadline = time.monotonic() + session.target.deadline
-    while not session.over and queue is not None:
-        _ask(session, connections[0], name)
-        queue = _queue(session, name)
-        # a quorum queue counts those who hold its deliveries as consumers, so their number never becomes the model's
-        if queue is None or queue.seat.is_stalled or (
-            not queue.unproven and (not queue.leaving or _counts_holders(session, queue))
-        ):
-            return
-        if time.monotonic() > deadline:
-            session.mark("overdue", session.target.deadline)
-            return
+        return True
+    _ask(session, connections[0], name)
+    queue = _queue(session, name)
+    if queue is None or queue.seat.is_stalled or (_is_ageing(session) and session.judge.acceptor.may_be_proven(name)):
+        return True
+    # a quorum queue counts those who hold its deliveries as consumers, so their number never becomes the model's
+    return not queue.unproven and not queue.dropping and (not queue.leaving or _counts_holders(session, queue))
 
 
 # ----------------------------------------------------------------------------------- who can be asked what

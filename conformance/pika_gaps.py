@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from conformance.command import Command
+from model.field_types import Float32, WireInteger
 
 _FLOATS = '''
 
@@ -41,11 +42,33 @@ def encode_decimal(pieces: Any, value: Any, others: Any = pika.data.encode_value
 pika.data.encode_value = encode_decimal
 '''
 
+_NUMBERS = '''
+
+class Number(float):
+    """A number of a type of field that pika does not choose: its code, the form of its octets, its worth."""
+
+    def __new__(cls, code: str, form: str, value: Any) -> "Number":
+        number = super().__new__(cls, value)
+        number.octets = code.encode() + struct.pack(form, value)  # type: ignore[attr-defined]
+        return number
+
+
+def encode_number(pieces: Any, value: Any, others: Any = pika.data.encode_value) -> int:
+    if not isinstance(value, Number):
+        return int(others(pieces, value))
+    pieces.append(value.octets)  # type: ignore[attr-defined]
+    return len(value.octets)  # type: ignore[attr-defined]
+
+
+pika.data.encode_value = encode_number
+'''
+
 #: Which values need something, the module that must be imported for them, and what is added to pika.
 _GAPS: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
     (lambda value: isinstance(value, datetime), "datetime", ""),
     (lambda value: isinstance(value, Decimal), "decimal", _DECIMALS),
-    (lambda value: isinstance(value, float), "", _FLOATS),
+    (lambda value: isinstance(value, float) and not isinstance(value, Float32), "", _FLOATS),
+    (lambda value: isinstance(value, WireInteger | Float32), "", _NUMBERS),
 )
 
 

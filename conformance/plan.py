@@ -6,6 +6,8 @@ never at the target, so that equal seeds make equal commands, whatever the targe
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from conformance.command import Command
 from conformance.names import REPLY_ADDRESS
 from conformance.opening import STEPS, step
@@ -17,6 +19,7 @@ from model.observation import observe
 from model.permitted import permitted
 from model.queues import Queue
 from model.reply_addresses import ADDRESS
+from model.rules.expiry import expire_punctually
 from model.rules.handshake import DUE
 from model.rules.happenings import all_come_about
 from model.state import Channel, ChannelState, Connection, ConnectionState
@@ -32,6 +35,8 @@ class Plan:
 
     def __init__(self, dialect: Dialect) -> None:
         self.broker = Broker(dialect)
+        #: seconds that have passed, by the commands alone: nothing else takes time here
+        self._now = 1.0
         #: what `$reply-to` stands for (`conformance.names`)
         self.reply_address = ""
 
@@ -40,6 +45,8 @@ class Plan:
         if command.method in STEPS and not command.channel:
             self._take_step(command)
             return
+        if command.method == "clock.wait":
+            self._now += command.arguments.get("milliseconds", 0) / 1000
         if command.connection == OPERATOR:
             self._process(Frame(OPERATOR, 0, command.method, dict(command.arguments), sent=True))
             return
@@ -110,12 +117,18 @@ class Plan:
         return connection
 
     def _process(self, frame: Frame) -> None:
+        frame = replace(frame, time=self._now)
         process(self.broker, frame)
         all_come_about(self.broker)
+        self._answer()
+        expire_punctually(self.broker, self._now)
+        self._answer()
+
+    def _answer(self) -> None:
         self.broker.touched.clear()
         self.broker.teardowns.clear()
         while (answer := next(permitted(self.broker), None)) is not None:
-            observe(self.broker, answer)
+            observe(self.broker, replace(answer, time=self._now))
             told = answer.content.properties.get("reply_to", "") if answer.content is not None else ""
             if told.startswith(ADDRESS):
                 self.reply_address = told

@@ -21,6 +21,7 @@ from conformance.command import Command
 from conformance.names import on_the_broker, plain_failure
 from conformance.opening import STEPS
 from model.alphabet import OPERATOR, Frame
+from model.field_types import Float32, WireInteger
 from model.registry import requirements
 from model.rules.frames import SINGLE_FRAMES
 from model.verdict import Failure, Shape
@@ -221,6 +222,9 @@ def _literal(value: Any) -> str:
         return f"[{', '.join(map(_literal, value))}]"
     if value == _ADDRESS:
         return "REPLY_ADDRESSES[-1]"
+    if isinstance(value, WireInteger | Float32):
+        # exact: a float of 32 bits is one of 64 bits as well
+        return f'Number("{value.code}", ">{value.form}", {value!r})'
     if isinstance(value, Decimal):
         return f'decimal.Decimal("{value}")'
     if isinstance(value, bytearray):

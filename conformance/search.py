@@ -1,6 +1,6 @@
 """Stateful search: Hypothesis makes command sequences, the target carries them out, the model judges.
 
-Each sequence has a theme, which weighs the actions: traffic, consumers, topology, or the protocol itself.
+Each sequence has a theme, which weighs the actions: traffic, consumers, publishing, topology, or the protocol itself.
 Commands are chosen with a view to the planning broker (`conformance.plan`) only. Right ones and deliberately wrong
 ones are made; how often which, is `tests/conformance/test_search_distribution.py`'s business to show.
 """
@@ -20,8 +20,10 @@ from conformance.search_actions import QUEUES, TYPES
 from conformance.search_consumer_mistakes import ConsumerMistakes
 from conformance.search_consumers import CONSUMERS, SHARED_KINDS
 from conformance.search_crossings import CrossingActions
+from conformance.search_expiry import ExpiryActions
 from conformance.search_limits import LimitActions
 from conformance.search_protocol import PROTOCOL, ProtocolActions
+from conformance.search_publishing import PUBLISHING
 from conformance.search_topology import TOPOLOGY, TopologyActions
 from conformance.search_traffic import TRAFFIC
 from conformance.session import Session
@@ -37,7 +39,7 @@ class Theme:
     share: int
     #: how often each action is tried
     actions: Mapping[str, int]
-    #: the kinds of the two queues that are there from the beginning
+    #: the kinds of the two queues that are there from the beginning; none: the opening makes some
     kinds: Sequence[str] = TYPES
     #: the action that everything begins with
     opening: str | None = None
@@ -46,6 +48,7 @@ class Theme:
 THEMES = {
     "traffic": Theme(5, TRAFFIC),
     "consumers": Theme(5, CONSUMERS, SHARED_KINDS, "set_the_stage"),
+    "publishing": Theme(5, PUBLISHING, (), "set_the_targets"),
     "topology": Theme(3, TOPOLOGY),
     "protocol": Theme(2, PROTOCOL),
 }
@@ -71,7 +74,13 @@ def deviation(failure: Failure) -> Deviation:
 
 
 class CommandSearch(
-    CrossingActions, LimitActions, ConsumerMistakes, TopologyActions, ProtocolActions, RuleBasedStateMachine
+    CrossingActions,
+    LimitActions,
+    ConsumerMistakes,
+    ExpiryActions,
+    TopologyActions,
+    ProtocolActions,
+    RuleBasedStateMachine,
 ):
     """One sequence. Subclassed for each run, with `open_session`, `finished`, `dialect` and what is known already."""
 
@@ -111,7 +120,7 @@ class CommandSearch(
     @initialize(theme=_themes, data=st.data())
     def begin(self, theme: Theme, data: st.DataObject) -> None:
         self.actions = st.sampled_from([action for action, weight in theme.actions.items() for _ in range(weight)])
-        for queue in QUEUES:
+        for queue in QUEUES if theme.kinds else ():
             self.declare(("a", 1), queue, data.draw(st.sampled_from(theme.kinds)))
         if theme.opening is not None:
             getattr(self, theme.opening)(data.draw)

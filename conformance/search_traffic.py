@@ -38,7 +38,7 @@ class TrafficActions(Actions):
         self.publish_to(self.channel(draw), draw(queues), confirming=True, mandatory=False)
 
     def publish_to(self, channel: Key, queue: str, *, confirming: bool, mandatory: bool) -> None:
-        if confirming and self.dialect.extensions and not self.is_confirming(channel):
+        if confirming and self.dialect.extensions and not self.has_mode(channel):
             self.issue(channel, "confirm.select", {})
         arguments: Table = {"routing_key": queue}
         if mandatory:
@@ -198,9 +198,10 @@ class TrafficActions(Actions):
 
     # --------------------------------------------------------------------------------------------- parts
 
-    def is_confirming(self, channel: Key) -> bool:
+    def has_mode(self, channel: Key) -> bool:
+        """Is the channel in confirm mode, or in transactions?"""
         state = self.state(channel)
-        return state is not None and state.confirming
+        return state is not None and (state.confirming or state.transaction is not None)
 
     def settle(self, draw: Draw, method: str, **bits: bool) -> None:
         """One of the outstanding deliveries. Where there are none, a publish: mistakes are made elsewhere."""

@@ -174,7 +174,8 @@ class Session:
             kind = command.method.partition(".")[0]
             self._made[(kind, sent.arguments.get(kind, ""))] = None
         self.client.send(
-            Frame(sent.connection, sent.channel, sent.method, dict(sent.arguments), sent=True, content=sent.content)
+            Frame(sent.connection, sent.channel, sent.method, dict(sent.arguments), sent=True, content=sent.content),
+            more=command.in_flight,
         )
 
     def known_as(self, name: str) -> str:

@@ -11,6 +11,7 @@ kinds is written as an object with one key that begins with `$`, its tag:
 | `$datetime` | time stamp, ISO 8601 | `{"$datetime": "2024-02-29T12:00:00+00:00"}` |
 | `$float` | `nan`, `inf` or `-inf` | `{"$float": "inf"}` |
 | `$table` | a table that would be misread: pairs | `{"$table": [["$bytes", "mine"], [1, "x"]]}` |
+| `$b` `$B` `$s` `$u` `$i` `$l` `$L` `$f` | a number of that type of field (`model.field_types`) | `{"$u": 7}` |
 
 Any table whose keys are not all text, or of which one key begins with `$`, is written with `$table`. So
 whatever a user puts into a header table comes back as it was.
@@ -25,6 +26,8 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from model.field_types import WIRE_NUMBERS, Float32, WireInteger
+
 #: What every tag looks like in the text of a trace; a line without it needs no decoding.
 TAG_MARK = '"$'
 
@@ -38,6 +41,9 @@ class ValueNotRecordable(ValueError):
 
 def encode_value(value: Any, depth: int = 0) -> Any:
     """`value` in the form that JSON can hold. Tuples become lists. Raises `ValueNotRecordable`."""
+    if isinstance(value, WireInteger | Float32):
+        number = int(value) if isinstance(value, WireInteger) else encode_value(float(value))
+        return {f"${value.code}": number}
     if value is None or isinstance(value, str | int):
         return value
     if isinstance(value, float):
@@ -93,6 +99,8 @@ def _untag(tag: str, written: Any) -> Any:
                 return float(written)
             case "$table":
                 return {decode_value(key): decode_value(item) for key, item in written}
+            case _ if (kind := WIRE_NUMBERS.get(tag[1:])) is not None:
+                return kind(decode_value(written))
     except (TypeError, ValueError, InvalidOperation) as error:
         raise ValueNotRecordable(f"the value of the tag {tag} is not one: {error}") from error
     raise ValueNotRecordable(f"unknown tag {tag!r}")

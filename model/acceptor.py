@@ -20,9 +20,11 @@ from model.debts import debts, unproven
 from model.departure import Departure
 from model.departures import departures_of
 from model.dialects import Dialect
+from model.doubts import may_be_proven, unproven_queues
 from model.explanations import (
     Explanation,
     TooManyExplanations,
+    least_advanced,
     least_flawed,
     may_be_quiet,
     merged,
@@ -37,6 +39,7 @@ from model.outputs.turns import is_at_rest
 from model.refuted import note_refuted
 from model.rules.blocking import blocked_by_others
 from model.rules.expiry import uses_are_over
+from model.rules.message_expiry import EXPIRE, messages_are_at_rest
 from model.rules.pipelining import note_pipelined
 from model.verdict import Failure, Verdict
 
@@ -62,6 +65,8 @@ class Acceptor:
         self.overlapping = False
         self._departures = departures_of(dialect)
         self._time = 0.0
+        #: the last output left no doubt about what had been processed before it
+        self._is_certain = True
 
     # ------------------------------------------------------------------------------------------ the trace
 
@@ -106,6 +111,8 @@ class Acceptor:
             self.finished = True
             return
         self._time = max(self._time, frame.time)
+        for explanation in self.explanations:
+            explanation.is_observed(frame.time)
         only = self.explanations[0]
         if len(self.explanations) == 1 and not only.pending:
             mismatches = observe(only.broker, frame)
@@ -116,7 +123,8 @@ class Acceptor:
                 self._received_by_all(frame)
             except TooManyExplanations:
                 self._give_up()
-        self._process_what_is_certain()
+        if self._is_certain:
+            self._process_what_is_certain()
 
     def barrier(self, begins: bool) -> None:
         """Between these two calls frames are judged as ever, but do not count as exercise of any requirement."""
@@ -133,6 +141,7 @@ class Acceptor:
             explanation.uncounted.clear()
             is_at_rest(explanation.broker)
             uses_are_over(explanation.broker, self._time)
+            messages_are_at_rest(explanation.broker, self._time)
 
     def overdue(self) -> None:
         """The time is up for whatever is owed."""
@@ -180,6 +189,14 @@ class Acceptor:
         lawful = (explanation for explanation in self.explanations if explanation.departure is None)
         return not any(may_be_quiet(explanation, self._departures, self.bound) for explanation in lawful)
 
+    def unproven_queues(self) -> list[str]:
+        """Names of queues of which more must be known, as by no explanation everything has come that should."""
+        return unproven_queues(self.explanations, self._departures, self.bound)
+
+    def may_be_proven(self, name: str) -> bool:
+        """By some explanation, everything has come to that queue that should."""
+        return may_be_proven(name, self.explanations, self._departures, self.bound)
+
     # ----------------------------------------------------------------------------------- several explanations
 
     def _process(self, explanation: Explanation, frame: Frame) -> None:
@@ -200,6 +217,9 @@ class Acceptor:
 
     def _process_by_all(self, frame: Frame) -> None:
         """Only what the broker may do by itself is open: it has been done before the input, or not."""
+        if any(pending.method == EXPIRE for each in self.explanations for pending in each.pending):
+            self._process_or_wait(frame)
+            return
         try:
             self.explanations = settled(self.explanations, self._departures, self.bound)
         except TooManyExplanations:
@@ -209,8 +229,19 @@ class Acceptor:
             self._process(explanation, frame)
         self.explanations = merged(self.explanations)
 
+    def _process_or_wait(self, frame: Frame) -> None:
+        """Messages may expire before the broker comes to the input, which takes its time: it stays pending as well."""
+        waiting = [explanation.fork() for explanation in self.explanations]
+        if not self.broker.counting:
+            self.explanations[0].uncounted.append(frame)
+        for explanation in waiting:
+            explanation.pending.append(frame)
+        for explanation in list(self.explanations):
+            self._process(explanation, frame)
+        self.explanations = merged(self.explanations) + waiting
+
     def _process_what_is_certain(self) -> None:
-        """A quiet state permits no output, so its next input has been processed whenever one is seen."""
+        """A quiet state permits no output, so its next input has been processed whenever the next one is seen."""
         while len(self.explanations) == 1:
             only = self.explanations[0]
             if only.is_settled or not only.broker.quiet or self.overlapping:
@@ -220,26 +251,35 @@ class Acceptor:
             self._process(only, only.pending.pop(0))
 
     def _received_by_all(self, frame: Frame) -> None:
+        self._is_certain = True
         survivors: list[Explanation] = []
         flawed: list[tuple[Explanation, Mismatches]] = []
         best: tuple[Explanation, Mismatches] | None = None
         contradicted: list[Explanation] = []
         for explanation in self.explanations:
             for candidate in points(explanation, self._departures, self.bound):
+                if candidate.broker.not_before > frame.time:
+                    continue  # something would have come about too early
                 mismatches = observe(candidate.broker, frame)
                 if mismatches and candidate.departure is not None:
                     contradicted.append(candidate)
                 if not mismatches:
-                    survivors.append(candidate)
+                    if not candidate.is_foreseen:
+                        survivors.append(candidate)
                 elif candidate.departure is None and not any(mismatch.fatal for mismatch in mismatches):
                     # a departure explains a frame to the letter, or it does not explain it
-                    flawed.append((candidate, mismatches))
+                    if len(flawed) < self.bound:
+                        flawed.append((candidate, mismatches))
                 elif best is None or not (candidate.pending or candidate.departure or candidate.is_unusual):
                     best = (candidate, mismatches)
-                if len(survivors) + len(flawed) > self.bound:
-                    raise TooManyExplanations
+                if len(survivors) > self.bound:
+                    survivors = merged(survivors)
+                    if len(survivors) > self.bound:
+                        raise TooManyExplanations
         if any(explanation.departure is None for explanation in survivors):
-            self.explanations = merged(survivors)
+            survivors = merged(survivors)
+            self.explanations = least_advanced(survivors)
+            self._is_certain = len(survivors) == 1
             note_refuted(contradicted, self.explanations)
         elif survivors:
             # only a departure explains it
@@ -263,10 +303,12 @@ class Acceptor:
             return
         if len(self.explanations) > 1 or self.explanations[0].pending:
             try:
-                self.explanations = settled(self.explanations, self._departures, self.bound, prove)
+                self.explanations = settled(self.explanations, self._departures, self.bound, prove, lazily=not prove)
             except TooManyExplanations:
                 self._give_up()
                 return
+        in_time = [explanation for explanation in self.explanations if explanation.broker.not_before <= self._time]
+        self.explanations = in_time or self.explanations
         quiet = [explanation for explanation in self.explanations if explanation.broker.quiet]
         lawful = [explanation for explanation in quiet if explanation.departure is None]
         proven = [explanation for explanation in lawful if not prove or not any(unproven(explanation.broker))]

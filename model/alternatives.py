@@ -10,15 +10,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from model.alphabet import Frame
+from model.alphabet import EMPTY_CONTENT, Frame
 from model.broker import Broker
 from model.dialects import TransientQueues
 from model.inputs import process
 from model.limits import counted, room_on
+from model.overflow import may_be_contrary
 from model.queues import QueueType
 from model.rules.cancel import crosses_notice, withdraw_notice
 from model.rules.closing import is_said_by_queue
-from model.state import ChannelState
+from model.rules.commit import is_missed
+from model.rules.publish import routes_of
+from model.state import Channel, ChannelState, Expected, PendingGet
+from model.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,27 @@ def _close_at_once(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
 
 
+def _overlooks_deletion(broker: Broker, frame: Frame) -> bool:
+    """Is a queue gone that the commit publishes to, and the channel may still know it from before?"""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
+        return False
+    return any(
+        is_missed(broker, queue)
+        and queue.name in channel.known_types
+        and (queue.type is not QueueType.CLASSIC or queue.name in broker.deleted_of_late)
+        for publication in channel.transaction.publications
+        for queue in publication.routes.queues
+    )
+
+
+def _overlook_deletion(broker: Broker, frame: Frame) -> None:
+    channel = broker.channels[(frame.connection, frame.channel)]
+    if channel.transaction is not None:
+        channel.transaction.overlooks_deletion = True
+    process(broker, frame)
+
+
 ALTERNATIVES: tuple[Alternative, ...] = (
     Alternative(
         name="transient queue refused",
@@ -94,13 +119,84 @@ ALTERNATIVES: tuple[Alternative, ...] = (
         applies=_closes_before_queues_answer,
         process=_close_at_once,
     ),
+    Alternative(
+        name="transaction committed before its channel heard of the queue's end",
+        requirement="TX-002",
+        source="rabbit_queue_type:deliver, get_ctx_with of a queue that the channel has dealt with",
+        methods=("tx.commit",),
+        applies=_overlooks_deletion,
+        process=_overlook_deletion,
+    ),
 )
+
+
+def _is_published(broker: Broker, frame: Frame) -> Channel | None:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is not None:
+        return None
+    return channel if frame.content is not None and frame.arguments.get("exchange", "") in broker.exchanges else None
+
+
+def _refused_otherwise(broker: Broker, frame: Frame) -> Iterator[Alternative]:
+    """A queue with reject-publish refuses, or does not, by what has come to it, or from it, by then."""
+    channel = _is_published(broker, frame)
+    queues = [] if channel is None else list(may_be_contrary(broker, channel))
+    if not queues:
+        return
+    exchange = broker.exchanges[frame.arguments.get("exchange", "")]
+    routes = routes_of(broker, exchange, frame.arguments.get("routing_key", ""), frame.content or EMPTY_CONTENT)
+    for queue in queues:
+        if queue in routes.queues:
+            yield Alternative(
+                name=f"{queue.name} refuses otherwise",
+                requirement="CONFIRM-014" if queue.type is QueueType.QUORUM else "CONFIRM-013",
+                source="rabbit_fifo_client: queue_status; rabbit_amqqueue_process:will_overflow",
+                methods=("basic.publish",),
+                applies=lambda broker, frame: True,
+                process=partial(_refuse_otherwise, name=queue.name),
+            )
+
+
+def _refuse_otherwise(broker: Broker, frame: Frame, name: str) -> None:
+    broker.contrary = broker.queues[name]
+    process(broker, frame)
+    broker.contrary = None
 
 
 def alternatives_to(broker: Broker, frame: Frame) -> tuple[Alternative, ...]:
     """The alternatives to the usual processing of this input, in this state."""
     usual = tuple(a for a in ALTERNATIVES if frame.method in a.methods and a.applies(broker, frame))
-    return (*usual, *_deliveries_under_way(broker, frame)) if frame.method == "basic.qos" else usual
+    if frame.method == "basic.qos":
+        usual += tuple(_deliveries_under_way(broker, frame))
+    elif frame.method == "basic.publish":
+        usual += tuple(_refused_otherwise(broker, frame))
+    return (*usual, *_before_commit_fails(broker, frame))
+
+
+def _before_commit_fails(broker: Broker, frame: Frame) -> Iterator[Alternative]:
+    """TX-010: a commit that some queue refuses waits for all others before it says so (TX-008)."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is not None and any(map(_tells_of_failed_commit, channel.owed)):
+        yield Alternative(
+            name="method before a commit fails",
+            requirement="TX-010",
+            source="rabbit_channel:handle_method, tx = failed",
+            methods=(frame.method,),
+            applies=lambda broker, frame: True,
+            process=_come_before_commit_fails,
+        )
+
+
+def _tells_of_failed_commit(owed: Expected | PendingGet) -> bool:
+    return isinstance(owed, Expected) and owed.requirements[0] == "TX-008"
+
+
+def _come_before_commit_fails(broker: Broker, frame: Frame) -> None:
+    channel = broker.channels[(frame.connection, frame.channel)]
+    channel.owed = [owed for owed in channel.owed if not _tells_of_failed_commit(owed)]
+    channel.state = ChannelState.OPEN
+    channel.transaction = Transaction(is_failing=True)
+    process(broker, frame)
 
 
 def _deliveries_under_way(broker: Broker, frame: Frame) -> Iterator[Alternative]:

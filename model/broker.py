@@ -21,6 +21,7 @@ from model.message_order import all_have_left
 from model.queue_steps import QueueSteps
 from model.queues import Consumer, Queue, QueueType
 from model.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
+from model.stream_log import stored
 from model.topology import remove_bindings_to
 
 #: A rule: what the broker does with one method on an open channel.
@@ -179,6 +180,17 @@ class Broker(QueueSteps):
                 self.fired("QOS-004")
             consumer.reason = requirement
             consumer.stamp = self.stamp
+
+    def committed(self, key: ChannelKey, arguments: Table) -> None:
+        """commit-ok has come: what the transaction published has arrived (TX-004)."""
+        transaction = self.channels[key].transaction
+        if transaction is not None:
+            for queue, message in transaction.arriving:
+                if queue.unproven:
+                    self.prove(queue, message)
+                if queue.type is QueueType.STREAM:
+                    stored(queue, message.position)
+            transaction.arriving = ()
 
     # --------------------------------------------------------------- names that the broker has chosen
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 
 from model.alphabet import ChannelKey, Frame, Table
+from model.deadlines import NEVER
 from model.dialects import Dialect
 from model.queues import Exchange, Queue, QueueType
 from model.state import Channel, Connection, Expected, User
@@ -25,6 +26,9 @@ PREDECLARED_EXCHANGES = {
 
 class BrokerState:
     """One virtual host of a broker that speaks `dialect`, and everybody's connections to it."""
+
+    #: it knows what it does at which time, and is no judge of another
+    is_punctual = False
 
     def __init__(self, dialect: Dialect, virtual_host: str = "/", own_user: str = "") -> None:
         """`virtual_host`: the one that exists. `own_user`: who logs in with what the target was given, if known."""
@@ -46,6 +50,8 @@ class BrokerState:
         self.exercised: Counter[str] = Counter()
         #: known departures that would have shown, and did not (model.refuted)
         self.refuted: set[str] = set()
+        #: the queue that does not refuse what it should by all that is known, or does (model.overflow)
+        self.contrary: Queue | None = None
         #: the requirement that the input processed last came under: blamed for what nothing explains
         self.reason = ""
         #: a known defect has done what nobody can follow: whatever comes now, or does not, is explained by it
@@ -60,6 +66,13 @@ class BrokerState:
         self.now = self.latest = 0.0
         #: names of queues that expire when they are not used (model.rules.expiry)
         self.expiring: dict[str, None] = {}
+        #: queues that hold messages whose time will be up; when all was at rest last, and until when it matters what
+        #: expires; before when the state cannot be, by what has come about in it; by when what is being done has been
+        #: done (all: model.rules.message_expiry)
+        self.ageing: dict[Queue, None] = {}
+        self.rested = self.foreseen = 0.0
+        self.not_before = 0.0
+        self.done_by = NEVER
         #: names handed out so far (amq.gen-…, amq.ctag-…)
         self.serial = 0
         #: addresses of direct replies: the model's name for each, and the broker's once it was seen

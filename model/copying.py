@@ -10,8 +10,10 @@ from collections import deque
 from dataclasses import replace
 
 from model.broker import Broker
-from model.queues import Binding, Consumer, Exchange, Message, Queue, Seat
+from model.queues import Binding, Consumer, Dropping, Exchange, Message, Queue, Seat
+from model.routing import Routes
 from model.state import Channel, Connection, Expected, Lost, PendingGet, Unacknowledged
+from model.transaction import Publication, Transaction
 
 
 def copy_broker(broker: Broker) -> Broker:
@@ -48,6 +50,7 @@ class _Copy:
         new.teardowns = list(broker.teardowns)
         new.happenings = list(broker.happenings)
         new.expiring = dict(broker.expiring)
+        new.ageing = {queue(each): None for each in broker.ageing}
         new.ended_queues = dict(broker.ended_queues)
         new.deleted_of_late = dict(broker.deleted_of_late)
         new.debtors = dict(broker.debtors)
@@ -62,7 +65,9 @@ class _Copy:
                 old.content, old.exchange, old.routing_key, old.position, old.redelivered, old.delivery_count,
                 old.acquired_count, old.reason, old.stamp, old.arrival, old.passed_over_by, old.via, old.crowd,
                 old.unseen, old.recalled, old.priority, old.deaths, old.further_keys, old.hidden_keys, old.failures,
-                old.is_late,
+                old.is_late, refused_by=old.refused_by,
+                deadline=old.deadline, ttl_from=old.ttl_from, in_front_by=old.in_front_by,
+                is_overlooked=old.is_overlooked,
             )  # fmt: skip
         return new
 
@@ -77,12 +82,18 @@ class _Copy:
                 deque(map(message, old.gone), old.gone.maxlen), old.deleted, list(map(message, old.log)),
                 old.vhost, old.reply_address, old.idle_since, old.idle_by, old.uses, old.settled_use, old.expiring_use,
                 dict(old.chunk_starts), old.log_began,
-                old.turn, old.at_rest,
+                old.turn, old.at_rest, weighs_properties=old.weighs_properties,
+                dropping=[], crowd_via=old.crowd_via,
             )  # fmt: skip
             new.consumers = list(map(self._consumer, old.consumers))
+            new.dropping = list(map(self._dropping, old.dropping))
             if old.seat.holder is not None or old.seat.former is not None or old.seat.is_stalled:
                 new.seat = self._seat(old.seat)
         return new
+
+    def _dropping(self, old: Dropping) -> Dropping:
+        letters = tuple((self._queue(queue), self._message(letter)) for queue, letter in old.letters)
+        return Dropping(self._message(old.message), self._message(old.cause), letters)
 
     def _seat(self, old: Seat) -> Seat:
         holder = None if old.holder is None else self._consumer(old.holder)
@@ -136,7 +147,23 @@ class _Copy:
             leaving={tag: self._consumer(each) for tag, each in old.leaving.items()},
             lost=[Lost(self._consumer(e.consumer), self._message(e.message), e.as_it_was) for e in old.lost],
             bereft={tag: self._consumer(each) for tag, each in old.bereft.items()},
+            transaction=None if old.transaction is None else self._transaction(old.transaction),
+            admissions={self._queue(each): admission for each, admission in old.admissions.items()},
+            selected_again=old.selected_again, confirmed_together=old.confirmed_together, batch=old.batch,
         )  # fmt: skip
+
+    def _transaction(self, old: Transaction) -> Transaction:
+        arriving = tuple((self._queue(queue), self._message(message)) for queue, message in old.arriving)
+        publications = list(map(self._publication, old.publications))
+        return Transaction(publications, list(old.rulings), arriving, old.restored)
+
+    def _publication(self, old: Publication) -> Publication:
+        routes = old.routes
+        queues, passed_over = (
+            {self._queue(queue): requirement for queue, requirement in those.items()}
+            for those in (routes.queues, routes.passed_over)
+        )
+        return Publication(self._message(old.pattern), Routes(queues, passed_over, routes.decided_by), old.mandatory)
 
     def _connection(self, old: Connection) -> Connection:
         return Connection(

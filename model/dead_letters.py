@@ -15,9 +15,19 @@ from model.patterns import AnyMoment, Pattern, choose, matches
 from model.queues import Message, Queue, QueueType
 
 REJECTED, DELIVERY_LIMIT = "rejected", "delivery_limit"
+#: Its time was up (model.time_to_live).
+EXPIRED = "expired"
+#: Beyond a limit of the queue (model.overflow).
+TOO_MANY = "maxlen"
 
 #: By which requirement a message is in a dead-letter queue, by the reason of its death.
-CAUSES = {REJECTED: "DLX-001", DELIVERY_LIMIT: "QUORUM-003"}
+CAUSES = {REJECTED: "DLX-001", DELIVERY_LIMIT: "QUORUM-003", TOO_MANY: "DLX-001", EXPIRED: "DLX-001"}
+
+#: … and by which one is there that its queue never took (model.overflow).
+REFUSED = "OVERFLOW-006"
+
+#: The requirement by which a dead letter goes no further.
+CYCLES = "DLX-008"
 
 HISTORY = "x-death"
 #: Headers about the first and the last death: header to the key in the entry of the history.
@@ -33,6 +43,8 @@ def recorded(dialect: Dialect, queue: Queue, message: Message, reason: str) -> t
     properties = message.content.properties
     headers: Table = dict(properties.get("headers") or {})
     earlier = _earlier(dialect, message, headers)
+    if dialect.deaths_turn_around:
+        earlier.reverse()
     deaths = _with_one_more(earlier, _death(queue, message, reason))
     if not dialect.deaths_in_headers:
         if not message.deaths:
@@ -52,6 +64,10 @@ def recorded_keys(message: Message) -> list[str]:
         if hidden in keys:
             keys.remove(hidden)
     return keys
+
+
+def is_of_history(header: str) -> bool:
+    return header == HISTORY or header in _FIRST or header in _LAST
 
 
 def has_own_history(message: Message) -> bool:
@@ -144,7 +160,7 @@ def _history(content: Content) -> Any:
 
 def is_first_here(message: Message) -> bool:
     """Is it a dead letter that was never handed to anybody from this queue?"""
-    return bool(message.deaths) and message.reason in CAUSES.values()
+    return bool(message.deaths) and message.reason in (*CAUSES.values(), REFUSED)
 
 
 def may_be_handed_on(queue: Queue, message: Message) -> bool:
@@ -183,5 +199,8 @@ def _wrong_header(expected: Mapping[str, Any], observed: Mapping[str, Any]) -> s
     if HISTORY in wrong:
         told = observed.get(HISTORY)
         latest = told[0] if isinstance(told, list) and told and isinstance(told[0], dict) else {}
-        return "DLX-001" if latest.get("reason") != expected[HISTORY][0]["reason"] else "DLX-002"
+        meant = expected[HISTORY][0]
+        if latest.get("reason") != meant["reason"]:
+            return "DLX-001"
+        return "DLX-006" if latest.get("original-expiration") != meant.get("original-expiration") else "DLX-002"
     return "DLX-003" if wrong & {*_FIRST, *_LAST} else None

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from model.alphabet import Frame
 from model.broker import Broker
 from model.limits import suspected
+from model.outputs.confirms import shown_by_confirm
 from model.outputs.turns import held_up_by
 from model.permitted import permitted
 from model.queues import Consumer, Queue, QueueType
 from model.state import Expected, PendingGet
 from model.stream_log import missing_requirement
+from model.time_to_live import missed
 from model.verdict import Shape
 from model.wording import describe
 
@@ -39,7 +41,8 @@ def unproven(broker: Broker) -> Iterator[Debt]:
             continue  # what it does with what it has nobody can tell
         if queue.unproven:
             numbers = f"{len(queue.unproven)} of {len(queue.messages)}"
-            yield Debt(queue.reason, f"{numbers} ready messages of {queue.name}", None)
+            expected = missed(queue, broker.latest) if any(each.deadline for each in queue.unproven) else None
+            yield Debt(expected or queue.reason, f"{numbers} ready messages of {queue.name}", None)
         if queue.leaving:
             yield Debt("QUEUE-001", f"{queue.leaving} consumers of {queue.name} are still counted", None)
 
@@ -55,9 +58,9 @@ def _requirement(broker: Broker, frame: Frame) -> str:
             return missing_requirement(consumer)
         limited = suspected(broker, consumer)
         return limited or _delivery_requirement(broker, consumer.queue, consumer)
-    if frame.method == "basic.ack":
+    if frame.method in ("basic.ack", "basic.nack"):
         copies = channel.unconfirmed[frame.arguments["delivery_tag"]]
-        return "CONFIRM-008" if not copies else "CONFIRM-010" if len(copies) > 1 else "CONFIRM-003"
+        return next(shown_by_confirm(copies), "CONFIRM-003")
     for owed in channel.owed:
         if isinstance(owed, PendingGet):
             if frame.method in ("basic.get-ok", "basic.get-empty"):
@@ -72,6 +75,8 @@ def _delivery_requirement(broker: Broker, queue: Queue, consumer: Consumer) -> s
     if not queue.messages:
         return consumer.reason
     message = queue.messages[0]
+    if message.deadline is not None and not message.redelivered:
+        return message.ttl_from  # it was not yet time for it to go
     if queue.single_active_consumer and queue.seat.reason != "SAC-001":
         return queue.seat.reason  # it has the seat, and was never served there
     if message.stamp > consumer.stamp and not message.redelivered and (held_up := held_up_by(broker, queue, consumer)):

@@ -18,12 +18,14 @@ from model.departures_of_dead_letters import DEAD_LETTER_DEPARTURES
 from model.departures_of_dispatch import DISPATCH_DEPARTURES
 from model.departures_of_errors import ERROR_DEPARTURES
 from model.departures_of_limits import LIMIT_DEPARTURES
+from model.departures_of_overflow import OVERFLOW_DEPARTURES
 from model.departures_of_publishing import PUBLISHING_DEPARTURES
 from model.departures_of_queues import QUEUE_DEPARTURES
 from model.departures_of_returns import RETURN_DEPARTURES
 from model.departures_of_settling import SETTLING_DEPARTURES
 from model.departures_of_streams import STREAM_DEPARTURES
 from model.departures_of_tags import TAG_DEPARTURES, break_some_time
+from model.departures_of_transactions import TRANSACTION_DEPARTURES
 from model.dialects import Dialect, ExclusiveQuorumConsumer
 from model.inputs import process
 from model.queues import Consumer, QueueType
@@ -204,6 +206,7 @@ DEPARTURES: tuple[Departure, ...] = (
     *CANCELLING_DEPARTURES,
     *ERROR_DEPARTURES,
     *PUBLISHING_DEPARTURES,
+    *TRANSACTION_DEPARTURES,
     *QUEUE_DEPARTURES,
     *TAG_DEPARTURES,
     *SETTLING_DEPARTURES,
@@ -212,6 +215,7 @@ DEPARTURES: tuple[Departure, ...] = (
     *DISPATCH_DEPARTURES,
     *DEAD_LETTER_DEPARTURES,
     *RETURN_DEPARTURES,
+    *OVERFLOW_DEPARTURES,
     Departure(
         name="reply-consumer-tag-taken-twice",
         requirement="REPLY-005",

@@ -8,11 +8,15 @@ from model.departure import Departure
 from model.inputs import process
 from model.queues import QueueType
 from model.rules.dead_letter import reaches_stream
+from model.rules.message_expiry import EXPIRE, doubted_message
 from model.state import ChannelState
 
 
 def _sends_to_stream(broker: Broker, frame: Frame) -> bool:
-    """Does the client reject a delivery whose dead letter goes to a stream?"""
+    """Does the client reject a delivery, or does a message expire, whose dead letter goes to a stream?"""
+    if frame.method == EXPIRE:
+        expiring = doubted_message(broker, frame)
+        return expiring is not None and reaches_stream(broker, *expiring)
     channel = broker.channels.get((frame.connection, frame.channel))
     if channel is None or channel.state is not ChannelState.OPEN or frame.arguments.get("requeue"):
         return False
@@ -39,7 +43,7 @@ DEAD_LETTER_DEPARTURES: tuple[Departure, ...] = (
         source="v3.10.9 rabbit_stream_queue:deliver does nothing for a delivery without state, which is what"
         " rabbit_dead_letter:publish makes",
         dialects=("rabbitmq-3",),
-        methods=("basic.nack", "basic.reject"),
+        methods=("basic.nack", "basic.reject", EXPIRE),
         applies=_sends_to_stream,
         process=_lose_on_the_way_to_stream,
     ),

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from model.alphabet import ChannelKey, Frame
+import math
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from model.alphabet import ChannelKey, Frame, Table
 from model.broker import Broker
-from model.departure import Departure
+from model.departure import Departure, crash_with
 from model.inputs import process
-from model.queues import Arrival, Message, Queue, QueueType
+from model.queues import Arrival, Exchange, Message, Queue, QueueType
+from model.rules.publish import routes_of
+from model.state import ChannelState
+from model.stream_content import is_nested
 
 _ENDS = ("channel.close", "connection.close", "connection.teardown", "socket.abort")
 
@@ -38,7 +46,69 @@ def _lose(broker: Broker, frame: Frame) -> None:
             broker.refresh(queue)
 
 
+def _published(broker: Broker, frame: Frame) -> tuple[Exchange, Table] | None:
+    """The exchange of a publish that comes as far as its headers, and these."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    exchange = broker.exchanges.get(frame.arguments.get("exchange", ""))
+    if channel is None or channel.state is not ChannelState.OPEN or exchange is None or exchange.internal:
+        return None
+    if frame.content is None or frame.arguments.get("immediate"):
+        return None
+    return exchange, frame.content.properties.get("headers") or {}
+
+
+def _has_infinite_header(broker: Broker, frame: Frame) -> bool:
+    published = _published(broker, frame)
+    return published is not None and any(
+        isinstance(value, float) and not math.isfinite(value) for value in _within(published[1])
+    )
+
+
+def _within(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if not isinstance(value, list | tuple):
+        yield value
+        return
+    for each in value:
+        yield from _within(each)
+
+
+def _puts_decimal_into_stream(broker: Broker, frame: Frame) -> bool:
+    published = _published(broker, frame)
+    if published is None or frame.content is None:
+        return False
+    exchange, headers = published
+    kept = {name: value for name, value in headers.items() if not is_nested(name, value)}
+    if not any(isinstance(value, Decimal) for value in _within(kept)):
+        return False
+    queues = routes_of(broker, exchange, frame.arguments.get("routing_key", ""), frame.content).queues
+    return bool(queues) and all(queue.type is QueueType.STREAM for queue in queues)
+
+
 PUBLISHING_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="infinite-header-breaks",
+        requirement="PUBLISH-016",
+        statement="A publish with a header that is an infinite number, or none at all (NaN), crashes the channel; the"
+        " connection closes with 541.",
+        source="rabbit_binary_parser:parse_table, whose pattern for floating-point numbers knows finite ones only",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.publish",),
+        applies=_has_infinite_header,
+        process=crash_with("PUBLISH-016"),
+    ),
+    Departure(
+        name="stream-breaks-on-decimal",
+        requirement="PUBLISH-016",
+        statement="A publish to a stream with a header that is a decimal number crashes the channel; the connection"
+        " closes with 541.",
+        source="rabbit_msg_record:from_091 and mc_amqpl:from_091 have no clause for decimals",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.publish",),
+        applies=_puts_decimal_into_stream,
+        process=crash_with("PUBLISH-016"),
+    ),
     Departure(
         name="closing-overtakes-publishes",
         requirement="PUBLISH-002",

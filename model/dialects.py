@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from model.deleted_before_commit import DeletedBeforeCommit
 from model.queue_arguments_known import KNOWN_TO_3, KNOWN_TO_4_0, KNOWN_TO_4_3, KnownArguments
 
 
@@ -175,6 +176,14 @@ class Dialect:
     #: the history of a dead letter is what its headers say, also a client's; else the broker's own (mc:record_death)
     deaths_in_headers: bool = True
     carried_failures: CarriedFailures = CarriedFailures.NONE
+    deleted_before_commit: DeletedBeforeCommit = DeletedBeforeCommit.LOOKED_UP
+    #: a quorum queue looks for expired messages at the front of each priority (rabbit_fifo:expire_batch, 4.3)
+    quorum_expires_by_priority: bool = False
+    #: each further death turns the order of the earlier ones (rabbit_dead_letter:group_by_queue_and_reason, up to 3.13)
+    deaths_turn_around: bool = False
+    #: of what a quorum queue drops at one time, the latest is the first to be dead-lettered (rabbit_fifo:drop_head,
+    #: mended in 4.3)
+    drops_latest_letter_first: bool = False
     #: what an exclusive consumer of a quorum queue or stream is promised to be
     exclusive_quorum_consumer: ExclusiveQuorumConsumer = ExclusiveQuorumConsumer.ENFORCED
 
@@ -251,6 +260,8 @@ RABBITMQ_3 = replace(
     first_stream_texts=True,
     prefetch_is_shared=False,
     refusals_name_permission=False,
+    deaths_turn_around=True,
+    drops_latest_letter_first=True,
     exchange_type_change=406,
     wrong_content_class=505,
     checks_body_length=False,
@@ -278,7 +289,9 @@ RABBITMQ_4_0 = replace(
     quorum_priorities=QuorumPriorities.TWO_CLASSES,
     least_max_priority=1,
     deaths_in_headers=False,
+    deaths_turn_around=False,
     carried_failures=CarriedFailures.OF_QUORUM_QUEUES,
+    deleted_before_commit=DeletedBeforeCommit.KEPT,
     default_queue_type_in_errors="classic",
     queue_arguments=KNOWN_TO_4_0,
     stream_reject=True,
@@ -301,8 +314,11 @@ RABBITMQ_4_3 = replace(
     title="RabbitMQ 4.3",
     quorum_requeue=QuorumRequeue.FRONT,
     quorum_nack_keeps_count=True,
+    drops_latest_letter_first=False,
     quorum_priorities=QuorumPriorities.STRICT,
     carried_failures=CarriedFailures.OF_ALL_QUEUES,
+    deleted_before_commit=DeletedBeforeCommit.MISSED,
+    quorum_expires_by_priority=True,
     checks_body_length=True,
     largest_announced_body=536_870_912,
     quorum_acquired_count=True,

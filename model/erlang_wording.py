@@ -7,9 +7,13 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from model.field_types import Float32, WireInteger
+
 
 def wire_type(value: Any) -> str:
     """What rabbit_binary_parser calls the type; whole numbers are sent as `I` where they fit, else as `l`."""
+    if isinstance(value, WireInteger | Float32):
+        return value.term
     if type(value) is int:
         return "signedint" if -(2**31) <= value < 2**31 else "long"
     for kind, name in (

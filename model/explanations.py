@@ -16,6 +16,7 @@ from model.mismatch import Mismatches
 from model.rules.closing import CLEAN_UP
 from model.rules.expiry import expiries
 from model.rules.happenings import can_come_about, is_happening
+from model.rules.message_expiry import AHEAD, EXPIRE, message_expiries, tell_of_expiries
 from model.state import Expected
 
 
@@ -37,6 +38,17 @@ class Explanation:
     uncounted: list[Frame] = field(default_factory=list)
     #: some input was processed in another way than the usual one (`model.alternatives`): not the one to blame by
     is_unusual: bool = False
+    #: the point that this one is the same as, but that one more message has expired, which may as well happen later;
+    #: whether that point explains what came, so that this one need not be followed
+    behind: Explanation | None = None
+    is_kept: bool = False
+
+    @property
+    def is_foreseen(self) -> bool:
+        """Is it reached from another one that is kept? Then that is enough."""
+        self.is_kept = True
+        before, self.behind = self.behind, None
+        return before is not None and before.is_kept
 
     def fork(self) -> Explanation:
         return Explanation(
@@ -64,16 +76,26 @@ class Explanation:
         else:
             process(self.broker, frame)
         self.broker.counting = counting
+        if self.broker.ageing:
+            tell_of_expiries(self.broker)
         self.expect_teardowns()
 
     def time_passes(self, now: float) -> None:
-        """It is `now`: what that brings about comes about, or may (`model.rules.expiry`)."""
-        if self.broker.expiring:
+        """It is `now`: what that brings about comes about, or may (`model.rules.expiry`, `message_expiry`)."""
+        if self.broker.expiring or self.broker.ageing:
             expiries(self.broker, now, is_certain=self.is_settled)
+            message_expiries(self.broker, now, is_certain=self.is_settled and self.broker.quiet, ahead=AHEAD)
             self.expect_teardowns()
         if self.pending:
             # what came about in another way, or not at all, is no longer expected
             self.pending = [f for f in self.pending if not is_happening(f) or can_come_about(self.broker, f)]
+
+    def is_observed(self, now: float) -> None:
+        """Something came `now`: messages may have expired before it that could not when the last input was sent."""
+        self.broker.foreseen = now
+        if self.broker.ageing:
+            message_expiries(self.broker, now, is_certain=False)
+            self.expect_teardowns()
 
     @property
     def is_settled(self) -> bool:
@@ -119,23 +141,39 @@ def points(
         # no copy: whatever becomes of it takes its place
         yield explanation
         return
-    yield explanation.fork()
+    shown = {id(explanation): explanation.fork()}
+    yield shown[id(explanation)]
     frontier = [explanation]
     count = 0
     while frontier:
-        reached: list[Explanation] = []
-        for point in frontier:
-            for index in _next_inputs(point.pending):
-                for further in _process_one(point, departures, index):
-                    if further.pending:
-                        reached.append(further)
-                        yield further.fork()
-                    else:
-                        yield further
-                    count += 1
-                    if count > bound:
-                        raise TooManyExplanations
-        frontier = merged(reached)
+        reached = merged(
+            [
+                further
+                for point in frontier
+                for index in _next_inputs(point.pending)
+                if point.pending[index].method != EXPIRE or can_come_about(point.broker, point.pending[index])
+                for further in _behind(
+                    shown.get(id(point)), point.pending[index], _process_one(point, departures, index)
+                )
+            ]
+        )
+        count += len(reached)
+        if count > bound:
+            raise TooManyExplanations
+        frontier = [further for further in reached if further.pending]
+        shown = {id(further): further.fork() for further in frontier}
+        for further in reached:
+            point_shown = shown.get(id(further), further)
+            point_shown.behind = further.behind
+            yield point_shown
+
+
+def _behind(before: Explanation | None, frame: Frame, reached: Iterator[Explanation]) -> Iterator[Explanation]:
+    """Note of what is reached by processing the frame, if it is one more message that expires, from where it is."""
+    for further in reached:
+        if frame.method == EXPIRE and before is not None and further.departure is before.departure:
+            further.behind = before
+        yield further
 
 
 def _process_one(
@@ -172,13 +210,35 @@ def merged(explanations: list[Explanation]) -> list[Explanation]:
     """Without those that are equal to an earlier one."""
     unique: dict[object, Explanation] = {}
     for explanation in explanations:
-        key = (
-            fingerprint(explanation.broker),
-            tuple(map(_identity, explanation.pending)),
-            explanation.departure is None,
-        )
-        unique.setdefault(key, explanation)
+        unique.setdefault(_key(explanation), explanation)
     return list(unique.values())
+
+
+def least_advanced(explanations: list[Explanation]) -> list[Explanation]:
+    """Without those to which another one comes by processing its next input: they are among its points. So inputs of
+    which no output tells whether they have been processed do not make explanations of their own.
+
+    The explanations must be `merged`; those with most pending inputs come first.
+    """
+    if len(explanations) == 1:
+        return explanations
+    implied: set[object] = set()
+    for explanation in explanations:
+        if explanation.departure is None:
+            for index in _next_inputs(explanation.pending):
+                further = explanation.fork()
+                further.process_pending(index)
+                implied.add(_key(further))
+    left = [explanation for explanation in explanations if _key(explanation) not in implied]
+    return sorted(left, key=lambda explanation: -len(explanation.pending))
+
+
+def _key(explanation: Explanation) -> object:
+    return (
+        fingerprint(explanation.broker),
+        tuple(map(_identity, explanation.pending)),
+        explanation.departure is None,
+    )
 
 
 def _identity(pending: Frame) -> object:
@@ -187,19 +247,30 @@ def _identity(pending: Frame) -> object:
 
 
 def settled(
-    explanations: list[Explanation], departures: Mapping[str, tuple[Departure, ...]], bound: int, finally_: bool = False
+    explanations: list[Explanation],
+    departures: Mapping[str, tuple[Departure, ...]],
+    bound: int,
+    finally_: bool = False,
+    lazily: bool = False,
 ) -> list[Explanation]:
     """The explanations with all inputs processed. `finally_`: and with everything done that the broker had to do.
 
-    Raises `TooManyExplanations`.
+    `lazily`: where nothing is owed, what the broker may do by itself stays open. Raises `TooManyExplanations`.
     """
     found: list[Explanation] = []
     for explanation in explanations:
+        if lazily and explanation.is_settled and explanation.broker.quiet:
+            found.append(explanation)
+            continue
         for point in points(explanation, departures, bound):
             if point.is_settled and not (finally_ and point.has_to_clean_up):
+                if lazily and point.broker.quiet and point.is_foreseen:
+                    continue
                 found.append(point)
         if len(found) > bound:
-            raise TooManyExplanations
+            found = merged(found)
+            if len(found) > bound:
+                raise TooManyExplanations
     return merged(found)
 
 

@@ -8,6 +8,7 @@ from model.broker import Broker
 from model.dispatch import priority
 from model.queues import Consumer, Exchange, Message, Queue
 from model.state import Channel, Connection, Expected, PendingGet
+from model.transaction import Transaction
 
 
 def fingerprint(broker: Broker) -> Hashable:
@@ -21,6 +22,7 @@ def fingerprint(broker: Broker) -> Hashable:
             )
         ),
         (repr(sorted(broker.users.items())), repr(sorted(broker.vhosts.items())), broker.alarm, broker.is_astray),
+        broker.not_before if broker.not_before > broker.latest else 0.0,
         tuple(broker.reply_addresses.items()),
         tuple(sorted((_channel(c) for c in broker.channels.values()), key=repr)),
         tuple(sorted((_queue(q) for q in broker.queues.values()), key=repr)),
@@ -61,7 +63,7 @@ def _held(message: Message) -> Hashable:
     """A message that is with a client: what is known about its way there makes no difference any more."""
     return (
         _content(message), message.position, message.redelivered, message.delivery_count, message.acquired_count,
-        message.via, message.unseen, message.recalled, message.failures,
+        message.via, message.unseen, message.recalled, message.failures, message.deadline, message.in_front_by,
     )  # fmt: skip
 
 
@@ -101,7 +103,8 @@ def _channel(channel: Channel) -> Hashable:
         ),
         tuple(sorted(map(_consumer, channel.consumers.values()))),
         (channel.prefetch, channel.channel_prefetch, channel.confirming, channel.published, channel.last_queue),
-        tuple(channel.unconfirmed),
+        (tuple(map(_unconfirmed, channel.unconfirmed.items())), channel.batch),
+        tuple(sorted((queue.name, admission.value) for queue, admission in channel.admissions.items())),
         _owed(channel.owed),
         channel.uncounted_replies,
         None if channel.assembly is None else repr(channel.assembly),
@@ -109,7 +112,22 @@ def _channel(channel: Channel) -> Hashable:
         tuple(sorted(map(_leaving, channel.leaving.values()))),
         tuple((each.consumer.tag, each.consumer.queue.name, each.as_it_was.position) for each in channel.lost),
         tuple(sorted((tag, consumer.queue.name) for tag, consumer in channel.bereft.items())),
+        None if channel.transaction is None else _transaction(channel.transaction),
     )
+
+
+def _transaction(transaction: Transaction) -> Hashable:
+    publications = (
+        (_content(each.pattern), each.mandatory, tuple((queue.name, queue.deleted) for queue in each.routes.queues))
+        for each in transaction.publications
+    )
+    arriving = ((queue.name, message.position) for queue, message in transaction.arriving)
+    return (tuple(publications), repr(transaction.rulings), tuple(arriving))
+
+
+def _unconfirmed(publish: tuple[int, tuple[tuple[Queue, Message], ...]]) -> tuple[int, bool]:
+    number, copies = publish
+    return number, any(message.refused_by for _, message in copies)
 
 
 def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool, tuple[int | bool, ...]]:
@@ -142,9 +160,10 @@ def _queue(queue: Queue) -> Hashable:
         (queue.name, queue.type.value, queue.owner, queue.durable, queue.auto_delete),
         repr(sorted(queue.arguments.items())) if queue.arguments else "",
         _ready(queue.messages),
-        tuple(growing or ()),
+        tuple((_held(each.message), each.cause.position) for each in queue.dropping),
+        (tuple(growing or ()), queue.crowd_via if growing else None),
         (queue.returned, len(queue.unproven), queue.leaving, queue.settling, queue.next_position,
-         queue.turn, queue.at_rest),
+         queue.turn, queue.at_rest, queue.weighs_properties),
         tuple((_content(message), message.arrival.value) for message in queue.log),
         tuple(sorted(queue.chunk_starts.items())),
         (queue.uses, queue.idle_since, queue.idle_by) if "x-expires" in queue.arguments else (),

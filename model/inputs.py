@@ -14,6 +14,7 @@ from model.rules.frames import SINGLE_FRAMES, admit_channel, frame_input
 from model.rules.handshake import handshake_input, refuse_silently
 from model.rules.happenings import come_about, is_happening
 from model.rules.operator import operate
+from model.rules.tx import check_not_committing
 from model.state import Channel, ChannelState, Connection, ConnectionState, Expected
 
 #: What the client does, or what the broker does, without a frame that is read.
@@ -84,6 +85,7 @@ def _on_channel(broker: Broker, connection: Connection, frame: Frame, is_single:
         rule = RULES.get(frame.method)
         if rule is None:
             raise ProtocolError("CHAN-011", 503, "unimplemented method")
+        check_not_committing(broker, channel, frame)
         rule(broker, channel, frame)
     except (FrameError, SilentEnd):
         raise

@@ -12,8 +12,10 @@ from types import MappingProxyType
 
 from model.departure import KnownDeparture
 from model.departures import DEPARTURES
-from model.messages import DIRECT_REPLIES_NOT_COUNTED, STREAM_DROPS_NESTED_HEADERS
+from model.messages import DIRECT_REPLIES_NOT_COUNTED
 from model.rules.queue import HOLDERS_COUNTED, STREAM_CONSUMERS_NOT_COUNTED
+from model.stream_content import STREAM_DROPS_CLUSTER_ID, STREAM_DROPS_NESTED_HEADERS, STREAM_TURNS_OCTETS_INTO_TEXT
+from model.time_to_live import LATE_BY_PRIORITY
 from model.verdict import Failure
 
 #: Those that need no following, as the state is the same: named where the argument is compared.
@@ -42,11 +44,34 @@ ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
     ),
     KnownDeparture(
+        name=STREAM_DROPS_CLUSTER_ID,
+        requirement="PUBLISH-016",
+        statement="The property cluster-id is lost in a stream: AMQP 1.0, as which it keeps messages, has none.",
+        source="rabbit_msg_record:from_amqp091; mc_amqpl:convert_to from 4.0 on",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+    ),
+    KnownDeparture(
+        name=STREAM_TURNS_OCTETS_INTO_TEXT,
+        requirement="PUBLISH-016",
+        statement="A header of octets (type x) comes out of a stream as text (type S).",
+        source="mc_amqpl:to_091, which has binary become longstr",
+        dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
+    ),
+    KnownDeparture(
         name=DIRECT_REPLIES_NOT_COUNTED,
         requirement="REPLY-006",
         statement="A direct reply has the delivery tag that the next delivery has as well.",
         source="v4.0.5 rabbit_channel:handle_cast deliver_reply, which leaves next_tag as it is",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
+    ),
+    KnownDeparture(
+        name=LATE_BY_PRIORITY,
+        requirement="TTL-001",
+        statement="A message that goes in front of others by its priority does not expire in a classic queue: it stays,"
+        " and is handed over however late.",
+        source="rabbit_amqqueue_process:deliver_or_enqueue looks at what is in front only when it is alone, and fetch"
+        " takes a message before it looks",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
     ),
 )
 

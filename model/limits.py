@@ -166,6 +166,8 @@ def _holding(broker: BrokerState, consumer: Consumer) -> Iterator[str]:
     """The requirements by which the consumer is held back, the one that says most first."""
     channel = broker.channels[consumer.channel]
     own, shared = own_limit_holds(consumer), shared_limit_holds(broker, consumer)
+    if channel.transaction is not None and _holds_on_condition(broker, channel, consumer, own, shared):
+        yield "TX-005"
     both = own != shared and consumer.prefetch and channel.channel_prefetch
     if own and both:
         yield "QOS-010"
@@ -189,6 +191,16 @@ def _holding(broker: BrokerState, consumer: Consumer) -> Iterator[str]:
         yield "QOS-008"
     if shared and consumer.stamp > consumer.created:
         yield "QOS-006"
+
+
+def _holds_on_condition(broker: BrokerState, channel: Channel, consumer: Consumer, own: bool, shared: bool) -> bool:
+    """Is there room as soon as the transaction is committed?"""
+    entries = [(tag, entry) for tag, entry in channel.unsettled.items() if not entry.queue.deleted]
+    if own and sum(entry.consumer is consumer for _, entry in entries) >= consumer.prefetch:
+        return False
+    if shared and channel.channel_prefetch:
+        return sum(is_counted(broker, channel, tag, entry) for tag, entry in entries) < channel.channel_prefetch
+    return own
 
 
 def _holding_channel(broker: BrokerState, channel: Channel) -> Iterator[str]:

@@ -116,6 +116,7 @@ def all_have_left(queue: Queue) -> None:
     """No message is ready any more; a purged queue begins anew (`rabbit_fifo:apply` of `#purge{}`)."""
     queue.messages.clear()
     queue.unproven.clear()
+    queue.dropping.clear()
     queue.returned = queue.turn = 0
 
 
@@ -201,3 +202,12 @@ def shows_priority(dialect: Dialect, queue: Queue, message: Message) -> bool:
 
 def _overtakes(message: Message, other: Message) -> bool:
     return message.priority > other.priority and message.position > other.position
+
+
+def may_be_overtaken(queue: Queue, published: Message, returned: Message) -> bool:
+    """What a channel gives back may come to a quorum queue before what it has published there: as in a transaction,
+    both at once (rabbit_fifo_client:enqueue sends with low priority, settle and return do not).
+    """
+    if queue.type is not QueueType.QUORUM or published.arrival is not Arrival.PUBLISHED:
+        return False
+    return returned.arrival is Arrival.RETURNING

@@ -7,20 +7,29 @@ from typing import Any
 
 from model.alphabet import Frame
 from model.broker import Broker
-from model.dead_letters import as_seen, is_dead_letter, is_first_here, is_likely, may_be_handed_on, wrong_of_death
+from model.dead_letters import (
+    CYCLES,
+    as_seen,
+    is_dead_letter,
+    is_first_here,
+    is_likely,
+    may_be_handed_on,
+    wrong_of_death,
+)
 from model.dialects import CarriedFailures
-from model.message_order import is_broken_priority, may_come_later, priority_requirement
+from model.erlang_wording import wire_type
+from model.field_types import retyped
+from model.message_order import is_broken_priority, may_be_overtaken, may_come_later, priority_requirement
 from model.mismatch import Mismatch
+from model.overflow import undo_drop
 from model.queues import Arrival, Consumer, Message, Queue, QueueType
 from model.reply_addresses import agree
 from model.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_KEYS, SEVERAL_BINDINGS
+from model.rules.message_expiry import too_early
 from model.rules.requeue import place_requirement
 from model.state import Channel
+from model.stream_content import departures_of_content, would_show
 from model.verdict import Shape
-
-#: Known departure: messages are kept in a stream as AMQP 1.0, whose application properties hold simple values only;
-#: tables and arrays among the headers are lost (rabbit_msg_record:from_amqp091; mc_amqpl:convert_to from 4.0 on).
-STREAM_DROPS_NESTED_HEADERS = "stream-drops-nested-headers"
 
 #: Known departure: a direct reply has the delivery tag that the next delivery has as well (rabbit_channel:handle_cast
 #: deliver_reply leaves next_tag as it is; up to 4.1).
@@ -94,22 +103,16 @@ def check_delivery(
         expected = _counted_unseen(broker, queue, message, observed, by_get)
     if message.deaths:
         expected = as_seen(expected, observed)
+    is_stream = queue.type is QueueType.STREAM
     if not agree(broker, expected, observed):
-        wrong.append(_wrong_property(queue, message, frame, observed, expected))
-    elif queue.type is QueueType.STREAM and _has_nested_headers(message):
-        broker.refuted.add(STREAM_DROPS_NESTED_HEADERS)
+        departures = departures_of_content(expected, observed) if is_stream else ()
+        wrong += [_wrong_property(queue, message, frame, observed, expected, name) for name in departures or ("",)]
+    elif name := retyped(message.content.properties.get("headers"), observed.get("headers")):
+        allowed = f"{name} of type {wire_type(message.content.properties['headers'][name])}"
+        wrong.append(Mismatch("PUBLISH-016", Shape.WRONG_ARGUMENT, f"{frame.method} headers", False, allowed))
+    elif is_stream:
+        broker.refuted.update(would_show(expected))
     return tuple(wrong)
-
-
-def _has_nested_headers(message: Message) -> bool:
-    """Not those of names with x-, such as x-death: they are no application properties, and are kept."""
-    headers = message.content.properties.get("headers", {})
-    return any(isinstance(value, dict | list) and not name.startswith("x-") for name, value in headers.items())
-
-
-def _flat(headers: Mapping[str, Any]) -> dict[str, Any]:
-    """What a stream keeps of headers (`STREAM_DROPS_NESTED_HEADERS`)."""
-    return {key: value for key, value in headers.items() if not isinstance(value, dict | list)}
 
 
 def _counted_unseen(
@@ -150,7 +153,12 @@ def _count_recalled(broker: Broker, message: Message, times: int) -> None:
 
 
 def _wrong_property(
-    queue: Queue, message: Message, frame: Frame, observed: Mapping[str, Any], expected: Mapping[str, Any]
+    queue: Queue,
+    message: Message,
+    frame: Frame,
+    observed: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    departure: str,
 ) -> Mismatch:
     names = sorted({*observed, *expected})
     name = next(name for name in names if observed.get(name) != expected.get(name))
@@ -163,14 +171,14 @@ def _wrong_property(
         requirement = "QUORUM-001"
     elif name == "headers" and queue.type is QueueType.QUORUM:
         requirement = "RECOVER-005" if message.reason.startswith("RECOVER") else _wrong_count(expected, observed)
-    departure = ""
-    if name == "headers" and queue.type is QueueType.STREAM:
-        if observed.get(name, {}).get("x-stream-offset") != expected[name]["x-stream-offset"]:
-            requirement = "STREAM-003"
-        elif observed[name] == _flat(expected["headers"]):
-            departure = STREAM_DROPS_NESTED_HEADERS
+    elif name == "headers" and queue.type is QueueType.STREAM and _offset(observed) != _offset(expected):
+        requirement = "STREAM-003"
     allowed = f"{name}={expected.get(name, 'none')}"
     return Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{frame.method} {name}", False, allowed, departure)
+
+
+def _offset(properties: Mapping[str, Any]) -> Any:
+    return (properties.get("headers") or {}).get("x-stream-offset")
 
 
 def _counts(properties: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -194,8 +202,13 @@ def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, consumer:
     body = frame.content.body if frame.content else b""
     messages = queue.messages
     place = _place(messages, frame, body)
+    if place < 0 and queue.dropping:
+        dropping = [each.message for each in queue.dropping]
+        if (among := _place(dropping, frame, body)) >= 0:
+            undo_drop(queue, dropping[among])
+            place = queue.returned
     if place < 0 and frame.content is not None and is_dead_letter(frame.content):
-        return "DLX-005"
+        return _stray_letter(broker, queue, body)
     if place < 0:
         return _whereabouts(broker, queue, body, frame.arguments.get("redelivered", False))
     key = channel.key
@@ -206,6 +219,7 @@ def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, consumer:
         if m.arrival is not Arrival.RETURNING
         and (m.crowd != found.crowd or m.via == found.via)
         and not may_come_later(queue, m, found)
+        and not may_be_overtaken(queue, m, found)
         # who came back first is not known of those that may have been away
         and not (m.unseen or m.recalled or found.unseen or found.recalled)
     ]
@@ -216,6 +230,14 @@ def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, consumer:
     for message in ahead:
         message.passed_over_by |= {key}
     return place
+
+
+def _stray_letter(broker: Broker, queue: Queue, body: bytes) -> str:
+    """The requirement that a dead letter breaks which should not be in the queue."""
+    for message in reversed(queue.gone):
+        if message.content.body == body and message.reason == CYCLES:
+            return CYCLES
+    return too_early(broker, body) or "DLX-005"
 
 
 def _place(messages: Iterable[Message], frame: Frame, body: bytes) -> int:
@@ -261,8 +283,10 @@ def _whereabouts(broker: Broker, queue: Queue, body: bytes, redelivered: bool) -
         if message.content.body == body:
             return message.reason
     for channel in broker.channels.values():
-        for entry in channel.unacknowledged.values():
+        for tag, entry in channel.unacknowledged.items():
             if entry.queue is queue and entry.message.content.body == body:
+                if channel.transaction is not None and (why := channel.transaction.holds(tag)):
+                    return why
                 cancelled = entry.consumer is not None and entry.consumer.tag not in channel.consumers
                 return "CANCEL-016" if cancelled else "ACK-001"
     for other in broker.queues.values():

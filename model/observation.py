@@ -36,12 +36,13 @@ def _observe(broker: Broker, frame: Frame) -> Mismatches:
     method = frame.method
     if channel.state is ChannelState.CLOSED and _is_over(broker, frame):
         return NONE  # overtaken by connection.close on its way to the socket; every client drops it
+    if method == "basic.ack" or method == "basic.nack":
+        return observe_confirm(broker, channel, frame)
+    channel.batch = 0
     if method == "basic.deliver":
         return observe_deliver(broker, channel, frame)
     if method == "basic.get-ok" or method == "basic.get-empty":
         return observe_get(broker, channel, frame)
-    if method == "basic.ack" or method == "basic.nack":
-        return observe_confirm(broker, channel, frame)
     return observe_reply(broker, channel, frame)
 
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from model.alphabet import Content, Frame
+from model.alphabet import Content, Frame, Table
 from model.broker import Broker
 from model.dead_letters import chosen
 from model.messages import expected_properties
+from model.overflow import refusal_of
 from model.patterns import choose
 from model.queues import Message, Queue, QueueType
 from model.state import Channel, ChannelState, Expected, PendingGet
 from model.stream_log import first_owed
+from model.time_to_live import dropped_by_fetch
 
 
 def permitted(broker: Broker) -> Iterator[Frame]:
@@ -58,23 +60,44 @@ def _get_reply(broker: Broker, channel: Channel, pending: PendingGet) -> Frame:
     if not queue.messages:
         return Frame(channel.connection, channel.number, "basic.get-empty", {}, sent=False)
     message = queue.messages[0]
+    dropped, _ = dropped_by_fetch(queue, 0, broker.latest, broker.rested)
     arguments = {
         "delivery_tag": channel.next_tag,
         "redelivered": message.redelivered,
         "exchange": message.exchange,
         "routing_key": message.routing_key,
-        "message_count": len(queue.messages) - 1,
+        "message_count": len(queue.messages) - 1 - dropped,
     }
     content = _content(broker, queue, message, by_get=True)
     return Frame(channel.connection, channel.number, "basic.get-ok", arguments, sent=False, content=content)
 
 
 def _confirms(channel: Channel) -> Iterator[Frame]:
+    """First what no queue has to take; then, as rabbit_channel:coalesce_and_send does it, what lies below everything
+    else that is open in one frame, and the rest one by one.
+    """
     returning = {owed.publish for owed in channel.owed if isinstance(owed, Expected)}
-    for number in channel.unconfirmed:
-        if number not in returning:
-            arguments = {"delivery_tag": number, "multiple": False}
-            yield Frame(channel.connection, channel.number, "basic.ack", arguments, sent=False)
+    ready = [number for number in channel.unconfirmed if number not in returning]
+    refused = [number for number in ready if refusal_of(channel.unconfirmed[number])]
+    taken = [number for number in ready if channel.unconfirmed[number] and number not in refused]
+    for number in ready:
+        if not channel.unconfirmed[number]:
+            yield _confirm(channel, number, multiple=False)
+    cutoff = min((number for number in channel.unconfirmed if number not in taken), default=channel.published + 1)
+    together = [number for number in taken if number < cutoff]
+    if len(together) > 1:
+        yield _confirm(channel, together[-1], multiple=True)
+    for number in taken:
+        yield _confirm(channel, number, multiple=False)
+    for number in refused:
+        yield _confirm(channel, number, multiple=number == min(channel.unconfirmed), refused=True)
+
+
+def _confirm(channel: Channel, number: int, multiple: bool, refused: bool = False) -> Frame:
+    arguments: Table = {"delivery_tag": number, "multiple": multiple}
+    if refused:
+        return Frame(channel.connection, channel.number, "basic.nack", {**arguments, "requeue": True}, sent=False)
+    return Frame(channel.connection, channel.number, "basic.ack", arguments, sent=False)
 
 
 def _deliveries(broker: Broker, queue: Queue) -> Iterator[Frame]:

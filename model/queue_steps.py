@@ -9,9 +9,11 @@ from model.broker_state import BrokerState
 from model.dispatch import contenders, elect, highest
 from model.limits import own_limit_holds, shared_limit_holds, sharing, shown_by_waiting
 from model.message_order import all_have_left, has_left, put_new
-from model.queues import Arrival, Consumer, Message, Queue, QueueType
+from model.overflow import has_dropped, most_ready, tell_publishers
+from model.queues import Arrival, Consumer, Dropping, Message, Queue, QueueType
 from model.state import Channel, PendingGet
 from model.stream_log import append, goes_on_in_chunk
+from model.time_to_live import begin
 
 
 class QueueSteps(BrokerState):
@@ -36,10 +38,13 @@ class QueueSteps(BrokerState):
 
     def come_to_rest(self) -> None:
         """Nothing is under way any more."""
+        for _, queue in self.touched:
+            queue.dropping.clear()
         self.touched.clear()
         self.deleted_of_late.clear()
         for channel in self.channels.values():
             channel.under_way = 0
+            channel.admissions = {queue: told.heard for queue, told in channel.admissions.items() if not queue.deleted}
             channel.leaving.clear()
             channel.lost.clear()
 
@@ -89,6 +94,7 @@ class QueueSteps(BrokerState):
             self.deliverable.pop(queue, None)
             if self.counting and queue.messages and queue.consumers:
                 self.fired(*dict.fromkeys(shown_by_waiting(self, queue)))
+        tell_publishers(self, queue)
 
     def may_begin(self, earliest: int, latest: int) -> tuple[int, int]:
         """Between which offsets a consumer of a stream may begin, by what is known."""
@@ -107,12 +113,18 @@ class QueueSteps(BrokerState):
         else:
             put_new(self.dialect, queue, message)
             message.crowd = self.join_crowd(queue, message)
+            if begin(self.dialect, queue, message, self.now, self.done_by):
+                self.ageing[queue] = None
         self.refresh(queue)
 
     def join_crowd(self, queue: Queue, message: Message) -> int:
         """The message is on its way into the queue. Gives the number of those that may all be so at one time."""
+        via = message.via if message.arrival is Arrival.PUBLISHED else None
         if not queue.unproven:
             queue.crowd += 1
+            queue.crowd_via = via
+        elif queue.crowd_via != via:
+            queue.crowd_via = None
         queue.unproven[message] = None
         return queue.crowd
 
@@ -135,6 +147,8 @@ class QueueSteps(BrokerState):
         if message.arrival is not Arrival.PROVEN:
             message.arrival = Arrival.PROVEN
             queue.unproven.pop(message, None)
+        if queue.dropping:
+            has_dropped(queue, message)
         if published and queue.unproven:
             earlier = []
             for other in queue.unproven:
@@ -146,6 +160,11 @@ class QueueSteps(BrokerState):
             for other in earlier:
                 other.arrival = Arrival.PROVEN
                 del queue.unproven[other]
+            if queue.crowd_via is not None and queue.unproven:
+                # one channel's come in order: with these nothing is on its way any more but what is behind them
+                queue.crowd += 1
+                for other in queue.unproven:
+                    other.crowd = queue.crowd
 
     def prove_all(self, queue: Queue) -> None:
         for message in queue.unproven:
@@ -158,6 +177,10 @@ class QueueSteps(BrokerState):
         message.stamp = self.stamp
         queue.reason = requirement
         queue.gone.append(message)
+
+    def doubt_drop(self, queue: Queue, dropping: Dropping) -> None:
+        """What has driven the message out may not have come yet, so it may still be seen to be there."""
+        queue.dropping.append(dropping)
 
     def remove_ready(self, queue: Queue, requirement: str) -> None:
         """All ready messages are gone for good, by that requirement."""
@@ -179,8 +202,8 @@ class QueueSteps(BrokerState):
 
         Messages on their way into the queue may be missed, and those on their way to a consumer are out of it.
         """
-        high = len(queue.messages)
-        low = high - len(queue.unproven)
+        high = most_ready(queue)
+        low = len(queue.messages) - len(queue.unproven)
         if queue.seat.is_stalled:
             return 0, high
         if queue in self.deliverable:
@@ -213,5 +236,8 @@ class QueueSteps(BrokerState):
         holders = self.holders(queue) if queue.type is QueueType.QUORUM else 0
         if arguments["consumer_count"] <= len(queue.consumers) + holders:
             queue.leaving = queue.settling = 0
+            if queue.dropping and (self.counting or arguments["message_count"] > len(queue.messages)):
+                return  # what came has driven out as much as it brought, or is still to come; a barrier goes by this
             if arguments["message_count"] >= len(queue.messages):
+                queue.dropping.clear()
                 self.prove_all(queue)

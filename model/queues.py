@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from model.alphabet import ChannelKey, Content, Table
+from model.deadlines import NEVER, Deadline
 
 #: Begins the name in the model of a queue that the broker named, until its reply has told the name.
 UNKNOWN_NAME = "amq.gen-?"
@@ -74,6 +75,14 @@ class Message:
     failures: int = 0
     #: one that may be behind it was handed over before: at whose turn this one is, is not known (PRIORITY-002)
     is_late: bool = False
+    #: the requirement by which its queue refused it, which it never was in (model.overflow)
+    refused_by: str = field(default="", kw_only=True)
+    #: when its time in its queue is up, by which requirement; since when at the latest it is what the queue looks at;
+    #: the queue's timer does not know of it (all: model.time_to_live)
+    deadline: Deadline | None = field(default=None, kw_only=True)
+    ttl_from: str = field(default="", kw_only=True)
+    in_front_by: float = field(default=NEVER, kw_only=True)
+    is_overlooked: bool = field(default=False, kw_only=True)
 
 
 @dataclass(slots=True, eq=False)
@@ -110,6 +119,15 @@ class Consumer:
     is_doubtful: bool = field(default=True, kw_only=True)
     #: consumers of its priority that were served since it has been waiting with room (PRIORITY-002)
     overtaken_by: frozenset[tuple[ChannelKey, str]] = field(default=frozenset(), kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Dropping:
+    """A message dropped from the head of its queue, the later one that leaves no room for it, and its dead letters."""
+
+    message: Message
+    cause: Message
+    letters: tuple[tuple[Queue, Message], ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -151,6 +169,8 @@ class Queue:
     unproven: dict[Message, None] = field(default_factory=dict)
     #: number of the present crowd (`Message.crowd`)
     crowd: int = 0
+    #: the channel that published all of it; None: several did, or some of it was given back
+    crowd_via: ChannelKey | None = field(default=None, kw_only=True)
     consumers: list[Consumer] = field(default_factory=list)
     #: consumers that are gone but may still be counted
     leaving: int = 0
@@ -184,6 +204,10 @@ class Queue:
     #: messages published before this position were in the queue, or had left it, when all was at rest
     at_rest: int = 0
     seat: Seat = field(default_factory=Seat, kw_only=True)
+    #: what it has dropped because of a message that may not have come to it yet: until then it has them still
+    dropping: list[Dropping] = field(default_factory=list, kw_only=True)
+    #: its limit in octets is seen to count properties as well (`model.departures_of_overflow`)
+    weighs_properties: bool = field(default=False, kw_only=True)
 
     @property
     def single_active_consumer(self) -> bool:

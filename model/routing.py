@@ -23,7 +23,7 @@ TIME_STAMPS = "PUBLISH-018"
 EXCHANGE_BINDING, SEVERAL_BINDINGS, ENDED_BINDING = "BIND-004", "BIND-003", "BIND-006"
 
 #: From what every broker does to what few clients use.
-_RANK = (SEVERAL_BINDINGS, FURTHER_KEYS, EXCHANGE_BINDING, ALTERNATE)
+OUT_OF_THE_ORDINARY = (SEVERAL_BINDINGS, FURTHER_KEYS, EXCHANGE_BINDING, ALTERNATE)
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Routes:
 
 def out_of_the_ordinary(*requirements: str) -> str:
     """The one of several that is most likely to be got wrong."""
-    return max(requirements, key=lambda each: _RANK.index(each) if each in _RANK else -1)
+    return max(requirements, key=lambda each: OUT_OF_THE_ORDINARY.index(each) if each in OUT_OF_THE_ORDINARY else -1)
 
 
 def route(

@@ -13,6 +13,7 @@ from typing import Any
 
 from model.alphabet import ChannelKey, Content, Frame, Table
 from model.queues import Consumer, Message, Queue, QueueType
+from model.transaction import Transaction
 
 
 @dataclass(slots=True, eq=False)
@@ -90,6 +91,23 @@ class Assembly:
     pieces: tuple[bytes, ...] = ()
 
 
+class Admission(Enum):
+    """What a quorum queue that refuses told a channel which publishes to it (`rabbit_fifo_client`, queue_status)."""
+
+    ADMITTED = "go"
+    REFUSED = "reject_publish"
+    #: told so of late: the channel may not know it yet
+    TOLD_TO_GO_ON = "go on its way"
+    TOLD_TO_REFUSE = "reject_publish on its way"
+
+    @property
+    def heard(self) -> Admission:
+        """What it is when the channel has heard of it."""
+        if self is Admission.TOLD_TO_GO_ON:
+            return Admission.ADMITTED
+        return Admission.REFUSED if self is Admission.TOLD_TO_REFUSE else self
+
+
 class ChannelState(Enum):
     OPEN = "open"
     #: the broker closed it and waits for close-ok; everything else is ignored (CHAN-005)
@@ -126,9 +144,19 @@ class Channel:
     prefetch: int = 0
     channel_prefetch: int = 0
     confirming: bool = False
+    #: None: the channel is not in transaction mode (area TX)
+    transaction: Transaction | None = field(default=None, kw_only=True)
     published: int = 0
     #: sequence number of a publish to the message copies that it made
     unconfirmed: dict[int, tuple[tuple[Queue, Message], ...]] = field(default_factory=dict)
+    #: to blame: how many publishes were counted when confirm.select was repeated; the numbers below its own that the
+    #: last frame with `multiple` confirmed
+    selected_again: int = field(default=0, kw_only=True)
+    confirmed_together: frozenset[int] = field(default=frozenset(), kw_only=True)
+    #: the lowest number of those acks that the last frames of the channel were, without another frame between them
+    batch: int = field(default=0, kw_only=True)
+    #: quorum queues with reject-publish that it has published to
+    admissions: dict[Queue, Admission] = field(default_factory=dict, kw_only=True)
     owed: list[Expected | PendingGet] = field(default_factory=list)
     last_queue: str | None = None
     #: the queue types that the channel has dealt with, by name: see the departure stale-queue-type
@@ -158,6 +186,14 @@ class Channel:
     @property
     def key(self) -> ChannelKey:
         return (self.connection, self.number)
+
+    @property
+    def unsettled(self) -> dict[int, Unacknowledged]:
+        """The deliveries of which the client has not said what is to become of them, if only on condition (TX-006)."""
+        reserved = self.transaction.reserved if self.transaction is not None else ()
+        if not reserved:
+            return self.unacknowledged
+        return {tag: entry for tag, entry in self.unacknowledged.items() if tag not in reserved}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,9 @@ from targets.codec import HEARTBEAT_OCTETS
 from targets.connection import READ_AHEAD, Connection
 from targets.handshake import Session, Tune
 
+#: Octets beyond which nothing more is held back.
+MOST_HELD = 65_536
+
 
 class Connections:
     """By name, one selector for all, and one `inbox` for what arrives.
@@ -28,6 +31,9 @@ class Connections:
         self._keeping_alive: set[Connection] = set()
         #: weight of what was read while a write was stuck
         self._ahead = 0
+        #: what is to be written with what follows, and where
+        self._held = bytearray()
+        self._holding: Connection | None = None
 
     # ---- which there are
 
@@ -77,6 +83,7 @@ class Connections:
 
     def close(self) -> None:
         """Close all sockets; nothing can be awaited any more."""
+        self.let_go()
         for connection in self._named.values():
             connection.release()
             connection.stream.close()
@@ -88,6 +95,7 @@ class Connections:
 
     def next_frame(self, timeout: float) -> Frame | None:
         """Take it out of the inbox, or await it for `timeout` seconds at most. None at once where none is open."""
+        self.let_go()
         if not self.inbox and not self._await_input(timeout):
             return None
         frame = self.inbox.popleft()
@@ -136,8 +144,29 @@ class Connections:
 
     # ---- output
 
+    def hold(self, connection: Connection, octets: bytes) -> None:
+        """Write it together with what follows: so the broker reads it at one time, whoever is scheduled when."""
+        if connection is not self._holding or len(self._held) >= MOST_HELD:
+            self.let_go()
+        self._holding = connection
+        self._held += octets
+
+    def let_go(self) -> None:
+        """Write what is held; before anything else happens."""
+        if self._holding is not None:
+            connection, octets = self._holding, bytes(self._held)
+            self._holding = None
+            self._held.clear()
+            if not connection.ended:
+                self.write(connection, octets)
+
     def write(self, connection: Connection, octets: bytes) -> None:
         """Write all of it, however slowly the broker reads, unless the connection ends before."""
+        if connection is self._holding:
+            octets = bytes(self._held) + octets
+            self._holding = None
+            self._held.clear()
+        self.let_go()
         rest = connection.write(memoryview(octets))
         if not rest:
             return

@@ -145,6 +145,7 @@ class Loop:
         if now < self._next_tick:
             return
         self._responder.tick(now)
+        self._pump()
         self._next_tick = self._responder.due()
         for client in self._clients.values():
             client.tick(now)
@@ -243,7 +244,7 @@ class Loop:
         """Send what the model permits, until it is quiet."""
         for _ in range(_TURN):
             try:
-                frames = self._responder.next_frames(self._is_congested)
+                frames = self._responder.next_frames(self._is_congested, self._is_busy)
             except ModelDefect as error:
                 self._break_down(error.connection, str(error))
                 continue
@@ -257,6 +258,9 @@ class Loop:
     def _is_congested(self, name: str) -> bool:
         client = self._clients.get(name)
         return client is not None and client.congested
+
+    def _is_busy(self, name: str) -> bool:
+        return name in self._clients and bool(self._clients[name].inbox)
 
     def _emit(self, frame: Frame) -> None:
         client = self._clients.get(frame.connection)

@@ -37,35 +37,39 @@ class Responder:
 
     def take(self, frame: Frame) -> None:
         """Process a client's frame."""
-        self._broker.now = self._broker.latest = time.monotonic()
+        self._broker.now = self._broker.latest = self._broker.rested = time.monotonic()
+        self.tick(self._broker.now)
         fault = self._fault
         if fault is not None and fault.input_hook is not None and frame.method in fault.methods:
             fault.input_hook(self._broker, frame, self._process)
         else:
             self._process(frame)
         all_come_about(self._broker)
+        self.tick(self._broker.now)
         self._broker.touched.clear()
         self._broker.teardowns.clear()
 
     def due(self) -> float:
         """When (of `time.monotonic`) `tick` has something to do."""
-        moment = next_expiry(self._broker) if self._broker.expiring else None
-        return float("inf") if moment is None else moment
+        return next_expiry(self._broker)
 
     def tick(self, now: float) -> None:
-        """What the passing of time brings about: queues expire (QUEUE-027)."""
-        if self._broker.expiring:
-            expire_punctually(self._broker, now)
+        """What the passing of time brings about: queues expire (QUEUE-027), and messages (area TTL)."""
+        expire_punctually(self._broker, now)
 
-    def next_frames(self, congested: Callable[[str], bool]) -> Iterable[Frame] | None:
+    def next_frames(self, congested: Callable[[str], bool], busy: Callable[[str], bool]) -> Iterable[Frame] | None:
         """The next frame that the broker sends, as its fault makes it (so perhaps none or several); None: it is quiet.
 
-        Deliveries to connections that are `congested` wait. Raises `ModelDefect`.
+        Deliveries to connections that are `congested` wait; and so do confirms of what queues have taken to those that
+        are `busy`, of which more is to be read: so they come together, and behind what is confirmed at once, as from a
+        broker whose queues take their time. Raises `ModelDefect`.
         """
         if self._broker.quiet:
             return None
         for frame in permitted(self._broker):
             if frame.method == "basic.deliver" and congested(frame.connection):
+                continue
+            if frame.method == "basic.ack" and busy(frame.connection) and self._is_taken(frame):
                 continue
             break
         else:
@@ -78,6 +82,11 @@ class Responder:
         if fault is not None and fault.output_hook is not None and frame.method in fault.methods:
             return fault.output_hook(self._broker, frame)
         return (frame,)
+
+    def _is_taken(self, confirm: Frame) -> bool:
+        """Is it the confirm of a publish that some queue has taken?"""
+        channel = self._broker.channel(confirm.connection, confirm.channel)
+        return bool(channel.unconfirmed[confirm.arguments["delivery_tag"]])
 
     def is_foreign(self, connection: str) -> bool:
         """Does the client want another protocol, which the dialect's broker would speak?"""

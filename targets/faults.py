@@ -11,22 +11,28 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from targets.fault_cancel import CANCEL
+from targets.fault_confirms import CONFIRMS
+from targets.fault_contents import CONTENTS
 from targets.fault_delivery import DELIVERY
 from targets.fault_dispatch import DISPATCH
 from targets.fault_dispatch_order import DISPATCH_ORDER
 from targets.fault_hooks import Chapter, Fault
 from targets.fault_messages import MESSAGES
+from targets.fault_overflow import OVERFLOWING
 from targets.fault_protocol import PROTOCOL
 from targets.fault_qos import LIMITS
 from targets.fault_quorum import QUORUM
 from targets.fault_settlement import SETTLEMENT
 from targets.fault_stream import STREAM
+from targets.fault_time_to_live import TIME_TO_LIVE
 from targets.fault_topology import TOPOLOGY
+from targets.fault_transactions import TRANSACTIONS
 
 __all__ = ["FAULTS", "Fault", "UnknownFault", "fault_named"]
 
 _CHAPTERS: tuple[Chapter, ...] = (
     SETTLEMENT, DELIVERY, CANCEL, LIMITS, DISPATCH, DISPATCH_ORDER, MESSAGES, STREAM, QUORUM, TOPOLOGY, PROTOCOL,
+    TIME_TO_LIVE, TRANSACTIONS, OVERFLOWING, CONFIRMS, CONTENTS,
 )  # fmt: skip
 
 

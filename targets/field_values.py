@@ -5,8 +5,9 @@ hostile broker sends), accepts truncated strings, takes nesting of any depth, wr
 reads late timestamps as milliseconds.
 
 Python and wire types: bool `t`, int `I` or `l`, float `d`, Decimal `D`, str `S`, bytes `x`, None `V`, list
-`A`, dict `F`, datetime `T` (whole seconds, UTC). Read but never written: `b B s u i L f` and the octet 0 for
-`V`. Octets that are not UTF-8 are kept in a str by the error handler "surrogateescape": they round-trip.
+`A`, dict `F`, datetime `T` (whole seconds, UTC), and `model.field_types` for `b B s u i L f` and a small `l`. These are
+plain numbers in the arguments of methods, where their type is nobody's business. Read but never written: the octet 0
+for `V`. Octets that are not UTF-8 are kept in a str by the error handler "surrogateescape": they round-trip.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pamqp import decode as pamqp_decode
 from pamqp import encode as pamqp_encode
 
 from model.alphabet import Table
+from model.field_types import WIRE_NUMBERS, Float32, Int64, WireInteger
 
 #: Deeper tables are a syntax error: far above any use, far below the interpreter's recursion limit.
 MAX_DEPTH = 100
@@ -84,6 +86,11 @@ def _encode_value(value: Any, depth: int) -> bytes:
             return b"S" + encode_long_string(value)
         case FarTimestamp():
             return b"T" + struct.pack(">Q", value)
+        case WireInteger() | Float32():
+            try:
+                return value.code.encode() + _FIXED[ord(value.code)].pack(value)
+            except (struct.error, OverflowError):
+                raise EncodingError(f"{value} is no {value.term}") from None
         case int():
             return _encode_integer(value)
         case None:
@@ -141,9 +148,12 @@ def decode_long_string(octets: bytes, start: int) -> tuple[str, int]:
     return octets[begin:end].decode("utf-8", "surrogateescape"), end
 
 
-def decode_table(octets: bytes, start: int) -> tuple[Table, int]:
-    """The field table at `start` and the offset behind it. Of duplicate names the last counts."""
-    return _decode_table(octets, start, len(octets), 0)
+def decode_table(octets: bytes, start: int, typed: bool = False) -> tuple[Table, int]:
+    """The field table at `start` and the offset behind it. Of duplicate names the last counts.
+
+    `typed`: numbers keep their type (`model.field_types`).
+    """
+    return _decode_table(octets, start, len(octets), 0, typed)
 
 
 def _extent(octets: bytes, start: int, limit: int, what: str) -> tuple[int, int]:
@@ -157,18 +167,18 @@ def _extent(octets: bytes, start: int, limit: int, what: str) -> tuple[int, int]
     return begin, begin + length
 
 
-def _decode_table(octets: bytes, start: int, limit: int, depth: int) -> tuple[Table, int]:
+def _decode_table(octets: bytes, start: int, limit: int, depth: int, typed: bool) -> tuple[Table, int]:
     at, end = _extent(octets, start, limit, "a table")
     table: Table = {}
     while at < end:
         name, at = decode_short_string(octets, at)
         if at > end:
             raise FieldSyntaxError("a field name runs past the end of its table")
-        table[name], at = _decode_value(octets, at, end, depth + 1)
+        table[name], at = _decode_value(octets, at, end, depth + 1, typed)
     return table, end
 
 
-def _decode_value(octets: bytes, at: int, end: int, depth: int) -> tuple[Any, int]:
+def _decode_value(octets: bytes, at: int, end: int, depth: int, typed: bool) -> tuple[Any, int]:
     if depth > MAX_DEPTH:
         raise FieldSyntaxError(f"tables are nested more than {MAX_DEPTH} deep")
     if at >= end:
@@ -180,12 +190,12 @@ def _decode_value(octets: bytes, at: int, end: int, depth: int) -> tuple[Any, in
             begin, stop = _extent(octets, at, end, "a long string")
             return octets[begin:stop].decode("utf-8", "surrogateescape"), stop
         case 0x46:  # F
-            return _decode_table(octets, at, end, depth)
+            return _decode_table(octets, at, end, depth, typed)
         case 0x41:  # A
             at, stop = _extent(octets, at, end, "an array")
             items = []
             while at < stop:
-                item, at = _decode_value(octets, at, stop, depth + 1)
+                item, at = _decode_value(octets, at, stop, depth + 1, typed)
                 items.append(item)
             return items, stop
         case 0x78:  # x
@@ -196,7 +206,8 @@ def _decode_value(octets: bytes, at: int, end: int, depth: int) -> tuple[Any, in
     if code in _FIXED:
         form = _FIXED[code]
         _check_room(at, form.size, end, code)
-        return form.unpack_from(octets, at)[0], at + form.size
+        number = form.unpack_from(octets, at)[0]
+        return _typed(chr(code), number) if typed else number, at + form.size
     match code:
         case 0x74:  # t
             _check_room(at, 1, end, code)
@@ -210,6 +221,13 @@ def _decode_value(octets: bytes, at: int, end: int, depth: int) -> tuple[Any, in
             _check_room(at, 5, end, code)
             return pamqp_decode.decimal(octets[at : at + 5])[1], at + 5
     raise FieldSyntaxError(f"a field has the unknown type 0x{code:02x}")
+
+
+def _typed(code: str, number: Any) -> Any:
+    kind = WIRE_NUMBERS.get(code)
+    if kind is None or (kind is Int64 and not -0x8000_0000 <= number <= 0x7FFF_FFFF):
+        return number
+    return kind(number)
 
 
 def _check_room(at: int, size: int, end: int, code: int) -> None:

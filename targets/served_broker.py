@@ -6,11 +6,13 @@ from typing import Any
 
 from model.broker import Broker
 from model.dialects import Dialect
-from model.queues import Arrival, Consumer, Message, Queue
+from model.queues import Arrival, Consumer, Dropping, Message, Queue
 
 
 class ServedBroker(Broker):
     """Every message has arrived in its queue at once, so all counts are exact, and no step looks through a queue."""
+
+    is_punctual = True
 
     def __init__(self, dialect: Dialect, virtual_host: str = "/", own_user: str = "") -> None:
         super().__init__(dialect, virtual_host, own_user)
@@ -21,11 +23,16 @@ class ServedBroker(Broker):
     def enqueue(self, queue: Queue, message: Message) -> None:
         super().enqueue(queue, message)
         self.prove(queue, message)
+        if message.deadline is not None:
+            message.deadline = message.deadline.begun_by(message.deadline.since)
 
     def prove(self, queue: Queue, message: Message) -> None:
         if message.arrival is not Arrival.PROVEN:
             message.arrival = Arrival.PROVEN
             queue.unproven.pop(message, None)
+
+    def doubt_drop(self, queue: Queue, dropping: Dropping) -> None:
+        pass
 
     def may_begin(self, earliest: int, latest: int) -> tuple[int, int]:
         return earliest, earliest

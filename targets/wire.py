@@ -107,6 +107,7 @@ class WireClient:
         The observer sees socket.open. Limits hold once a connection.tune-ok was sent.
         """
         self._connections.check_free(name)
+        self._connections.let_go()
         moment = self._now()  # the broker's clock begins somewhere in between
         stream = connect(self._address, time.monotonic() + timeout, self._tls_context)
         self._observe(Frame(name, 0, "socket.open", {}, sent=True), moment)
@@ -117,6 +118,7 @@ class WireClient:
         connection = self._connections.named(name)
         if connection.end_delivered:
             return
+        self._connections.let_go()
         self._observe(Frame(name, 0, "socket.silence", {}, sent=True), self._now())
         connection.is_silent = True
 
@@ -125,6 +127,7 @@ class WireClient:
         connection = self._connections.find(name)
         if connection is None:
             return
+        self._connections.let_go()
         connection.release()
         connection.stream.close()
         self._connections.drop_frames_of(connection)
@@ -134,6 +137,7 @@ class WireClient:
         connection = self._connections.named(name)
         if connection.end_delivered:
             return
+        self._connections.let_go()
         self._observe(Frame(name, 0, "socket.abort", {}, sent=True), self._now())
         connection.release()
         connection.stream.reset()
@@ -168,8 +172,9 @@ class WireClient:
 
     # ---- sending
 
-    def send(self, frame: Frame) -> None:
-        """Stamp the frame's time, show it to the observer, write it.
+    def send(self, frame: Frame, more: bool = False) -> None:
+        """Stamp the frame's time, show it to the observer, write it; if there is `more` to come on the connection at
+        once, together with that.
 
         If the connection turns out to be over, its socket.closed waits in `receive`. Once that was returned,
         what is sent there is ignored and not observed. Raises `EncodingError` for what no octets can express,
@@ -180,12 +185,14 @@ class WireClient:
             return
         octets = encode(frame, connection.session.tune.frame_max)
         self._observe(as_understood(frame), self._now())
-        self._connections.write(connection, octets)
+        write = self._connections.hold if more else self._connections.write
+        write(connection, octets)
         if frame.method == "connection.tune-ok":
             self._connections.adopt(connection, frame.arguments)
 
     def note(self, frame: Frame) -> None:
         """Stamp the frame's time and show it to the observer: what happens to the broker without any wire."""
+        self._connections.let_go()
         self._observe(frame, self._now())
 
     def send_octets(self, connection: str, octets: bytes) -> None:

@@ -1,41 +1,113 @@
-"""Publisher confirms (area CONFIRM)."""
+"""Publisher confirms (area CONFIRM; rabbit_channel:send_confirms_and_nacks, coalesce_and_send).
+
+RabbitMQ's channel collects what its queues tell it and sends it in batches: first the acks, then the nacks. Of either,
+what lies below everything that is still open goes in one frame with `multiple`, the rest one by one. How much is in a
+batch, and in which order publishes become ready for it, is the broker's choice.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from model.alphabet import Frame
 from model.broker import Broker
-from model.mismatch import NONE, Mismatch, Mismatches, unexpected
-from model.queues import QueueType
-from model.state import Channel, Expected
+from model.mismatch import Mismatch, Mismatches, unexpected
+from model.overflow import refusal_of, refused_for_nothing, tells_of_arrival
+from model.queues import Message, Queue, QueueType
+from model.state import Channel, ChannelState, Expected
 from model.stream_log import stored
 from model.verdict import Shape
 
 
 def observe_confirm(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
     """CONFIRM-003: each publish once; `multiple` means all that are still open up to the tag."""
-    tag = frame.arguments.get("delivery_tag", 0)
+    tag, multiple = frame.arguments.get("delivery_tag", 0), bool(frame.arguments.get("multiple"))
     unconfirmed = channel.unconfirmed
-    if frame.arguments.get("multiple"):
-        numbers = [number for number in unconfirmed if number <= tag] if tag <= channel.published else []
-    else:
-        numbers = [tag] if tag in unconfirmed else []
-    if not numbers:
-        return unexpected("CONFIRM-003", f"{frame.method} of a publish that is not open")
+    numbers = [number for number in unconfirmed if number <= tag] if multiple else [tag] if tag in unconfirmed else []
+    if not numbers or tag > channel.published:
+        return unexpected(_misnumbered(channel, tag), f"{frame.method} of a publish that is not open")
     for owed in channel.owed:
         if isinstance(owed, Expected) and owed.publish and owed.publish in numbers:
             return unexpected("CONFIRM-009", f"{frame.method} before basic.return")
+    # one that ought not to be at all is not measured by its form
+    wrong = tuple(_wrong_kind(channel, frame, numbers)) or tuple(_wrong_form(channel, frame, tag, numbers))
     fired = ["CONFIRM-002", "CONFIRM-003"]
     for number in numbers:
         copies = unconfirmed.pop(number)
         for queue, message in copies:
-            if queue.unproven:
+            if (queue.unproven or queue.dropping) and tells_of_arrival(copies, queue, message):
                 broker.prove(queue, message)
             if queue.type is QueueType.STREAM:
                 stored(queue, message.position)
-        if len(copies) != 1:
-            fired.append("CONFIRM-010" if copies else "CONFIRM-008")
+        fired.extend(shown_by_confirm(copies))
+    if any(number < tag for number in unconfirmed):
+        fired.append("CONFIRM-004")
+    if len(numbers) > 1:
+        fired.append("CONFIRM-005")
+        channel.confirmed_together = frozenset(numbers) - {tag}
     broker.settle_debts(channel)
+    if frame.method == "basic.ack":
+        channel.batch = min(channel.batch or tag, *numbers, tag)
+    else:
+        fired += ["CONFIRM-006", "CONFIRM-007"]
     broker.fired(*fired)
-    if frame.method == "basic.nack":
-        return (Mismatch("CONFIRM-011", Shape.UNEXPECTED, "basic.nack of a message that no queue refused", False),)
-    return NONE
+    return wrong
+
+
+def _wrong_kind(channel: Channel, frame: Frame, numbers: list[int]) -> Iterator[Mismatch]:
+    """CONFIRM-011: a nack is for what some queue has refused, and an ack for what all have taken."""
+    for number in numbers:
+        copies = channel.unconfirmed[number]
+        refused = refusal_of(copies)
+        if refused and frame.method == "basic.ack":
+            yield Mismatch(refused, Shape.UNEXPECTED, "basic.ack of a message that a queue refused", False)
+        elif not refused and frame.method == "basic.nack":
+            detail = "basic.nack of a message that no queue refused"
+            yield Mismatch(refused_for_nothing(copies), Shape.UNEXPECTED, detail, False)
+
+
+def _misnumbered(channel: Channel, tag: int) -> str:
+    """Blame for the confirm of a number that is not open."""
+    if channel.transaction is not None:
+        return "TX-004"
+    if channel.state is not ChannelState.OPEN:
+        return "CONFIRM-019" if tag > channel.published else "CONFIRM-018"
+    if channel.selected_again and tag + channel.selected_again in channel.unconfirmed:
+        return "CONFIRM-001"  # counted anew since confirm.select was repeated
+    if not 0 < tag <= channel.published:
+        if any(isinstance(owed, Expected) and owed.method == "channel.close" for owed in channel.owed):
+            return "CONFIRM-019"
+        return "CONFIRM-002"
+    return "CONFIRM-005" if tag in channel.confirmed_together else "CONFIRM-003"
+
+
+def _wrong_form(channel: Channel, frame: Frame, tag: int, numbers: list[int]) -> Iterator[Mismatch]:
+    """CONFIRM-006, CONFIRM-007: what else the frame says. A batch of one ack is not `multiple`; a nack below which
+    nothing is open, and nothing was acked in its batch, is.
+    """
+    multiple = bool(frame.arguments.get("multiple"))
+    detail = f"{frame.method} multiple"
+    if frame.method == "basic.ack":
+        if multiple and len(channel.unconfirmed) == 1:
+            yield Mismatch("CONFIRM-006", Shape.WRONG_ARGUMENT, detail, False, "multiple=false")
+        return
+    is_lowest = min(channel.unconfirmed) >= min(numbers) and not 0 < channel.batch < tag
+    if is_lowest and not multiple:
+        yield Mismatch("CONFIRM-006", Shape.WRONG_ARGUMENT, detail, False, "multiple=true")
+    if not frame.arguments.get("requeue"):
+        yield Mismatch("CONFIRM-007", Shape.WRONG_ARGUMENT, f"{frame.method} requeue", False, "requeue=true")
+
+
+def shown_by_confirm(copies: tuple[tuple[Queue, Message], ...]) -> Iterator[str]:
+    """What the confirm of a publish shows, by where the publish went: first what is to blame if it does not come."""
+    if refused := refusal_of(copies):
+        yield from dict.fromkeys((refused, *(message.refused_by for _, message in copies if message.refused_by)))
+        return
+    if not copies:
+        yield "CONFIRM-008"
+    if any(queue.deleted for queue, _ in copies):
+        yield "CONFIRM-012"
+    if len(copies) > 1:
+        yield "CONFIRM-010"
+    if any(queue.durable and message.content.properties.get("delivery_mode") == 2 for queue, message in copies):
+        yield "CONFIRM-016"

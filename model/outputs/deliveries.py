@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from model.alphabet import Frame
 from model.broker import Broker
-from model.dead_letters import is_first_here, is_likely
+from model.dead_letters import EXPIRED, is_first_here, is_likely
 from model.dead_letters import shown_by as shown_by_dead_letter
 from model.limits import broken_by_delivery, note_delivery, nothing_was_got, shown_by_delivery
 from model.message_order import priority_requirement, shows_priority
@@ -18,8 +18,10 @@ from model.outputs.replies import nothing_explains
 from model.outputs.stream_deliveries import observe_stream_deliver
 from model.outputs.turns import check_turn, note_order, note_turn
 from model.queues import Consumer, Message, Queue, QueueType
+from model.rules.message_expiry import look_behind_fetch, shown_by_count
 from model.rules.requeue import give_back, shown_by
 from model.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
+from model.time_to_live import BEHIND, LATE_BY_PRIORITY, dropped_by_fetch, is_long_over, missed
 from model.verdict import Shape
 
 
@@ -57,14 +59,24 @@ def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
     out_of_turn = check_turn(broker, queue, consumer, message) if consumer in queue.consumers else None
     if out_of_turn:
         return out_of_turn
-    wrong = check_delivery(broker, channel, queue, message, frame, False)
+    wrong = _check_time(broker, message) + check_delivery(broker, channel, queue, message, frame, False)
     if wrong and any(mismatch.fatal for mismatch in wrong):
         return wrong
     note_order(queue, index)
     broker.take(queue, index)
+    look_behind_fetch(broker, queue)
     _hand_over(broker, channel, queue, message, consumer, consumer.no_ack)
     broker.refresh(queue)
     return wrong
+
+
+def _check_time(broker: Broker, message: Message) -> Mismatches:
+    """What is wrong about handing the message over now, as far as its time goes (area TTL)."""
+    if not is_long_over(message, broker.rested):
+        return NONE
+    detail = "an expired message is handed over"
+    departure = LATE_BY_PRIORITY if message.is_overlooked else ""
+    return (Mismatch(message.ttl_from, Shape.UNEXPECTED, detail, not departure, departure=departure),)
 
 
 def _is_it(message: Message, frame: Frame) -> bool:
@@ -78,6 +90,8 @@ def _hand_over(
     """The message is with the client now; unless it needs no acknowledgement, until it is settled."""
     tag = channel.next_tag
     channel.next_tag = tag + 1
+    if message.deadline is not None:
+        message.deadline = message.deadline.begun_by(broker.latest)
     fired = ["CONSUME-014"] if tag > 1 else []
     if queue.reply_address:
         channel.uncounted_replies += 1
@@ -93,7 +107,10 @@ def _hand_over(
     if any(other is not queue and channel.key in {c.channel for c in other.consumers} for other in broker.deliverable):
         fired.append("CONSUME-015")
     if is_first_here(message):
-        fired.extend(shown_by_dead_letter(queue, message))
+        shown = shown_by_dead_letter(queue, message)
+        if message.deaths[0]["reason"] == EXPIRED and not broker.counting:
+            broker.exercised.update(shown)  # it comes in its own time, whatever else is going on
+        fired.extend(shown)
     elif message.redelivered:
         fired.extend(shown_by(broker, queue, message, consumer))
         if message.acquired_count:
@@ -136,6 +153,14 @@ def _first_in_lane(channel: Channel, kind: type[PendingGet]) -> PendingGet | Non
     return None
 
 
+def _range_for(broker: Broker, pending: PendingGet) -> tuple[int, int]:
+    """The ready messages that the queue may have counted for the get: none that came to it later."""
+    queue = pending.queue
+    low, high = broker.ready_range(queue)
+    later = sum(m.position >= pending.position_limit and m not in queue.unproven for m in queue.messages) if low else 0
+    return max(low - later, 0), high
+
+
 def observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
     pending = _first_in_lane(channel, PendingGet)
     if not isinstance(pending, PendingGet):
@@ -144,10 +169,10 @@ def observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
     if pending.counted and queue.type is QueueType.QUORUM and queue.messages and not broker.ready_range(queue)[0]:
         broker.fired("GET-007")
     if frame.method == "basic.get-empty":
-        low, _ = broker.ready_range(queue)
+        low, _ = _range_for(broker, pending)
         if low > 0 and not queue.deleted:
             limited = 0 < (channel.channel_prefetch or channel.prefetch) <= len(channel.unacknowledged)
-            requirement = "GET-003" if limited else queue.messages[0].reason
+            requirement = "GET-003" if limited else missed(queue, broker.latest) or queue.messages[0].reason
             return unexpected(requirement, "basic.get-empty although a message is ready")
         wrong: Mismatches = NONE
         nothing_was_got(channel)
@@ -158,15 +183,22 @@ def observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
         if isinstance(found, str):
             return nothing_explains(broker, channel, frame, found, asked=True)
         message = queue.messages[found]
-        low, high = broker.ready_range(queue)
-        wrong = check_delivery(broker, channel, queue, message, frame, True)
+        low, high = _range_for(broker, pending)
+        wrong = _check_time(broker, message) + check_delivery(broker, channel, queue, message, frame, True)
         count = frame.arguments.get("message_count", 0)
+        least, most = dropped_by_fetch(queue, found, broker.latest, broker.rested)
+        low, high = low - most, high - least
         if not max(low - 1, 0) <= count <= high - 1:
             allowed = str(high - 1) if low == high else f"{max(low - 1, 0)}..{high - 1}"
-            wrong += (Mismatch("GET-001", Shape.WRONG_ARGUMENT, "basic.get-ok message-count", False, allowed),)
+            expired = BEHIND if most or shown_by_count(broker, queue) else ""
+            requirement = expired or "GET-001"
+            wrong += (Mismatch(requirement, Shape.WRONG_ARGUMENT, "basic.get-ok message-count", False, allowed),)
         if any(mismatch.fatal for mismatch in wrong):
             return wrong
+        if pending.counted and (least or shown_by_count(broker, queue)):
+            broker.fired(BEHIND)
         broker.take(queue, found)
+        look_behind_fetch(broker, queue, len(queue.messages) - count if most and not queue.unproven else 0)
         _hand_over(broker, channel, queue, message, None, pending.no_ack)
         if channel.state is not ChannelState.OPEN and channel.unacknowledged:
             # the channel was closed by a later input, and the message went back with all that it held

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from model.alphabet import Content, Frame
 from model.broker import Broker
+from model.field_types import retyped
 from model.messages import ONE_COPY, routed_by
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
 from model.patterns import Pattern, matches
@@ -110,6 +111,8 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
 def _same_content(broker: Broker, expected: Content, observed: Content | None) -> bool:
     if observed is None or observed.body != expected.body:
         return False
+    if retyped(expected.properties.get("headers"), observed.properties.get("headers")):
+        return False
     return agree(broker, expected.properties, observed.properties)
 
 
@@ -152,6 +155,8 @@ def nothing_explains(
         for owed in channel.owed:
             if isinstance(owed, Expected) and owed.method in ("channel.close", "basic.return"):
                 return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
+        if frame.method == "basic.return" and channel.transaction is not None and channel.transaction.publications:
+            return unexpected("TX-003", "basic.return before tx.commit")
         if frame.method == "basic.return":
             return unexpected(_routed_all_the_same(broker, frame), frame.method)
         first = channel.owed[0] if channel.owed else None

@@ -23,6 +23,7 @@ from model.rules import (
     qos,
     queue,
     recover,
+    tx,
 )
 
 #: What happens to a method that a client sends on a channel other than 0. Methods that are not here are answered
@@ -49,6 +50,9 @@ RULES: dict[str, Rule] = {
     "basic.reject": acknowledge.reject,
     "basic.recover-async": recover.recover_async,
     "basic.recover": recover.recover,
+    "tx.select": tx.select,
+    "tx.commit": tx.commit,
+    "tx.rollback": tx.rollback,
     # RabbitMQ's extensions
     "basic.cancel-ok": cancel.client_cancel_ok,
     "basic.nack": negative_acknowledge.nack,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from model.alphabet import Frame
 from model.broker import Broker
-from model.rules.settlement import Wording, collect, discard, finish, requeue
-from model.rules.stream_settlement import check_stream
+from model.rules.settlement import Wording, settle
 from model.state import Channel
+from model.transaction import Outcome, Ruling
 
 ACK = Wording(single="ACK-001", several="ACK-002", everything="ACK-003", nothing="ACK-003")
 #: has no `multiple`
@@ -15,15 +15,10 @@ REJECT = Wording("ACK-013", "ACK-013", "ACK-013", "ACK-013")
 
 def ack(broker: Broker, channel: Channel, frame: Frame) -> None:
     """ACK-001, ACK-002, ACK-003: no reply; the messages are gone, and their consumers have room for more."""
-    settled, requirement = collect(broker, channel, frame, ACK)
-    finish(broker, channel, settled, requirement)
+    settle(broker, channel, frame, ACK, Ruling(Outcome.DONE))
 
 
 def reject(broker: Broker, channel: Channel, frame: Frame) -> None:
     """ACK-013: one delivery, given back or discarded."""
-    settled, _ = collect(broker, channel, frame, REJECT)
-    check_stream(broker, channel, settled, requeue=bool(frame.arguments.get("requeue")))
-    if frame.arguments.get("requeue"):
-        requeue(broker, channel, settled, "ACK-013", failed=True)
-    else:
-        discard(broker, channel, settled, "ACK-013", failed=True)
+    outcome = Outcome.REQUEUED if frame.arguments.get("requeue") else Outcome.DISCARDED
+    settle(broker, channel, frame, REJECT, Ruling(outcome, failed=True))

@@ -6,12 +6,15 @@ rabbit_reader:terminate_channels, rabbit_queue_collector.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from model.alphabet import METHOD_IDS, ChannelKey, Frame
 from model.broker import Broker
 from model.errors import FrameError, ProtocolError
 from model.patterns import Anything
 from model.queues import Message, Queue, QueueType
 from model.rules.requeue import give_back, lost_order
+from model.rules.uncommitted import drop
 from model.rules.unseen import expect_exceeded_limits, lose
 from model.state import (
     Channel,
@@ -56,16 +59,28 @@ def fail_frame(broker: Broker, connection: Connection, frame: Frame, error: Fram
 
 def fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -> None:
     """The broker closes the channel, or the connection where the reply code says so, because of `frame`."""
+    method = "connection.close" if error.closes_connection else "channel.close"
+    close = _close(broker, method, frame, error)
+    if shown := _shown_by_close(channel, frame):
+        close = replace(close, requirements=(*close.requirements, *shown))
     if error.closes_connection:
-        break_connection(broker, channel, _close(broker, "connection.close", frame, error))
+        break_connection(broker, channel, close)
         return
     end_channel(broker, channel)
     _drop_answers_of_queues(broker, channel)
     channel.state = ChannelState.CLOSING
-    channel.owed.append(_close(broker, "channel.close", frame, error))
+    channel.owed.append(close)
     broker.debtors[channel.key] = None
     # whatever comes behind the close
     broker.blame(channel, "CHAN-005")
+
+
+def _shown_by_close(channel: Channel, frame: Frame) -> list[str]:
+    """What becomes of confirms, where the channel ends because of `frame`."""
+    shown = ["CONFIRM-018"] if channel.unconfirmed else []
+    if channel.confirming and frame.method == "basic.publish":
+        shown.append("CONFIRM-019")
+    return shown
 
 
 def break_connection(broker: Broker, channel: Channel, close: Expected) -> None:
@@ -85,7 +100,9 @@ def break_connection(broker: Broker, channel: Channel, close: Expected) -> None:
 
 def is_said_by_queue(owed: Expected | PendingGet) -> bool:
     """Is it what a queue's process has the channel say?"""
-    return isinstance(owed, Expected) and owed.lane != "channel"
+    if not isinstance(owed, Expected):
+        return False
+    return owed.lane != "channel" or (owed.effect is not None and owed.effect[0] == "committed")
 
 
 def _drop_answers_of_queues(broker: Broker, channel: Channel) -> None:
@@ -124,6 +141,10 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
             returning.setdefault(entry.queue, []).append((tag, entry))
     if returning or channel.consumers:
         broker.fired(requirement)
+    dropped_by = "TX-009" if broker.dialect.extensions else requirement
+    drop(broker, channel, dropped_by)
+    tags = channel.transaction.reserved if channel.transaction is not None else ()
+    reserved = {channel.unacknowledged[tag].queue for tag in tags}
     for consumer in list(channel.consumers.values()):
         broker.touch(channel, consumer.queue)
         lose(broker, consumer)
@@ -135,9 +156,11 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
             queue.settling += len(entries)
         order = lost_order(broker, queue, entries)
         reason = "GET-004" if all(entry.consumer is None for _, entry in entries) else requirement
+        reason = dropped_by if queue in reserved else reason
         give_back(broker, queue, order, reason, failed=True, holder=channel.key, lost_holder=True)
         broker.touch(channel, queue)
     channel.unconfirmed = {}
+    channel.transaction = None
     channel.leaving = {}
     channel.bereft = {}
     broker.refresh_sharing(channel)

@@ -3,17 +3,29 @@
 RabbitMQ: rabbit_dead_letter:publish. A queue's process does it itself, so dead letters of one queue keep their order
 (DLX-009) and are on their way to their queues for a while, as publishes of a channel are.
 
-Reasons so far: a rejection, and the delivery limit of a quorum queue.
+Reasons: a rejection, the delivery limit of a quorum queue, a limit on ready messages, and the end of its time.
 """
 
 from __future__ import annotations
 
 from model.alphabet import ChannelKey, Content, Table
 from model.broker import Broker
-from model.dead_letters import CAUSES, DELIVERY_LIMIT, REJECTED, has_own_history, in_a_cycle, recorded
+from model.dead_letters import (
+    CAUSES,
+    CYCLES,
+    DELIVERY_LIMIT,
+    EXPIRED,
+    REJECTED,
+    TOO_MANY,
+    has_own_history,
+    in_a_cycle,
+    recorded,
+)
 from model.dialects import CarriedFailures
-from model.queues import Exchange, Message, Queue, QueueType
+from model.overflow import Overflow, overflow
+from model.queues import Arrival, Dropping, Exchange, Message, Queue, QueueType
 from model.routing import route
+from model.rules.overflow import drop_excess, refuse, refuses
 
 EXCHANGE, ROUTING_KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 
@@ -33,31 +45,77 @@ def exceed_limit(broker: Broker, queue: Queue, message: Message, holder: Channel
     _dead_letter(broker, queue, message, holder, DELIVERY_LIMIT)
 
 
-def _dead_letter(broker: Broker, queue: Queue, message: Message, holder: ChannelKey, reason: str) -> None:
-    """Publish the message to the queue's dead-letter exchange, if it has one. `holder`: the channel that gave it up."""
+def outlive(broker: Broker, queue: Queue, message: Message, holder: ChannelKey) -> None:
+    """The message's time in the queue was up (area TTL)."""
+    _dead_letter(broker, queue, message, holder, EXPIRED)
+
+
+def put(broker: Broker, queue: Queue, message: Message, holder: ChannelKey, *, is_published: bool) -> None:
+    """A new message comes to the queue, which may refuse it, or give up others for it (`model.overflow`).
+
+    `is_published`: by the channel `holder`; else it is a dead letter, by what that channel did.
+    """
+    if refuses(broker, queue, message, holder if is_published else None):
+        refuse(broker, queue, message, confirming=is_published and broker.channels[holder].confirming)
+        if overflow(queue) is Overflow.REJECT_AND_DEAD_LETTER:
+            _dead_letter(broker, queue, message, holder, TOO_MANY)
+        return
+    broker.enqueue(queue, message)
+    keep_within_limits(broker, queue, holder, message)
+
+
+def keep_within_limits(
+    broker: Broker, queue: Queue, holder: ChannelKey, cause: Message, *, given_back: bool = False
+) -> None:
+    """What is too much in the queue because of that message is dead-lettered (DLX-009).
+
+    `given_back`: it has come back to it.
+    """
+    dropped = drop_excess(broker, queue, given_back=given_back)
+    if dropped:
+        broker.refresh(queue)
+    if queue.type is QueueType.QUORUM and broker.dialect.drops_latest_letter_first:
+        dropped.reverse()
+    for message in dropped:
+        letters = _dead_letter(broker, queue, message, holder, TOO_MANY)
+        if cause.arrival is not Arrival.PROVEN and message is not cause:
+            broker.doubt_drop(queue, Dropping(message, cause, letters))
+
+
+def _dead_letter(
+    broker: Broker, queue: Queue, message: Message, holder: ChannelKey, reason: str
+) -> tuple[tuple[Queue, Message], ...]:
+    """Publish the message to the queue's dead-letter exchange, if it has one. Gives what comes of it, and where.
+
+    `holder`: the channel that gave it up.
+    """
     name = queue.arguments.get(EXCHANGE)
     if name is None or not broker.dialect.extensions or queue.deleted:
-        return
+        return ()
     exchange = broker.exchanges.get(name)
     if exchange is None:
         broker.fired("DLX-007")
-        return
+        return ()
     if has_own_history(message):
         broker.fired("DLX-004")
     content, deaths = recorded(broker.dialect, queue, message, reason)
     key: str | None = queue.arguments.get(ROUTING_KEY)
     keys = _keys(queue, message)
     content = _without_key_headers(broker, content) if key is not None else content
+    letters: list[tuple[Queue, Message]] = []
     for target in _targets(broker, exchange, keys, content):
         if reason != REJECTED and in_a_cycle(deaths, target.name):
-            broker.fired("DLX-008")
+            broker.fired(CYCLES)
+            target.gone.append(Message(content, exchange.name, keys[0], -1, reason=CYCLES))
+            if target is not queue:
+                target.reason = CYCLES  # what else there is to be said of this queue is why the message left it
             continue
         letter = Message(
             content,
             exchange.name,
             keys[0],
             0,
-            reason=CAUSES[reason],
+            reason=message.refused_by or CAUSES[reason],
             via=(f"dead letters of {queue.name}", 0),
             deaths=deaths,
             further_keys=keys[1:],
@@ -66,8 +124,10 @@ def _dead_letter(broker: Broker, queue: Queue, message: Message, holder: Channel
             unseen=message.unseen,
         )
         begin_anew(broker, target, letter)
-        broker.enqueue(target, letter)
+        put(broker, target, letter, holder, is_published=False)
         broker.touch(broker.channels[holder], target, keeps_state=False)
+        letters.append((target, letter))
+    return tuple(letters)
 
 
 def reaches_stream(broker: Broker, queue: Queue, message: Message) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from model.alphabet import Frame
 from model.broker import Broker
 from model.queues import Queue, QueueType
+from model.rules.message_expiry import expire_messages_punctually, next_message_expiry
 
 ARGUMENT = "x-expires"
 
@@ -70,13 +71,16 @@ def expiries(broker: Broker, now: float, is_certain: bool = True) -> None:
             broker.happenings.append(Frame(f"queue {queue.name}", 0, EXPIRE, arguments, sent=True))
 
 
-def next_expiry(broker: Broker) -> float | None:
-    """When, for a broker that knows the times itself, the next queue expires unless it is used."""
+def next_expiry(broker: Broker) -> float:
+    """When, for a broker that knows the times itself, the next queue or message expires; `NEVER` if none does."""
+    if not broker.expiring:
+        return next_message_expiry(broker)
     moments = [queue.idle_since + seconds for queue, seconds in _idle(broker)]
-    return min(moments, default=None)
+    return min([*moments, next_message_expiry(broker)])
 
 
 def expire_punctually(broker: Broker, now: float) -> None:
+    expire_messages_punctually(broker, now)
     for queue, seconds in list(_idle(broker)):
         if now >= queue.idle_since + seconds:
             expire(broker, queue)

@@ -10,17 +10,21 @@ from model.alphabet import Frame
 from model.broker import Broker
 from model.rules.closing import CLEAN_UP, clean_up
 from model.rules.expiry import EXPIRE, is_outstanding, process_expiry
+from model.rules.message_expiry import EXPIRE as EXPIRE_MESSAGE
+from model.rules.message_expiry import doubted_message, process_message_expiry
 from model.rules.unseen import GIVE_UP, doubted, give_up
 
 
 def is_happening(frame: Frame) -> bool:
-    return frame.method in (EXPIRE, CLEAN_UP, GIVE_UP)
+    return frame.method in (EXPIRE, EXPIRE_MESSAGE, CLEAN_UP, GIVE_UP)
 
 
 def come_about(broker: Broker, frame: Frame) -> None:
     """It happens now."""
     if frame.method == EXPIRE:
         process_expiry(broker, frame)
+    elif frame.method == EXPIRE_MESSAGE:
+        process_message_expiry(broker, frame)
     elif frame.method == GIVE_UP:
         give_up(broker, frame)
     else:
@@ -39,6 +43,8 @@ def can_come_about(broker: Broker, frame: Frame) -> bool:
     """Would it still make a difference?"""
     if frame.method == EXPIRE:
         return is_outstanding(broker, frame)
+    if frame.method == EXPIRE_MESSAGE:
+        return doubted_message(broker, frame) is not None
     if frame.method == GIVE_UP:
         return doubted(broker, frame) is not None
     return any(queue.owner == frame.connection for queue in broker.queues.values())

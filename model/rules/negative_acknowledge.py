@@ -5,9 +5,9 @@ from __future__ import annotations
 from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
-from model.rules.settlement import Wording, collect, discard, requeue
-from model.rules.stream_settlement import check_stream
+from model.rules.settlement import Wording, settle
 from model.state import Channel
+from model.transaction import Outcome, Ruling
 
 NACK = Wording(single="ACK-013", several="ACK-014", everything="ACK-014", nothing="ACK-004")
 
@@ -19,11 +19,8 @@ def nack(broker: Broker, channel: Channel, frame: Frame) -> None:
     """
     if not broker.dialect.extensions:
         raise ProtocolError("CHAN-011", 503, "unimplemented method")
-    settled, requirement = collect(broker, channel, frame, NACK)
-    check_stream(broker, channel, settled, requeue=bool(frame.arguments.get("requeue")))
+    failed = not broker.dialect.quorum_nack_keeps_count
+    outcome = Outcome.REQUEUED if frame.arguments.get("requeue") else Outcome.DISCARDED
+    settle(broker, channel, frame, NACK, Ruling(outcome, failed))
     if not broker.connections[channel.connection].capabilities.get("basic.nack"):
         broker.fired("CAP-002")
-    if frame.arguments.get("requeue"):
-        requeue(broker, channel, settled, requirement, failed=not broker.dialect.quorum_nack_keeps_count)
-    else:
-        discard(broker, channel, settled, requirement, failed=not broker.dialect.quorum_nack_keeps_count)

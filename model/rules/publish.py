@@ -7,16 +7,17 @@ from model.broker import Broker
 from model.errors import ProtocolError
 from model.queues import Exchange, Message, Queue
 from model.routing import ENDED_BINDING, Routes, out_of_the_ordinary, route
+from model.rules.dead_letter import put
 from model.rules.direct_reply import with_address
 from model.rules.lookup import exchange_text, find_exchange
 from model.rules.message_checks import as_delivered, check_properties, check_size, further_keys
 from model.rules.permission import check_write
+from model.rules.uncommitted import LARGE_BODY, keep
 from model.state import Channel, Expected
+from model.transaction import Publication
 
 #: How many of the queues that a message passes over are looked at afterwards: enough to notice, not to be slow.
 WATCHED = 4
-#: Bodies beyond this many octets are not kept to recognize them.
-LARGE_BODY = 65_536
 
 
 def publish(broker: Broker, channel: Channel, frame: Frame) -> None:
@@ -28,7 +29,8 @@ def publish(broker: Broker, channel: Channel, frame: Frame) -> None:
     check_size(broker, content)
     name = arguments.get("exchange", "")
     check_write(broker, channel, name, "exchange")
-    exchange = find_exchange(broker, channel, name, broker.ended_exchanges.get(name, "PUBLISH-001"))
+    missing = "TX-003" if channel.transaction is not None and broker.dialect.extensions else "PUBLISH-001"
+    exchange = find_exchange(broker, channel, name, broker.ended_exchanges.get(name, missing))
     if exchange.internal:
         raise ProtocolError("EXCHANGE-009", 403, f"cannot publish to internal {exchange_text(broker, channel, name)}")
     routing_key = arguments.get("routing_key", "")
@@ -44,21 +46,31 @@ def publish(broker: Broker, channel: Channel, frame: Frame) -> None:
         further_keys=further_keys(broker, content),
         hidden_keys=further_keys(broker, content, ("BCC",)),
     )
-    content = pattern.content
+    publication = Publication(pattern, routes, bool(arguments.get("mandatory")))
+    if channel.transaction is not None:
+        keep(broker, channel, channel.transaction, publication)
+        return
+    deliver(broker, channel, publication)
+
+
+def deliver(broker: Broker, channel: Channel, publication: Publication) -> tuple[tuple[Queue, Message], ...]:
+    """The message goes to the queues that it was routed to, or back to the client."""
+    pattern, routes = publication.pattern, publication.routes
     copies = _enqueue(broker, channel, routes, pattern)
-    _remember(broker, channel, routes, content)
-    if not copies and not name:
-        broker.deleted_of_late.pop(routing_key, None)
+    _remember(broker, channel, routes, pattern.content)
+    if not copies and not pattern.exchange:
+        broker.deleted_of_late.pop(pattern.routing_key, None)
     if channel.confirming:
         channel.published += 1
-    if arguments.get("mandatory") and not _counts_as_routed(broker, copies):
-        channel.owed.append(_returned(broker, channel, name, routing_key, content, routes.decided_by))
+    if publication.mandatory and not _counts_as_routed(broker, copies):
+        channel.owed.append(_returned(broker, channel, pattern, routes.decided_by))
         broker.debtors[channel.key] = None
-    elif arguments.get("mandatory"):
+    elif publication.mandatory:
         broker.fired("PUBLISH-008")
     if channel.confirming:
         channel.unconfirmed[channel.published] = copies
         broker.debtors[channel.key] = None
+    return copies
 
 
 def routes_of(broker: Broker, exchange: Exchange, routing_key: str, content: Content) -> Routes:
@@ -86,7 +98,7 @@ def _enqueue(
             further_keys=pattern.further_keys,
             hidden_keys=pattern.hidden_keys,
         )
-        broker.enqueue(queue, message)
+        put(broker, queue, message, channel.key, is_published=True)
         if channel.confirming and any(consumer.channel == channel.key for consumer in broker.recipients(queue)):
             # its confirm and its delivery come on one channel, in any order
             broker.fired("CONFIRM-017")
@@ -121,17 +133,18 @@ def _counts_as_routed(broker: Broker, copies: tuple[tuple[Queue, Message], ...])
     return bool(copies) and broker.dialect.reply_address_is_routable
 
 
-def _returned(
-    broker: Broker, channel: Channel, exchange: str, routing_key: str, content: Content, decided_by: str
-) -> Expected:
+def _returned(broker: Broker, channel: Channel, pattern: Message, decided_by: str) -> Expected:
     """PUBLISH-007; rabbit_channel:basic_return."""
-    arguments = {"reply_code": 312, "reply_text": "NO_ROUTE", "exchange": exchange, "routing_key": routing_key}
+    arguments = {
+        "reply_code": 312, "reply_text": "NO_ROUTE", "exchange": pattern.exchange, "routing_key": pattern.routing_key,
+    }  # fmt: skip
     shown = ("CONFIRM-009",) if channel.confirming else ()
+    first = ("TX-003",) if channel.transaction is not None and broker.dialect.extensions else ()
     return Expected(
         "basic.return",
         arguments,
-        ("PUBLISH-007", *shown, decided_by),
-        content=content,
+        (*first, "PUBLISH-007", *shown, decided_by),
+        content=pattern.content,
         counted=broker.counting,
         publish=channel.published if channel.confirming else 0,
     )

@@ -12,10 +12,12 @@ from model.rules.answer import answer
 from model.rules.direct_reply import declare as declare_address
 from model.rules.direct_reply import is_declared
 from model.rules.lookup import check_owner, find_queue, queue_text, shortcut, vhost_of, without_line_breaks
+from model.rules.message_expiry import shown_by_count
 from model.rules.permission import check_any, check_configure, check_read
 from model.rules.queue_arguments import check_arguments
 from model.rules.queue_equivalence import check_equivalence
 from model.state import Channel
+from model.time_to_live import missed
 
 #: Known departure: rabbit_fifo:query_stat gives the size of its map of consumers, which holds whoever has unsettled
 #: deliveries (cancelled consumers, basic.get) and does not hold the waiting ones of a single-active-consumer queue.
@@ -146,9 +148,11 @@ def _answer_declare(
         "message_count": between(low, high),
         "consumer_count": between(len(queue.consumers), len(queue.consumers) + queue.leaving),
     }
+    if behind := shown_by_count(broker, queue):
+        requirements += (behind,)
     effect = ("rename_queue", queue) if generated else ("counts_seen", queue)
     # a wrong number is the doing of whatever changed it last
-    blame = {"message_count": queue.reason, "consumer_count": "QUEUE-001"}
+    blame = {"message_count": missed(queue, broker.latest) or queue.reason, "consumer_count": "QUEUE-001"}
     departures: dict[str, tuple[object, str]] = {}
     if requirement == "QUEUE-028":
         blame["queue"] = requirement

@@ -17,7 +17,7 @@ def recover_async(broker: Broker, channel: Channel, frame: Frame, requirement: s
     broker.blame(channel, requirement)
     check_recovered(broker, channel)
     settled: Settled = []
-    for tag in list(channel.unacknowledged):
+    for tag in list(channel.unsettled):  # at once, in a transaction as well
         settled.append((tag, broker.release(channel, tag, requirement)))
         channel.recovered.append(tag)
     broker.make_room(channel, settled, requirement)

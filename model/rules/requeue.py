@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from model.alphabet import ChannelKey
 from model.broker import Broker
+from model.deadlines import NEVER
 from model.dialects import CarriedFailures, QuorumRequeue
 from model.message_order import put_back_as_new, put_back_in_front, put_back_in_place
 from model.queues import Arrival, Consumer, Message, Queue, QueueType
-from model.rules.dead_letter import exceed_limit
+from model.rules.dead_letter import exceed_limit, keep_within_limits
+from model.rules.message_expiry import look_at_returned
 from model.state import Unacknowledged
 
 
@@ -26,10 +28,15 @@ def _has_negative_limit(queue: Queue) -> bool:
     return type(limit) is int and limit < 0
 
 
+def exceeded_limit(message: Message) -> bool:
+    """Has its queue dropped the message when it came back?"""
+    return message.reason in ("QUORUM-003", "QUORUM-004")
+
+
 def give_back(
     broker: Broker,
     queue: Queue,
-    messages: Iterable[Message],
+    messages: Sequence[Message],
     requirement: str,
     *,
     failed: bool,
@@ -48,9 +55,13 @@ def give_back(
         message.reason = queue.reason = requirement
         message.stamp = broker.stamp
         message.passed_over_by = frozenset()
+        message.in_front_by, message.is_overlooked = NEVER, False
         message.is_late = False
         _put_back(broker, queue, message, failed, holder, lost_holder)
     broker.refresh(queue)
+    if messages and not queue.deleted:
+        keep_within_limits(broker, queue, holder, messages[-1], given_back=True)
+    look_at_returned(broker, queue)
 
 
 def _put_back(

@@ -13,9 +13,11 @@ from model.broker import Broker
 from model.errors import ProtocolError
 from model.queues import Queue, QueueType
 from model.rules.dead_letter import give_up
-from model.rules.requeue import by_consumer, give_back, return_order
-from model.rules.stream_settlement import return_credit
+from model.rules.requeue import by_consumer, exceeded_limit, give_back, return_order
+from model.rules.stream_settlement import check_stream, return_credit
+from model.rules.uncommitted import reserve
 from model.state import Channel, Unacknowledged
+from model.transaction import Outcome, Ruling
 
 Settled = list[tuple[int, Unacknowledged]]
 
@@ -33,15 +35,24 @@ class Wording:
     nothing: str
 
 
-def collect(broker: Broker, channel: Channel, frame: Frame, wording: Wording) -> tuple[Settled, str]:
-    """Take off the channel's unacknowledged deliveries what the frame's tag means, oldest first.
+def settle(broker: Broker, channel: Channel, frame: Frame, wording: Wording, ruling: Ruling) -> None:
+    """The client rules on some of the channel's deliveries: at once, or when the transaction is committed (TX-005)."""
+    tags, requirement = _meant(broker, channel, frame, wording)
+    if channel.transaction is None:
+        carry_out(broker, channel, tags, ruling, requirement)
+    else:
+        reserve(broker, channel, channel.transaction, tags, ruling)
+
+
+def _meant(broker: Broker, channel: Channel, frame: Frame, wording: Wording) -> tuple[list[int], str]:
+    """The tags that the frame's means, oldest first.
 
     Given with the requirement that says so. ACK-003: tag 0 with `multiple` is everything, and may be nothing.
     Anything else must be outstanding (ACK-005, ACK-006, ACK-007, ACK-008).
     """
     tag = frame.arguments.get("delivery_tag", 0)
     multiple = bool(frame.arguments.get("multiple"))
-    unacknowledged = channel.unacknowledged
+    unacknowledged = channel.unsettled
     if multiple and tag == 0:
         tags = list(unacknowledged)
         requirement = wording.everything if tags else wording.nothing
@@ -61,6 +72,21 @@ def collect(broker: Broker, channel: Channel, frame: Frame, wording: Wording) ->
         requirement = wording.single
         broker.fired(requirement)
     broker.blame(channel, requirement)
+    return tags, requirement
+
+
+def carry_out(broker: Broker, channel: Channel, tags: Iterable[int], ruling: Ruling, requirement: str) -> None:
+    """Do with those deliveries of the channel what the client wants, by that requirement."""
+    settled = _take_off(broker, channel, tags, requirement)
+    if ruling.outcome is Outcome.DONE:
+        finish(broker, channel, settled, requirement)
+        return
+    is_requeued = ruling.outcome is Outcome.REQUEUED
+    check_stream(broker, channel, settled, requeue=is_requeued)
+    (requeue if is_requeued else discard)(broker, channel, settled, requirement, failed=ruling.failed)
+
+
+def _take_off(broker: Broker, channel: Channel, tags: Iterable[int], requirement: str) -> Settled:
     settled: Settled = []
     for other in tags:
         entry = broker.release(channel, other, requirement)
@@ -76,12 +102,14 @@ def collect(broker: Broker, channel: Channel, frame: Frame, wording: Wording) ->
                 broker.blame(channel, "ACK-024")
         settled.append((other, entry))
     broker.make_room(channel, settled, requirement)
-    return settled, requirement
+    return settled
 
 
 def tags_meant(channel: Channel, frame: Frame) -> list[int]:
     """The outstanding tags that a method of settling means; none where it is an error."""
     tag = frame.arguments.get("delivery_tag", 0)
+    if channel.transaction is not None:
+        return []  # nothing is settled yet
     if not frame.arguments.get("multiple"):
         return [tag] if tag in channel.unacknowledged else []
     if tag and tag not in channel.unacknowledged:
@@ -95,6 +123,8 @@ def _unknown(broker: Broker, channel: Channel, tag: int, multiple: bool) -> str:
         return "ACK-005"
     if tag > 2**62:
         return "ACK-022"
+    if channel.transaction is not None and tag in channel.transaction.reserved:
+        return "TX-006"
     if multiple:
         return "ACK-008"
     if tag in channel.recovered:
@@ -152,6 +182,6 @@ def requeue(broker: Broker, channel: Channel, settled: Settled, requirement: str
         else:
             give_back(broker, queue, return_order(queue, entries), requirement, failed=failed, holder=channel.key)
             for _, entry in entries:
-                if entry.consumer is not None and any(message is entry.message for message in queue.gone):
+                if entry.consumer is not None and exceeded_limit(entry.message):
                     entry.consumer.dropped += 1
     broker.refresh_sharing(channel)

@@ -50,7 +50,7 @@ def check_recovered(broker: Broker, channel: Channel) -> None:
     """STREAM-007: recovering deliveries of a stream returns their credit; where nack is refused the channel crashes."""
     if broker.dialect.stream_reject:
         return
-    if any(map(_is_of_stream, channel.unacknowledged.values())):
+    if any(map(_is_of_stream, channel.unsettled.values())):
         raise ProtocolError("STREAM-007", 541, "", identifiers=(0, 0))
 
 

@@ -158,6 +158,13 @@ WAYS = {
         "b.1 basic.publish $reply-to body=reply1",
         "b.1 basic.publish $reply-to body=reply2",
     ),
+    "expired-priority-message-delivered": (
+        "a.1 queue.declare q x-max-priority=5",
+        "a.1 basic.publish q body=m1",
+        "a.1 basic.publish q body=m2 priority=1 expiration=50",
+        "broker clock.wait 200",
+        "a.1 basic.get q",
+    ),
     "exclusive-consumer-ignored": (
         "a.1 queue.declare q durable x-queue-type=quorum",
         "a.1 basic.consume q tag=t exclusive",

@@ -19,10 +19,15 @@ from model.fingerprint import fingerprint
 from model.inputs import process
 from model.patterns import Pattern
 from model.queues import Binding, Consumer, Exchange, Message, Queue
+from model.routing import Routes
 from model.state import Channel, Connection, PendingGet, Unacknowledged
+from model.transaction import Publication, Transaction
 
 #: Changed in place by the model; everything else is replaced as a whole.
-RECORDS = (Binding, Broker, Channel, Connection, Consumer, Exchange, Message, PendingGet, Queue, Unacknowledged)
+RECORDS = (
+    Binding, Broker, Channel, Connection, Consumer, Exchange, Message, PendingGet, Publication, Queue, Routes,
+    Transaction, Unacknowledged,
+)  # fmt: skip
 SHARED = (Content, Dialect, Pattern, Enum)
 
 COMMANDS = """
@@ -48,6 +53,8 @@ b.1 basic.cancel u
 a.2 basic.get c
 a.2 basic.nack 1 requeue
 a.2 basic.get c
+b.2 tx.select
+b.2 basic.publish k exchange=x body=m7
 """
 
 

@@ -40,6 +40,21 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "b.1 basic.publish q body=m1", "b.1 basic.publish q body=m2"),
         ("a.1 basic.cancel t",),
     ),
+    "quorum-bytes-count-properties": (
+        ("a.1 queue.declare d", "a.1 basic.consume d tag=t",
+         "a.1 queue.declare q durable x-queue-type=quorum x-max-length-bytes=8 x-dead-letter-exchange=\"\""
+         " x-dead-letter-routing-key=d", "a.1 basic.publish q body=m1"),
+        ("a.1 basic.publish q body=12345",),
+    ),
+    "commit-forgets-refusals": (
+        ("a.1 queue.declare q durable x-queue-type=quorum x-max-length=0 x-overflow=reject-publish", "a.1 tx.select",
+         "a.1 basic.publish q body=m1", "a.1 tx.commit", "a.1 basic.publish q body=m2"),
+        ("a.1 tx.commit",),
+    ),
+    "transaction-replies-at-once": (
+        ("a.1 basic.consume amq.rabbitmq.reply-to tag=r no-ack", "b.1 tx.select"),
+        ("b.1 basic.publish amq.rabbitmq.reply-to.0000000000000000000001 body=reply",),
+    ),
     "returned-seat-stays-empty": (
         (_QUORUM_SEAT, "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m1",
          "b.1 basic.consume q tag=u x-priority=1"),
@@ -91,6 +106,14 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.qos 1", "a.1 basic.consume q tag=t",
          "b.1 basic.publish q body=m1", "a.1 basic.cancel t", "b.1 basic.publish q body=m2"),
         ("a.1 basic.consume q tag=t",),
+    ),
+    "infinite-header-breaks": (
+        ("a.1 queue.declare q",),
+        ('a.1 basic.publish q body=m1 headers={"far": [{"$float": "inf"}]}',),
+    ),
+    "stream-breaks-on-decimal": (
+        ("a.1 queue.declare s durable x-queue-type=stream",),
+        ('a.1 basic.publish s body=m1 headers={"price": {"$decimal": "1.50"}}',),
     ),
     "stream-credit-goes-to-namesake": (
         ("a.1 queue.declare s durable x-queue-type=stream", "b.1 confirm.select", "b.1 basic.publish s body=m1",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from tests.targets.confirm_lines import CONFIRM_LINES
+from tests.targets.overflow_lines import OVERFLOW_LINES
+
 LINES: dict[str, str] = {
     # -------------------------------------------------------------------------------------------- cancel
     "cancel-ok-names-another": """
@@ -741,4 +744,200 @@ LINES: dict[str, str] = {
         a.1 basic.consume s tag=t x-stream-offset=first
         a.1 basic.recover requeue
     """,
+    # -------------------------------------------------------------------------------------- time to live
+    "expiration-ignored": """
+        a.1 queue.declare q
+        a.1 basic.publish q body=m1 expiration=100
+        broker clock.wait 1300
+        b.1 basic.get q
+    """,
+    "message-expires-late": """
+        a.1 queue.declare q
+        a.1 basic.publish q body=m1 expiration=800
+        broker clock.wait 2000
+        b.1 basic.get q
+    """,
+    "message-expires-at-once": """
+        a.1 queue.declare q
+        a.1 basic.publish q body=m1 expiration=60000
+        b.1 basic.get q
+    """,
+    "queue-ttl-ignored": """
+        a.1 queue.declare q x-message-ttl=100
+        a.1 basic.publish q body=m1
+        broker clock.wait 1300
+        b.1 basic.get q
+    """,
+    "longer-time-holds": """
+        a.1 queue.declare q x-message-ttl=60000
+        a.1 basic.publish q body=m1 expiration=100
+        broker clock.wait 1300
+        b.1 basic.get q
+    """,
+    "zero-lives-on": """
+        a.1 queue.declare q
+        a.1 basic.publish q body=m1 expiration=0
+        broker clock.wait 1300
+        b.1 basic.get q
+    """,
+    "zero-never-delivered": """
+        a.1 queue.declare q
+        b.1 basic.consume q tag=t
+        a.1 basic.publish q body=m1 expiration=0
+    """,
+    "given-back-lives-on": """
+        a.1 queue.declare q
+        a.1 basic.publish q body=m1 expiration=100
+        a.1 basic.get q
+        broker clock.wait 300
+        a.1 basic.nack 1 requeue
+        a.1 basic.get q
+    """,
+    "unacknowledged-expires": """
+        a.1 queue.declare w
+        a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=w
+        b.1 basic.consume w tag=t
+        a.1 basic.publish q body=m1 expiration=100
+        a.1 basic.get q
+        broker clock.wait 300
+        c.1 queue.declare q passive
+    """,
+    "follower-expires-early": """
+        a.1 queue.declare q
+        a.1 basic.publish q body=m1
+        a.1 basic.publish q body=m2 expiration=100
+        broker clock.wait 300
+        c.1 queue.declare q passive
+    """,
+    "expired-letter-lost": """
+        a.1 queue.declare w
+        a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=w
+        b.1 basic.consume w tag=t
+        a.1 basic.publish q body=m1 expiration=100
+        broker clock.wait 1300
+    """,
+    "expired-is-rejected": """
+        a.1 queue.declare w
+        a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=w
+        b.1 basic.consume w tag=t
+        a.1 basic.publish q body=m1 expiration=100
+        broker clock.wait 300
+    """,
+    "original-expiration-missing": """
+        a.1 queue.declare w
+        a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=w
+        b.1 basic.consume w tag=t
+        a.1 basic.publish q body=m1 expiration=100
+        broker clock.wait 300
+    """,
+    "expiration-kept": """
+        a.1 queue.declare w
+        a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=w
+        b.1 basic.consume w tag=t
+        a.1 basic.publish q body=m1 expiration=100
+        broker clock.wait 300
+    """,
+    "circle-of-expiry-not-cut": """
+        a.1 queue.declare q x-message-ttl=10 x-dead-letter-exchange="" x-dead-letter-routing-key=r
+        a.1 queue.declare r x-message-ttl=400 x-dead-letter-exchange="" x-dead-letter-routing-key=q
+        a.1 basic.publish r body=m1
+        broker clock.wait 2700
+        a.1 queue.declare q passive
+        a.1 queue.declare r passive
+    """,
+    # -------------------------------------------------------------------------------------- transactions
+    "tx-in-confirm-mode": """
+        a.1 confirm.select
+        a.1 tx.select
+    """,
+    "confirm-in-tx-mode": """
+        a.1 tx.select
+        a.1 confirm.select
+    """,
+    "commit-without-select": "a.1 tx.commit",
+    "published-before-commit": """
+        a.1 queue.declare q
+        a.1 tx.select
+        a.1 basic.publish q body=m1
+    """,
+    "commit-loses-publishes": """
+        a.1 queue.declare q
+        a.1 tx.select
+        a.1 basic.publish q body=m1
+        a.1 tx.commit
+    """,
+    "rollback-commits": """
+        a.1 queue.declare q
+        a.1 tx.select
+        a.1 basic.publish q body=m1
+        a.1 tx.rollback
+    """,
+    "returned-before-commit": """
+        a.1 tx.select
+        a.1 basic.publish nosuch body=m1 mandatory
+    """,
+    "commit-ok-before-return": """
+        a.1 tx.select
+        a.1 basic.publish nosuch body=m1 mandatory
+        a.1 tx.commit
+    """,
+    "commit-confirms": """
+        a.1 tx.select
+        a.1 tx.commit
+    """,
+    "failed-commit-hidden": """
+        a.1 queue.declare q x-max-length=0 x-overflow=reject-publish
+        a.1 tx.select
+        a.1 basic.publish q body=m1
+        a.1 tx.commit
+    """,
+    "settled-before-commit": """
+        b.1 queue.declare q
+        b.1 basic.publish q body=m1
+        a.1 tx.select
+        a.1 basic.get q
+        a.1 basic.reject 1 requeue
+    """,
+    "commit-settles-nothing": """
+        b.1 queue.declare q
+        b.1 basic.publish q body=m1
+        a.1 tx.select
+        a.1 basic.get q
+        a.1 basic.reject 1 requeue
+        a.1 tx.commit
+    """,
+    "settled-twice-in-tx": """
+        b.1 queue.declare q
+        b.1 basic.publish q body=m1
+        a.1 tx.select
+        a.1 basic.get q
+        a.1 basic.ack 1
+        a.1 basic.ack 1
+    """,
+    "rollback-requeues": """
+        b.1 queue.declare q
+        b.1 basic.publish q body=m1
+        a.1 tx.select
+        a.1 basic.get q
+        a.1 basic.ack 1
+        a.1 tx.rollback
+    """,
+    "rollback-keeps-tags": """
+        b.1 queue.declare q
+        b.1 basic.publish q body=m1
+        a.1 tx.select
+        a.1 basic.get q
+        a.1 basic.ack 1
+        a.1 tx.rollback
+        a.1 basic.ack 1
+    """,
+    "close-commits": """
+        b.1 queue.declare q
+        a.1 tx.select
+        a.1 basic.publish q body=m1
+        a.1 channel.close
+        b.1 basic.get q
+    """,
+    **OVERFLOW_LINES,
+    **CONFIRM_LINES,
 }

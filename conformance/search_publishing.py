@@ -1,0 +1,201 @@
+"""The theme publishing: what publishers are promised, and what becomes of a message that its queue has no room for.
+
+Channels in confirm mode, in transactions and in neither publish to queues with limits and dead-letter exchanges
+(`conformance.search_targets`), others drain these, and it shows at the queues, in confirms and in returns who got what.
+"""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from conformance.search_actions import Draw, Key, flags, picks, seldom
+from conformance.search_contents import content_of
+from conformance.search_targets import TARGETS, TargetActions, limit_of, some_target
+from model.alphabet import Content, Table
+from model.queues import QueueType
+
+#: How often each action is tried, in parts of the whole.
+PUBLISHING = {
+    "publish_to_target": 14, "publish_several": 8, "overfill": 9, "publish_to_all": 8, "publish_nowhere": 5,
+    "publish_any_content": 4, "select_mode": 4,
+    "consume_target": 4, "drain": 5, "ack": 5, "nack": 4, "reject": 4, "settle_all_so_far": 2,
+    "settle_everything": 2, "recover": 1, "cancel": 2, "dead_letter": 4, "go_round": 2,
+    "transact": 6, "settle_in_transaction": 6, "end_transaction": 6, "fail_in_transaction": 2,
+    "let_expire": 2, "leave_no_time": 3, "cross_publishes": 4,
+    "remake_target": 4, "remake_exchange": 2, "purge_target": 1, "look_at_targets": 3,
+    "close_channel": 2, "close_connection": 1, "publish_wrongly": 4,
+}  # fmt: skip
+
+_modes = st.sampled_from(("confirm", "confirm", "confirm", "transaction", "none", "none"))
+_keys = st.sampled_from(("k", "k", "l", "nobody's"))
+_several = st.integers(2, 5)
+_lengths = st.sampled_from((0, 0, 0, 0, 5, 8, 30))
+
+
+class PublishingActions(TargetActions):
+    """Each action draws who acts and on what, and issues its commands."""
+
+    def set_the_targets(self, draw: Draw) -> None:
+        """What is there before anything happens: queues, an exchange that leads to them, channels in their modes."""
+        for name in TARGETS[: 3 if draw(flags) else 2]:
+            self.declare_target(draw, name)
+        if draw(flags):
+            self.remake_exchange(draw)
+        for channel in self.channels():
+            self.enter(channel, draw(_modes), nowait=draw(seldom) and draw(seldom))
+
+    # ---------------------------------------------------------------------------------------------- modes
+
+    def select_mode(self, draw: Draw) -> None:
+        """Of a channel that has none, mostly; the mode that it has is right as well, the other one is a mistake."""
+        free = self.channel_with(draw, lambda state: not self.has_mode(state.key))
+        self.enter(free if not draw(seldom) else self.channel(draw), draw(_modes))
+
+    def enter(self, channel: Key, mode: str, *, nowait: bool = False) -> None:
+        if mode == "transaction":
+            self.issue(channel, "tx.select", {})
+        elif mode == "confirm" and self.dialect.extensions:
+            self.issue(channel, "confirm.select", {"nowait": True} if nowait else {})
+
+    def a_publisher(self, draw: Draw) -> Key:
+        """Any channel, those without a mode less often: what becomes of their publishes is seldom told."""
+        return self.channel_with(draw, lambda state: self.has_mode(state.key)) if draw(flags) else self.channel(draw)
+
+    def a_confirming_publisher(self, draw: Draw) -> Key:
+        """In confirm mode, if any channel can be."""
+        channel = self.channel_with(draw, lambda state: state.confirming)
+        if not self.has_mode(channel):
+            self.enter(channel, "confirm")
+        return channel
+
+    # ------------------------------------------------------------------------------------------- publishing
+
+    def send(
+        self,
+        draw: Draw,
+        channel: Key,
+        key: str,
+        exchange: str = "",
+        *,
+        content: Content | None = None,
+        in_flight: bool = False,
+    ) -> None:
+        """One publish, mandatory or not, with a short body of its own if no other content is given."""
+        arguments: Table = {"routing_key": key}
+        if exchange:
+            arguments["exchange"] = exchange
+        if draw(seldom):
+            arguments["mandatory"] = True
+        content = content or self.body_of(draw(_lengths), {"delivery_mode": 2} if draw(seldom) else {})
+        self.issue(channel, "basic.publish", arguments, content, in_flight=in_flight)
+
+    def body_of(self, length: int, properties: Table) -> Content:
+        """A body of its own of that length, if it is long enough."""
+        content = self.new_content(properties)
+        return Content(content.properties, content.body.ljust(length, b"."))
+
+    def publish_to_target(self, draw: Draw) -> None:
+        self.send(draw, self.a_publisher(draw), draw(some_target))
+
+    def publish_several(self, draw: Draw) -> None:
+        """At once, to one queue or to any: how they are confirmed is the broker's choice."""
+        channel, one, several = self.a_publisher(draw), draw(some_target), draw(flags)
+        for left in reversed(range(draw(_several))):
+            self.send(draw, channel, draw(some_target) if several else one, in_flight=left > 0)
+
+    def overfill(self, draw: Draw) -> None:
+        """As many as a limited queue has room for, and some more; in confirm mode, mostly."""
+        limited = [name for name in TARGETS if limit_of(self.plan.queue(name))]
+        if not limited:
+            self.remake_target(draw)
+            return
+        name = draw(st.sampled_from(limited))
+        queue = self.plan.queue(name)
+        channel = self.channel(draw) if draw(seldom) else self.a_confirming_publisher(draw)
+        room = max((limit_of(queue) or 0) - (len(queue.messages) if queue is not None else 0), 0)
+        at_once = draw(flags)
+        for left in reversed(range(room + draw(st.sampled_from((1, 1, 2, 3))))):
+            self.send(draw, channel, name, in_flight=at_once and left > 0)
+
+    def publish_to_all(self, draw: Draw) -> None:
+        """To several queues, through what leads to them."""
+        exchange = draw(st.sampled_from(self.leading() or ("",)))
+        if not exchange:
+            self.remake_exchange(draw)
+            return
+        channel = self.a_confirming_publisher(draw) if draw(flags) else self.a_publisher(draw)
+        at_once = draw(seldom)
+        for left in reversed(range(1 + at_once)):
+            self.send(draw, channel, draw(_keys), exchange, in_flight=left > 0)
+
+    def publish_nowhere(self, draw: Draw) -> None:
+        """Nobody takes it, and it is mandatory or not."""
+        channel = self.a_confirming_publisher(draw) if draw(flags) else self.a_publisher(draw)
+        many = 1 + (draw(flags) and draw(flags))
+        for left in reversed(range(many)):
+            arguments: Table = {"routing_key": "nobody's"}
+            if draw(flags):
+                arguments["mandatory"] = True
+            self.issue(channel, "basic.publish", arguments, self.new_content(), in_flight=left > 0)
+
+    def publish_any_content(self, draw: Draw) -> None:
+        """Every property, headers of every type, empty bodies and large ones; somebody gets it, or it comes back."""
+        self.bodies += 1
+        streams = any(queue.type is QueueType.STREAM for queue in self.plan.broker.queues.values())
+        content = content_of(draw, f"m{self.bodies}", is_simple=streams)
+        channel, name = self.a_publisher(draw), draw(some_target)
+        if draw(seldom):
+            arguments: Table = {"routing_key": "nobody's", "mandatory": True}
+            self.issue(channel, "basic.publish", arguments, content)
+            return
+        self.send(draw, channel, name, content=content)
+        if draw(flags):
+            self.get_from(draw, name)
+
+    def cross_publishes(self, draw: Draw) -> None:
+        """Two channels publish at once; or one does while another takes from the queue, or settles what is its own."""
+        first, second, name = self.a_publisher(draw), self.channel(draw), draw(some_target)
+        for _ in range(draw(st.integers(1, 2))):
+            self.send(draw, first, name, in_flight=True)
+        held = self.state(second)
+        tags = list(held.unsettled) if held is not None else []
+        pick = draw(picks)
+        if pick < 3 and tags:
+            self.issue(second, "basic.ack", {"delivery_tag": tags[0]})
+        elif pick < 5 and not self.is_stream(name):
+            self.issue(second, "basic.get", {"queue": name})
+        elif pick < 6 and not self.is_stream(name):
+            self.issue(second, "queue.purge", {"queue": name})
+        else:
+            self.send(draw, second, name)
+
+    # ------------------------------------------------------------------------------- deliberately wrong
+
+    def publish_wrongly(self, draw: Draw) -> None:
+        """What publishers may not do, mostly with confirms outstanding or a transaction begun."""
+        channel = self.a_publisher(draw)
+        state = self.state(channel)
+        mistake = draw(_mistakes)
+        if draw(flags):
+            self.send(draw, channel, draw(some_target), in_flight=draw(flags))
+        if mistake == "missing exchange":
+            self.send(draw, channel, "k", "missing")
+        elif mistake == "both modes":
+            self.enter(channel, "confirm" if state is not None and state.transaction is not None else "transaction")
+        elif mistake == "no transaction":
+            channel = self.channel_with(draw, lambda each: each.transaction is None)
+            self.issue(channel, "tx.commit" if draw(flags) else "tx.rollback", {})
+        elif mistake == "expiration":
+            self.send(draw, channel, draw(some_target), content=self.new_content({"expiration": "soon"}))
+        elif mistake == "user":
+            self.send(draw, channel, draw(some_target), content=self.new_content({"user_id": "nobody"}))
+        elif mistake == "immediate":
+            self.issue(channel, "basic.publish", {"routing_key": "q1", "immediate": True}, self.new_content())
+        elif mistake == "further keys":
+            self.send(draw, channel, "q1", content=self.new_content({"headers": {"CC": "q2"}}))
+
+
+_mistakes = st.sampled_from(
+    ("missing exchange", "both modes", "missing exchange", "no transaction", "expiration", "user", "immediate",
+     "further keys")
+)  # fmt: skip

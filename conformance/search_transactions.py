@@ -1,0 +1,105 @@
+"""The part of the theme publishing about transactions: publishes and settlements on condition, and how they end."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from conformance.search_actions import Draw, Key, flags, picks, seldom
+from conformance.search_publishing import PublishingActions
+from conformance.search_targets import some_target
+from model.alphabet import Table
+
+_ends = st.sampled_from(("tx.commit", "tx.commit", "tx.commit", "tx.rollback", "tx.rollback"))
+
+
+class TransactionActions(PublishingActions):
+    """Actions on channels in transactions; one begins where none is."""
+
+    def a_transacting_channel(self, draw: Draw) -> Key:
+        """One with something to commit, if there is one; one of a mode of its own is taken for its mistake only."""
+        busy = self.channel_with(draw, lambda state: state.transaction is not None and bool(state.unacknowledged))
+        channel = self.channel_with(draw, lambda state: state.transaction is not None) if draw(flags) else busy
+        if not self.has_mode(channel):
+            self.enter(channel, "transaction")
+        return channel
+
+    def transact(self, draw: Draw) -> None:
+        """A whole transaction, with publishes and settlements in it."""
+        channel = self.a_transacting_channel(draw)
+        at_once = draw(flags)
+        for _ in range(draw(st.integers(1, 3))):
+            if draw(picks) < 5:
+                self.send(draw, channel, draw(some_target) if not draw(seldom) else "nobody's", in_flight=at_once)
+            else:
+                self.settle_on_condition(draw, channel)
+        self.issue(channel, draw(_ends), {})
+
+    def settle_in_transaction(self, draw: Draw) -> None:
+        """Deliveries are taken and settled on condition; how that ends, comes later or never."""
+        channel = self.a_transacting_channel(draw)
+        state = self.state(channel)
+        if state is None or not state.unsettled:
+            name = self.a_filled_target(draw)
+            queue = self.plan.queue(name)
+            if queue is None or not queue.messages:
+                # from elsewhere: what is published on the channel itself waits for the commit
+                free = self.channel_with(draw, lambda each: each.transaction is None)
+                self.send(draw, free, name)
+            for _ in range(1 + draw(flags)):
+                self.get_from(draw, name, channel)
+        for _ in range(1 + draw(flags)):
+            self.settle_on_condition(draw, channel)
+        if draw(flags):
+            self.issue(channel, draw(_ends), {})
+
+    def settle_on_condition(self, draw: Draw, channel: Key) -> None:
+        """Something that the channel holds and has not settled yet; seldom what it has."""
+        state = self.state(channel)
+        tags = list(state.unsettled) if state is not None else []
+        if state is not None and state.transaction is not None and draw(seldom) and draw(seldom):
+            tags = sorted(state.transaction.reserved) or tags
+        if not tags:
+            return
+        pick = draw(picks)
+        arguments: Table = {"delivery_tag": draw(st.sampled_from(tags))}
+        if pick < 3:
+            method = "basic.ack"
+        elif pick < 6 or not self.dialect.extensions:
+            method = "basic.reject"
+        else:
+            method = "basic.nack"
+        if method != "basic.reject" and draw(seldom):
+            arguments["multiple"] = True
+        if method != "basic.ack" and draw(flags):
+            arguments["requeue"] = True
+        self.issue(channel, method, arguments)
+
+    def end_transaction(self, draw: Draw) -> None:
+        channel = self.channel_with(
+            draw,
+            lambda state: (
+                state.transaction is not None and bool(state.transaction.publications or state.transaction.rulings)
+            ),
+        )
+        if not self.has_mode(channel):
+            self.transact(draw)
+            return
+        state = self.state(channel)
+        if state is not None and state.transaction is not None:
+            self.issue(channel, draw(_ends), {})
+            if draw(seldom):
+                # what was given back can be settled again
+                self.settle_on_condition(draw, channel)
+
+    def fail_in_transaction(self, draw: Draw) -> None:
+        """An error, or the client's own close, with something uncommitted."""
+        channel = self.a_transacting_channel(draw)
+        self.send(draw, channel, draw(some_target))
+        self.settle_on_condition(draw, channel)
+        pick = draw(picks)
+        if pick < 3:
+            self.send(draw, channel, "k", "missing")
+        elif pick < 6:
+            self.issue(channel, "channel.close", {"reply_code": 200, "reply_text": "done"})
+        else:
+            self.issue(channel, "basic.ack", {"delivery_tag": 99})

@@ -1,0 +1,75 @@
+"""Publishing when the transaction is committed, to queues that may be others by then (TX-002, TX-003)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from model.broker import Broker
+from model.deleted_before_commit import DeletedBeforeCommit
+from model.errors import ProtocolError
+from model.queues import Message, Queue, QueueType
+from model.routing import OUT_OF_THE_ORDINARY
+from model.rules.lookup import queue_text
+from model.rules.publish import deliver
+from model.state import Channel
+from model.transaction import Publication
+
+Copies = tuple[tuple[Queue, Message], ...]
+
+
+def publish_kept(broker: Broker, channel: Channel, publication: Publication) -> tuple[Copies, bool]:
+    """Publish what the transaction kept back. Gives the copies of it, and whether a queue refuses its own (TX-008).
+
+    Raises `ProtocolError` where the dialect has it that a queue which is gone breaks the connection.
+    """
+    routes = publication.routes
+    queues: dict[Queue, str] = {}
+    refused = False
+    for queue, reason in routes.queues.items():
+        now = _now(broker, channel, queue)
+        if now is not None:
+            queues[now] = reason if reason in OUT_OF_THE_ORDINARY else "TX-002"
+        refused |= queue.deleted and _refuses(broker, queue)
+    looks_up = broker.dialect.deleted_before_commit is DeletedBeforeCommit.LOOKED_UP
+    # queues that are kept count as routed to, even if they are gone
+    mandatory = publication.mandatory and (looks_up or not routes.queues)
+    copies = deliver(broker, channel, replace(publication, routes=replace(routes, queues=queues), mandatory=mandatory))
+    return copies, refused or any(_is_told(channel, queue) for queue, message in copies if message.refused_by)
+
+
+def _is_told(channel: Channel, queue: Queue) -> bool:
+    """Does the client hear that the queue refused something?"""
+    forgets = channel.transaction is not None and channel.transaction.forgets_refusals
+    return not (forgets and queue.type is QueueType.QUORUM)
+
+
+def _refuses(broker: Broker, queue: Queue) -> bool:
+    """Does a queue that is gone count as one that refuses?"""
+    return queue.type is QueueType.CLASSIC and broker.dialect.deleted_before_commit is not DeletedBeforeCommit.LOOKED_UP
+
+
+def is_missed(broker: Broker, queue: Queue) -> bool:
+    """Does it break the connection that this queue is gone?"""
+    if not queue.deleted:
+        return False
+    ways = broker.dialect.deleted_before_commit
+    if ways is DeletedBeforeCommit.MISSED:
+        return queue.name not in broker.queues
+    return ways is DeletedBeforeCommit.KEPT and queue.type is QueueType.STREAM
+
+
+def _now(broker: Broker, channel: Channel, queue: Queue) -> Queue | None:
+    """The queue that gets what was routed to that one; None: nobody does."""
+    if not queue.deleted:
+        return queue
+    namesake = broker.queues.get(queue.name)
+    if broker.dialect.deleted_before_commit is DeletedBeforeCommit.LOOKED_UP:
+        return namesake
+    if is_missed(broker, queue) and not (channel.transaction and channel.transaction.overlooks_deletion):
+        text = f"Stream not found for {queue_text(broker, channel, queue.name)}"
+        if broker.dialect.deleted_before_commit is DeletedBeforeCommit.MISSED:
+            text = f"failed to deliver message: {{not_found,{queue.name}}}"
+        # how Erlang breaks its lines is nobody's contract
+        raise ProtocolError("TX-002", 506, text, any_text=not text.startswith("Stream"))
+    is_same = namesake is not None and namesake.type is queue.type is not QueueType.CLASSIC
+    return namesake if is_same else None

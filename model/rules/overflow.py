@@ -1,0 +1,81 @@
+"""What a queue does about its limits: it drops from its head, or refuses what is new (`model.overflow`)."""
+
+from __future__ import annotations
+
+from model.alphabet import ChannelKey
+from model.broker import Broker
+from model.message_order import has_left
+from model.overflow import (
+    Overflow,
+    exceeded,
+    handed_over,
+    is_limited,
+    is_told_to_refuse,
+    overflow,
+    refusal,
+    size,
+    waiting_in,
+)
+from model.queues import Message, Queue, QueueType
+
+
+def drop_excess(broker: Broker, queue: Queue, *, given_back: bool = False) -> list[Message]:
+    """Take out of the queue what is too much, the next to be delivered first (OVERFLOW-001).
+
+    `given_back`: it is so by what came back. A classic queue drops before it serves who waits
+    (rabbit_amqqueue_process:requeue_and_run).
+    """
+    if not is_limited(broker, queue) or overflow(queue) is not Overflow.DROP_HEAD:
+        return []
+    first = 0 if given_back and queue.type is QueueType.CLASSIC else handed_over(broker, queue)
+    waiting, octets = waiting_in(queue, first)
+    dropped: list[Message] = []
+    while waiting and (requirement := exceeded(queue, waiting, octets)):
+        message = queue.messages[first]
+        del queue.messages[first]
+        queue.unproven.pop(message, None)
+        has_left(broker.dialect, queue, first)
+        waiting, octets = waiting - 1, octets - size(queue, [message])
+        requirement = "OVERFLOW-002" if given_back else requirement
+        broker.drop(queue, message, requirement)
+        broker.fired(requirement)
+        dropped.append(message)
+    if not given_back:
+        _note_closeness(broker, queue, waiting, octets)
+    return dropped
+
+
+def _note_closeness(broker: Broker, queue: Queue, waiting: int, octets: int) -> None:
+    """What lets the newest message stay where nothing more, or nothing that was held as well, would be let."""
+    held = [
+        entry.message
+        for channel in broker.channels.values()
+        for entry in channel.unacknowledged.values()
+        if entry.queue is queue
+    ]
+    if held and exceeded(queue, waiting + len(held), octets + size(queue, held)):
+        queue.reason = "OVERFLOW-002"
+        broker.fired("OVERFLOW-002")
+    elif queue.reason not in ("OVERFLOW-001", "OVERFLOW-002", "OVERFLOW-003", "OVERFLOW-004"):
+        queue.reason = exceeded(queue, waiting + 1, octets + 1) or queue.reason
+
+
+def refuses(broker: Broker, queue: Queue, message: Message, publisher: ChannelKey | None) -> bool:
+    """Does the queue refuse the new message? `publisher`: None if no channel sends it, but another queue."""
+    if not is_limited(broker, queue) or overflow(queue) is Overflow.DROP_HEAD:
+        return False
+    if queue.type is QueueType.QUORUM:
+        # what other queues send is never refused (rabbit_fifo_client:untracked_enqueue)
+        return publisher is not None and is_told_to_refuse(broker, queue, publisher)
+    waiting, octets = waiting_in(queue, handed_over(broker, queue))
+    is_too_much = bool(exceeded(queue, waiting + 1, octets + size(queue, [message])))
+    return is_too_much is not (queue is broker.contrary)
+
+
+def refuse(broker: Broker, queue: Queue, message: Message, *, confirming: bool) -> None:
+    """The message never comes into the queue."""
+    message.position = queue.next_position - 1  # what was published before it has a lower one
+    message.refused_by = refusal(queue)
+    requirement = message.refused_by if confirming else "OVERFLOW-005"
+    broker.drop(queue, message, requirement)
+    broker.fired(requirement)

@@ -1,0 +1,188 @@
+"""Limits on queues: what stays, what goes, who is refused, and what of it is open while things are under way."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.command import parse_command
+from conformance.plan import Plan
+from model.alphabet import Frame
+from model.broker import Broker
+from model.dialects import DIALECTS, dialect_named
+from model.inputs import process
+from model.overflow import handed_over
+from model.permitted import permitted
+from model.verdict import Verdict
+from tests.model.test_acceptor import Conversation
+
+EVERYWHERE = pytest.mark.parametrize("dialect", [name for name, each in DIALECTS.items() if each.extensions])
+REJECTING = "x-overflow=reject-publish"
+TO_D = 'x-dead-letter-exchange="" x-dead-letter-routing-key=d'
+
+
+def after(dialect: str, *lines: str) -> Broker:
+    """The broker when these commands have been answered, with all that it delivers."""
+    plan = Plan(dialect_named(dialect))
+    for line in lines:
+        plan.carry_out(parse_command(line))
+    return plan.broker
+
+
+def ready(broker: Broker, queue: str = "q") -> list[str]:
+    return [message.content.body.decode() for message in broker.queues[queue].messages]
+
+
+def classic(arguments: str) -> str:
+    return f"a.1 queue.declare q durable {arguments}"
+
+
+def quorum(arguments: str) -> str:
+    return f"a.1 queue.declare q durable x-queue-type=quorum {arguments}"
+
+
+def publish(*bodies: str, on: str = "a.1") -> list[str]:
+    return [f"{on} basic.publish q body={body}" for body in bodies]
+
+
+def answers(broker: Broker, line: str) -> list[str]:
+    """What the broker owes for the command, by method."""
+    command = parse_command(line)
+    arguments = dict(command.arguments)
+    process(broker, Frame(command.connection, command.channel, command.method, arguments, True, command.content))
+    return [frame.method for frame in permitted(broker)]
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("declare", [classic, quorum])
+@pytest.mark.parametrize(
+    ("limit", "bodies", "left"),
+    [
+        ("x-max-length=2", ["1", "2", "3"], ["2", "3"]),
+        ("x-max-length=0", ["1"], []),
+        ("x-max-length-bytes=4", ["11", "22", "3"], ["22", "3"]),
+        ("x-max-length-bytes=4", ["11", "22", "4444"], ["4444"]),
+        ("x-max-length-bytes=4", ["11", "55555"], []),
+        ("x-max-length=2 x-max-length-bytes=4", ["1", "2", "3", "4444"], ["4444"]),
+    ],
+)
+def test_the_head_goes_until_the_rest_is_within_the_limits(
+    dialect: str, declare: object, limit: str, bodies: list[str], left: list[str]
+) -> None:
+    assert callable(declare)
+    assert ready(after(dialect, declare(limit), *publish(*bodies))) == left
+
+
+@EVERYWHERE
+def test_what_a_consumer_waits_for_does_not_count(dialect: str) -> None:
+    lines = (quorum("x-max-length=1"), "b.1 basic.qos 2", "b.1 basic.consume q tag=t")
+    broker = after(dialect, *lines, *publish("1", "2", "3", "4"))
+    assert ready(broker) == ["4"]
+    assert len(broker.channel("b", 1).unacknowledged) == 2
+
+
+def test_of_what_is_under_way_as_much_is_handed_over_as_there_is_room() -> None:
+    broker = after("rabbitmq-4.3", quorum("x-max-length=1"), "b.1 basic.qos 1", "b.1 basic.consume q tag=t")
+    for line in publish("1", "2", "3"):
+        answers(broker, line)
+    assert handed_over(broker, broker.queues["q"]) == 1
+    assert ready(broker) == ["1", "3"], "the first is on its way"
+
+
+def test_a_classic_queue_of_no_length_drops_what_comes_back_and_a_quorum_queue_hands_it_out_again() -> None:
+    lines = ("b.1 basic.qos 1", "b.1 basic.consume q tag=t", *publish("1"), "b.1 basic.nack 1 requeue")
+    assert not after("rabbitmq-4.3", classic("x-max-length=0"), *lines).channel("b", 1).unacknowledged
+    assert after("rabbitmq-4.3", quorum("x-max-length=0"), *lines).channel("b", 1).unacknowledged
+
+
+@EVERYWHERE
+def test_a_classic_queue_refuses_by_what_it_has(dialect: str) -> None:
+    broker = after(dialect, classic(f"x-max-length=1 {REJECTING}"), "a.1 confirm.select", *publish("1"))
+    assert answers(broker, "a.1 basic.publish q body=2") == ["basic.nack"]
+    assert ready(broker) == ["1"]
+
+
+@EVERYWHERE
+def test_a_quorum_queue_refuses_by_what_it_has_told(dialect: str) -> None:
+    broker = after(dialect, quorum(f"x-max-length=5 {REJECTING}"), "a.1 confirm.select", *publish(*"1234567"))
+    assert ready(broker) == list("123456"), "one more than its limit"
+    assert answers(broker, "a.1 basic.publish q body=8") == ["basic.nack"]
+
+
+@EVERYWHERE
+@pytest.mark.parametrize(("gets", "taken"), [(1, False), (2, True)])
+def test_a_quorum_queue_lets_go_on_at_four_fifths_and_takes_new_channels_at_its_limit(
+    dialect: str, gets: int, taken: bool
+) -> None:
+    lines = (quorum(f"x-max-length=5 {REJECTING}"), *publish(*"1234567"), *["b.1 basic.get q"] * gets)
+    assert ("8" in ready(after(dialect, *lines, *publish("8")))) is taken
+    assert "9" in ready(after(dialect, *lines, *publish("9", on="c.1")))
+
+
+@EVERYWHERE
+def test_several_that_one_drives_out_are_dead_lettered_in_the_order_of_the_dialect(dialect: str) -> None:
+    lines = ("a.1 queue.declare d", quorum(f"x-max-length-bytes=4 {TO_D}"), *publish("11", "22", "4444"))
+    in_order = ["11", "22"]
+    if dialect_named(dialect).drops_latest_letter_first:
+        in_order.reverse()
+    assert ready(after(dialect, *lines), "d") == in_order
+
+
+# -------------------------------------------------------------------------------------------- what is seen
+
+
+def full(arguments: str) -> Conversation:
+    """A queue of length 1 that has m1, and a channel that publishes with confirms."""
+    talk = Conversation().send(f"a.1 queue.declare q durable x-max-length=1 {arguments}")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    talk.send("a.1 confirm.select").see("a.1", "confirm.select-ok")
+    return talk.send("a.1 basic.publish q body=m1").confirm("a.1", 1).rest()
+
+
+def nack(talk: Conversation, tag: int) -> Conversation:
+    return talk.see("a.1", "basic.nack", delivery_tag=tag, multiple=True, requeue=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "requirement"),
+    [
+        (REJECTING, "CONFIRM-013"),
+        (f"x-overflow=reject-publish-dlx {TO_D}", "OVERFLOW-006"),
+    ],
+)
+def test_the_confirm_of_what_is_refused(arguments: str, requirement: str) -> None:
+    talk = full(arguments).send("a.1 basic.publish q body=m2")
+    assert nack(talk.fork(), 2).rest().acceptor.verdict is Verdict.PASS
+    assert talk.fork().confirm("a.1", 2).failure.requirement == requirement
+    assert talk.rest().failure.requirement == requirement, "nothing comes"
+
+
+@pytest.mark.parametrize(("arguments", "requirement"), [("", "OVERFLOW-001"), (REJECTING, "CONFIRM-013")])
+def test_a_nack_of_what_there_was_room_for(arguments: str, requirement: str) -> None:
+    talk = full(arguments).send("b.1 basic.get q").got("b.1", 1, "m1", left=0).rest()
+    assert nack(talk.send("a.1 basic.publish q body=m2"), 2).failure.requirement == requirement
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "passes"), [("m1", "m2", True), ("m1", "m3", True), ("m2", "m1", False), ("m3", "m1", False)]
+)
+def test_what_is_to_be_driven_out_is_there_until_that_has_come_which_does(
+    first: str, second: str, passes: bool
+) -> None:
+    talk = full("").send("a.1 basic.publish q body=m2 &", "a.1 basic.publish q body=m3 &")
+    for tag, body in enumerate((first, second), 1):
+        talk.send("b.1 basic.get q &").got("b.1", tag, body, left=0)
+    assert (talk.acceptor.verdict is Verdict.PASS) is passes
+
+
+def test_what_was_confirmed_has_driven_out_what_it_does() -> None:
+    talk = full("").send("a.1 basic.publish q body=m2").confirm("a.1", 2).send("b.1 basic.get q")
+    assert talk.got("b.1", 1, "m1", left=0).failure.requirement == "OVERFLOW-001"
+
+
+@pytest.mark.parametrize(("confirms", "passes"), [("aann", True), ("aaan", True), ("nnnn", False), ("aana", False)])
+def test_a_quorum_queue_takes_more_until_its_channel_is_told(confirms: str, passes: bool) -> None:
+    """`confirms`: acks and nacks of four that are published together behind the first."""
+    talk = full(f"x-queue-type=quorum {REJECTING}").send(*(f"a.1 basic.publish q body=n{i} &" for i in range(4)))
+    for number, confirm in enumerate(confirms, 2):
+        talk = talk.confirm("a.1", number) if confirm == "a" else nack(talk, number)
+    assert (talk.acceptor.verdict is Verdict.PASS) is passes

@@ -1,0 +1,102 @@
+"""Messages whose time is up (area TTL): certain to be there, certain to be gone, and in between either."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import pytest
+
+from conformance.command import parse_command
+from model.acceptor import Acceptor
+from model.alphabet import Frame
+from model.dialects import dialect_named
+from model.verdict import Verdict
+from tests.handshakes import opening
+
+
+class Timed:
+    """A client and a broker at given times. Replies come a hundredth of a second after what they answer."""
+
+    def __init__(self, *publishes: str, arguments: str = "") -> None:
+        self.acceptor = Acceptor(dialect_named("rabbitmq-4.3"))
+        for frame in opening("a", self.acceptor.dialect):
+            (self.acceptor.sent if frame.sent else self.acceptor.received)(frame)
+        self.ask(0.1, "a.1 channel.open", "channel.open-ok")
+        line = f"a.1 queue.declare q {arguments}"
+        self.ask(0.2, line, "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+        for number, properties in enumerate(publishes, start=1):
+            self.send(1.0, f"a.1 basic.publish q body=m{number} {properties}")
+        self.count(1.01, len(publishes))
+
+    def send(self, time: float, line: str) -> Self:
+        command = parse_command(line)
+        key = (command.connection, command.channel)
+        arguments = dict(command.arguments)
+        self.acceptor.sent(Frame(*key, command.method, arguments, sent=True, time=time, content=command.content))
+        return self
+
+    def ask(self, time: float, line: str, method: str, **arguments: Any) -> Self:
+        self.send(time, line)
+        self.acceptor.received(Frame("a", 1, method, arguments, sent=False, time=time + 0.01))
+        self.acceptor.quiescent()
+        return self
+
+    def count(self, time: float, number: int) -> Self:
+        line = "a.1 queue.declare q passive"
+        return self.ask(time, line, "queue.declare-ok", queue="q", message_count=number, consumer_count=0)
+
+    @property
+    def blamed(self) -> str:
+        if not self.acceptor.failures:
+            assert self.acceptor.verdict is Verdict.PASS, self.acceptor.reason
+            return ""
+        return self.acceptor.failures[0].requirement
+
+
+SECOND = "expiration=1000"
+
+
+def test_it_is_there_before_its_time_and_gone_behind_it() -> None:
+    assert Timed(SECOND).count(1.9, 1).blamed == ""
+    assert Timed(SECOND).count(1.9, 0).blamed == "TTL-001"
+    assert Timed(SECOND).count(3.5, 0).blamed == ""
+    assert Timed(SECOND).count(3.5, 1).blamed == "TTL-001"
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_about_its_time_both_are_right(number: int) -> None:
+    assert Timed(SECOND).count(2.0, number).blamed == ""
+    assert Timed(SECOND).count(2.9, number).count(3.5, 0).blamed == ""
+
+
+def test_what_is_gone_does_not_come_back() -> None:
+    assert Timed(SECOND).count(2.1, 0).count(2.2, 1).blamed != ""
+
+
+def test_the_shorter_time_holds() -> None:
+    queue = "x-message-ttl=1000"
+    assert Timed("expiration=60000", arguments=queue).count(3.5, 1).blamed == "TTL-002"
+    assert Timed(SECOND, arguments="x-message-ttl=60000").count(3.5, 0).blamed == ""
+    assert Timed(SECOND, arguments="x-message-ttl=60000").count(1.5, 0).blamed == "TTL-002"
+
+
+def test_they_expire_in_order_and_ten_are_not_too_many() -> None:
+    ten = Timed(*[SECOND] * 10)
+    for number in range(10, -1, -1):
+        ten.count(2.1 + (10 - number) / 100, number)
+    assert ten.blamed == ""
+    assert ten.acceptor.exercised["TTL-001"] == 10
+
+
+def test_behind_one_that_lives_on_they_are_counted() -> None:
+    assert Timed("", SECOND).count(5.0, 2).blamed == ""
+    assert Timed("", SECOND).count(5.0, 1).blamed == "TTL-003"
+    assert Timed("", SECOND).count(5.0, 2).acceptor.exercised["TTL-003"] == 1
+
+
+def test_an_answer_that_takes_its_time_may_come_from_behind_the_end() -> None:
+    slow = Timed(SECOND).send(1.2, "a.1 queue.declare q passive")
+    arguments = {"queue": "q", "message_count": 0, "consumer_count": 0}
+    slow.acceptor.received(Frame("a", 1, "queue.declare-ok", arguments, sent=False, time=2.5))
+    slow.acceptor.quiescent()
+    assert slow.blamed == ""
