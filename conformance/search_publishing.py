@@ -35,6 +35,11 @@ _lengths = st.sampled_from((0, 0, 0, 0, 5, 8, 30))
 class PublishingActions(TargetActions):
     """Each action draws who acts and on what, and issues its commands."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        #: queues that something was published to, which is in flight
+        self.under_way: set[str] = set()
+
     def set_the_targets(self, draw: Draw) -> None:
         """What is there before anything happens: queues, an exchange that leads to them, channels in their modes."""
         for name in TARGETS[: 3 if draw(flags) else 2]:
@@ -80,7 +85,20 @@ class PublishingActions(TargetActions):
         content: Content | None = None,
         in_flight: bool = False,
     ) -> None:
-        """One publish, mandatory or not, with a short body of its own if no other content is given."""
+        """One publish, mandatory or not, with a short body of its own if no other content is given.
+
+        Not at once with others, and not to several queues, where nothing tells what becomes of it.
+        """
+        if exchange and not self.is_calm(*self.destinations(exchange)):
+            key, exchange = "q1", ""
+        state = self.state(channel)
+        reached = self.destinations(exchange) if exchange else {key}
+        if state is not None and state.transaction is not None:
+            kept = {queue.name for each in state.transaction.publications for queue in each.routes.queues}
+            if not self.is_calm(*kept, *reached):
+                key, exchange, reached = "nobody's", "", set()
+        in_flight = in_flight and self.is_calm(*self.under_way, *reached)
+        self.under_way = self.under_way | reached if in_flight else set()
         arguments: Table = {"routing_key": key}
         if exchange:
             arguments["exchange"] = exchange
@@ -154,13 +172,14 @@ class PublishingActions(TargetActions):
 
     def cross_publishes(self, draw: Draw) -> None:
         """Two channels publish at once; or one does while another takes from the queue, or settles what is its own."""
-        first, second, name = self.a_publisher(draw), self.channel(draw), draw(some_target)
+        holder = self.channel_with(draw, lambda state: bool(state.unsettled))
+        first, second, name = self.a_publisher(draw), holder if draw(flags) else self.channel(draw), draw(some_target)
         for _ in range(draw(st.integers(1, 2))):
             self.send(draw, first, name, in_flight=True)
         held = self.state(second)
         tags = list(held.unsettled) if held is not None else []
         pick = draw(picks)
-        if pick < 3 and tags:
+        if pick < 4 and tags:
             self.issue(second, "basic.ack", {"delivery_tag": tags[0]})
         elif pick < 5 and not self.is_stream(name):
             self.issue(second, "basic.get", {"queue": name})

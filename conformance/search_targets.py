@@ -225,6 +225,52 @@ class TargetActions(TrafficActions):
 
     # ---------------------------------------------------------------------------------------------- parts
 
+    def is_calm(self, *names: str) -> bool:
+        """May these queues be published to at once? Not if their dead letters come to one of them, or to one place.
+
+        What a queue with a limit drops then depends on when these come, which nothing tells.
+        """
+        led_to = [self._led_to(name) for name in dict.fromkeys(names)]
+        return not any(reached & set(names) for reached in led_to) and sum(map(len, led_to)) == len(
+            set().union(*led_to)
+        )
+
+    def _led_to(self, name: str) -> set[str]:
+        """The queues that dead letters of this one may come to, by way of others as well."""
+        found: set[str] = set()
+        left = [name]
+        while left:
+            queue = self.plan.queue(left.pop())
+            reached = self._next_of(queue) - found if queue is not None else set()
+            found |= reached
+            left += reached
+        return found
+
+    def _next_of(self, queue: Queue) -> set[str]:
+        exchange = queue.arguments.get("x-dead-letter-exchange")
+        if exchange == "":
+            key = queue.arguments.get("x-dead-letter-routing-key")
+            return {key} if key is not None else set()
+        return self.destinations(exchange) if exchange is not None else set()
+
+    def destinations(self, exchange: str) -> set[str]:
+        """The queues that the exchange may lead to, by way of others as well."""
+        found: set[str] = set()
+        seen: set[str] = set()
+        left = [exchange]
+        while left:
+            known = self.plan.broker.exchanges.get(left.pop())
+            if known is None or known.name in seen:
+                continue
+            seen.add(known.name)
+            left += [known.alternate] if known.alternate is not None else []
+            for binding in known.bindings:
+                if isinstance(binding.destination, Queue):
+                    found.add(binding.destination.name)
+                else:
+                    left.append(binding.destination.name)
+        return found
+
     def a_filled_target(self, draw: Draw) -> str:
         filled = [name for name in TARGETS if (queue := self.plan.queue(name)) is not None and queue.messages]
         name: str = draw(st.sampled_from(filled or TARGETS))

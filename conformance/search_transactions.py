@@ -16,12 +16,21 @@ class TransactionActions(PublishingActions):
     """Actions on channels in transactions; one begins where none is."""
 
     def a_transacting_channel(self, draw: Draw) -> Key:
-        """One with something to commit, if there is one; one of a mode of its own is taken for its mistake only."""
+        """In a transaction, best with deliveries to settle. One in confirm mode is given up for it if need be."""
         busy = self.channel_with(draw, lambda state: state.transaction is not None and bool(state.unacknowledged))
-        channel = self.channel_with(draw, lambda state: state.transaction is not None) if draw(flags) else busy
-        if not self.has_mode(channel):
+        if self._is_transacting(busy):
+            return busy
+        channel = self.channel_with(draw, lambda state: state.transaction is not None)
+        if not self._is_transacting(channel):
+            channel = self.channel_with(draw, lambda state: not self.has_mode(state.key))
+            if self.has_mode(channel):
+                self.issue(channel, "channel.close", {"reply_code": 200, "reply_text": "done"})
             self.enter(channel, "transaction")
         return channel
+
+    def _is_transacting(self, channel: Key) -> bool:
+        state = self.state(channel)
+        return state is not None and state.transaction is not None
 
     def transact(self, draw: Draw) -> None:
         """A whole transaction, with publishes and settlements in it."""
@@ -81,15 +90,13 @@ class TransactionActions(PublishingActions):
                 state.transaction is not None and bool(state.transaction.publications or state.transaction.rulings)
             ),
         )
-        if not self.has_mode(channel):
+        if not self._is_transacting(channel):
             self.transact(draw)
             return
-        state = self.state(channel)
-        if state is not None and state.transaction is not None:
-            self.issue(channel, draw(_ends), {})
-            if draw(seldom):
-                # what was given back can be settled again
-                self.settle_on_condition(draw, channel)
+        self.issue(channel, draw(_ends), {})
+        if draw(seldom):
+            # what was given back can be settled again
+            self.settle_on_condition(draw, channel)
 
     def fail_in_transaction(self, draw: Draw) -> None:
         """An error, or the client's own close, with something uncommitted."""

@@ -19,10 +19,14 @@ def _uses_name_of_other_type(broker: Broker, frame: Frame) -> bool:
     channel = broker.channels.get((frame.connection, frame.channel))
     if channel is None or not channel.known_types or channel.state is not ChannelState.OPEN:
         return False
-    if frame.method == "basic.publish":
+    if frame.method == "tx.commit":
+        kept = channel.transaction.publications if channel.transaction is not None else ()
+        routed = [queue for publication in kept for queue in publication.routes.queues]
+        queues = [*routed, *(broker.queues[queue.name] for queue in routed if queue.name in broker.queues)]
+    elif frame.method == "basic.publish":
         exchange = broker.exchanges.get(frame.arguments.get("exchange", ""))
-        if exchange is None:
-            return False
+        if exchange is None or channel.transaction is not None:
+            return False  # what is kept back comes to its queue at commit
         content = frame.content or EMPTY_CONTENT
         queues = list(routes_of(broker, exchange, frame.arguments.get("routing_key", ""), content).queues)
     elif frame.method in ("basic.get", "basic.consume"):
@@ -113,7 +117,7 @@ QUEUE_DEPARTURES: tuple[Departure, ...] = (
         " deleted and declared anew, goes on with its state of the old type; the connection closes with 541.",
         source="rabbit_queue_type:get_ctx_with finds the old context by name; rabbit_classic_queue:qpids, case_clause",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
-        methods=("basic.publish", "basic.get", "basic.consume"),
+        methods=("basic.publish", "basic.get", "basic.consume", "tx.commit"),
         applies=_uses_name_of_other_type,
         process=_crash_over_type,
     ),

@@ -156,10 +156,18 @@ def is_told_to_refuse(broker: BrokerState, queue: Queue, publisher: ChannelKey) 
         is_over = bool(exceeded(queue, *waiting_in(queue, handed_over(broker, queue))))
         admissions[queue] = Admission.REFUSED if is_over else Admission.ADMITTED
     told = admissions[queue]
-    if queue is broker.contrary:
+    # a commit publishes all at once (rabbit_channel:handle_method, tx.commit), and hears of nothing meanwhile
+    is_busy = broker.channels[publisher].transaction is not None
+    if queue is broker.contrary or (is_busy and told is not told.heard):
         return told is Admission.TOLD_TO_GO_ON
     admissions[queue] = told.heard
     return told.heard is Admission.REFUSED
+
+
+def hear(channel: Channel) -> None:
+    """The channel has heard of all that it was told before."""
+    for queue, told in channel.admissions.items():
+        channel.admissions[queue] = told.heard
 
 
 def tell_publishers(broker: BrokerState, queue: Queue) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
+from model.overflow import hear
 from model.queues import Message, Queue
 from model.rules.commit import publish_kept
 from model.rules.settlement import carry_out
@@ -29,6 +30,7 @@ def commit(broker: Broker, channel: Channel, frame: Frame) -> None:
     """
     transaction = _of(channel)
     broker.blame(channel, "TX-001")
+    hear(channel)
     copies: list[tuple[Queue, Message]] = []
     is_refused = False
     for publication in transaction.publications:

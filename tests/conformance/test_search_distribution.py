@@ -31,8 +31,8 @@ from conformance.shrink import _meant, _written
 from model.broker import Broker
 from model.dialects import DIALECTS, dialect_named
 from model.queues import QueueType
-from tests.conformance import consumer_questions
-from tests.conformance.consumer_questions import PAIRS, QUESTIONS_OF_CHANNEL_LIMITS, Question, exercised
+from tests.conformance import consumer_questions, publisher_questions
+from tests.conformance.consumer_questions import QUESTIONS_OF_CHANNEL_LIMITS, Question, exercised
 
 SEQUENCES = 120
 STEPS = 30
@@ -127,6 +127,8 @@ def _queue_type(kind: QueueType) -> Question:
     return lambda broker, command: any(queue.type is kind for queue in broker.queues.values())
 
 
+PAIRS = {**consumer_questions.PAIRS, **publisher_questions.PAIRS}
+
 QUESTIONS: dict[str, tuple[float, Question]] = {
     "a classic queue": (0.3, _queue_type(QueueType.CLASSIC)),
     "a quorum queue": (0.3, _queue_type(QueueType.QUORUM)),
@@ -162,7 +164,7 @@ QUESTIONS: dict[str, tuple[float, Question]] = {
     "two bindings lead to one queue": (0.005, exercised("BIND-003")),
     "an alternate exchange routes": (0.005, exercised("PUBLISH-010")),
     "CC or BCC routes": (0.01, exercised("PUBLISH-011")),
-    "an auto-delete exchange goes": (0.02, exercised("EXCHANGE-008")),
+    "an auto-delete exchange goes": (0.015, exercised("EXCHANGE-008")),
     "redeclaring with a difference": (0.03, exercised("EXCHANGE-006")),
     "a direct reply": (0.005, exercised("REPLY-001")),
     "an exclusive queue is refused to others": (0.005, exercised("QUEUE-019")),
@@ -179,6 +181,7 @@ QUESTIONS: dict[str, tuple[float, Question]] = {
     ),
     "purge": (0.05, lambda broker, command: command is not None and command.method == "queue.purge"),
     **consumer_questions.QUESTIONS,
+    **publisher_questions.QUESTIONS,
 }  # fmt: skip
 
 
@@ -280,7 +283,7 @@ def test_every_method_of_the_chapters_is_made() -> None:
         "basic.recover", "basic.recover-async", "channel.close", "channel.open", "confirm.select",
         "connection.close", "connection.open", "exchange.bind", "exchange.declare", "exchange.delete",
         "exchange.unbind", "frame.body", "frame.header", "frame.method", "frame.other", "queue.bind", "queue.declare",
-        "queue.delete", "queue.purge", "queue.unbind", "socket.abort",
+        "queue.delete", "queue.purge", "queue.unbind", "socket.abort", "tx.commit", "tx.rollback", "tx.select",
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The defects of the consumer side are found by the search alone, and the requirement that is broken is blamed.
+"""The defects of consumers' and publishers' sides are found by the search alone, which blames what is broken.
 
 Scenarios know what to look for; the search has to come across it. What fails first depends on the sequence, as one
 defect may break several promises: so the requirement has to be among those that fail first in some sequence.
@@ -14,8 +14,11 @@ from model.dialects import dialect_named
 from targets.faults import FAULTS
 from tests.end_to_end.runs import failed_requirements, run_suite
 
-#: Areas of the consumer side, and of what becomes of the deliveries that consumers hold.
-AREAS = ("CANCEL", "QOS", "SAC", "PRIORITY", "QUORUM", "STREAM", "CONSUME", "ACK", "RECOVER", "GET")
+#: Areas of the consumer side and of what becomes of the deliveries that consumers hold; of the publisher side.
+AREAS = (
+    "CANCEL", "QOS", "SAC", "PRIORITY", "QUORUM", "STREAM", "CONSUME", "ACK", "RECOVER", "GET",
+    "CONFIRM", "TX", "OVERFLOW", "TTL", "DLX", "PUBLISH",
+)  # fmt: skip
 
 #: Faults of these areas that no search can show, and why.
 NOT_BY_SEARCH: dict[str, str] = {}
@@ -25,13 +28,13 @@ SEED = 1
 SEQUENCES = 600
 
 
-def _of_the_consumer_side() -> list[str]:
+def _of_the_areas() -> list[str]:
     return [
         name for name, fault in FAULTS.items() if fault.requirement.split("-")[0] in AREAS and name not in NOT_BY_SEARCH
     ]
 
 
-@pytest.mark.parametrize("name", _of_the_consumer_side())
+@pytest.mark.parametrize("name", _of_the_areas())
 def test_the_search_alone_finds_and_blames(name: str, tmp_path: Path) -> None:
     fault = FAULTS[name]
     wanted = fault.requirement
