@@ -38,6 +38,7 @@ from model.refuted import note_refuted
 from model.rules.blocking import blocked_by_others
 from model.rules.expiry import uses_are_over
 from model.rules.pipelining import note_pipelined
+from model.stream_log import has_open_chunk
 from model.verdict import Failure, Verdict
 
 #: Most explanations kept alive.
@@ -213,7 +214,7 @@ class Acceptor:
         """A quiet state permits no output, so its next input has been processed whenever one is seen."""
         while len(self.explanations) == 1:
             only = self.explanations[0]
-            if only.is_settled or not only.broker.quiet or self.overlapping:
+            if only.is_settled or not only.broker.quiet or self.overlapping or has_open_chunk(only.broker):
                 return
             if len({(frame.connection, frame.channel) for frame in only.pending}) > 1:
                 return

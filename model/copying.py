@@ -89,6 +89,9 @@ class _Copy:
         former = None if old.former is None else self._consumer(old.former)
         return Seat(holder, old.is_being_left, old.reason, former, old.unseen_before, old.has_outstayed, old.stalled_at)
 
+    def _lost(self, old: Lost) -> Lost:
+        return Lost(self._consumer(old.consumer), self._message(old.message), old.as_it_was, old.by_error)
+
     def _consumer(self, old: Consumer) -> Consumer:
         new = self._consumers.get(id(old))
         if new is None:
@@ -102,6 +105,7 @@ class _Copy:
                     old.latest_offset, old.has_begun, old.prefetch_from,
                     is_doubtful=old.is_doubtful, overtaken_by=old.overtaken_by,
                     dropped=old.dropped, unheeded_prefetch=old.unheeded_prefetch,
+                    settled_of_namesake=old.settled_of_namesake,
                 )  # fmt: skip
         return new
 
@@ -134,7 +138,7 @@ class _Copy:
             prefetch_from=old.prefetch_from, limited_since=old.limited_since, under_way=old.under_way,
             limiter=replace(old.limiter),
             leaving={tag: self._consumer(each) for tag, each in old.leaving.items()},
-            lost=[Lost(self._consumer(e.consumer), self._message(e.message), e.as_it_was) for e in old.lost],
+            lost=[self._lost(each) for each in old.lost],
             bereft={tag: self._consumer(each) for tag, each in old.bereft.items()},
         )  # fmt: skip
 

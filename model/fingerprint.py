@@ -118,7 +118,7 @@ def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool,
         consumer.no_ack, consumer.exclusive,
         (
             consumer.next_offset, consumer.latest_offset, consumer.has_begun, consumer.dropped,
-            consumer.unheeded_prefetch,
+            consumer.unheeded_prefetch, consumer.settled_of_namesake,
         ),
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from model.limits import own_limit_holds, shared_limit_holds, sharing, shown_by_
 from model.message_order import all_have_left, has_left, put_new
 from model.queues import Arrival, Consumer, Message, Queue, QueueType
 from model.state import Channel, PendingGet
-from model.stream_log import append, goes_on_in_chunk
+from model.stream_log import append, close_chunks, goes_on_in_chunk
 
 
 class QueueSteps(BrokerState):
@@ -38,6 +38,7 @@ class QueueSteps(BrokerState):
         """Nothing is under way any more."""
         self.touched.clear()
         self.deleted_of_late.clear()
+        close_chunks(self)
         for channel in self.channels.values():
             channel.under_way = 0
             channel.leaving.clear()

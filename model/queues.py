@@ -106,6 +106,8 @@ class Consumer:
     #: without acknowledgements: the limit of the channel when it was made, beyond which a quorum queue hands out
     #: nothing at once (its channel settles for it, rabbit_fifo_client:handle_delivery)
     unheeded_prefetch: int = field(default=0, kw_only=True)
+    #: deliveries to a former consumer of its tag that were settled in its time (`model.departures_of_limits`)
+    settled_of_namesake: int = field(default=0, kw_only=True)
     #: it got its room so late that the queue may not know of it yet
     is_doubtful: bool = field(default=True, kw_only=True)
     #: consumers of its priority that were served since it has been waiting with room (PRIORITY-002)

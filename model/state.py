@@ -31,6 +31,8 @@ class Lost:
     consumer: Consumer
     message: Message
     as_it_was: Message
+    #: the broker ended the channel because of an error
+    by_error: bool = False
 
 
 @dataclass(slots=True)

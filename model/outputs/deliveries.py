@@ -13,7 +13,14 @@ from model.limits import broken_by_delivery, note_delivery, nothing_was_got, sho
 from model.message_order import priority_requirement, shows_priority
 from model.messages import check_delivery, find
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
-from model.outputs.late_deliveries import check_late_delivery, check_lost_delivery, lost_with_channel, under_way
+from model.outputs.late_deliveries import (
+    check_behind_error,
+    check_late_delivery,
+    check_lost_delivery,
+    follows_error,
+    lost_with_channel,
+    under_way,
+)
 from model.outputs.replies import nothing_explains
 from model.outputs.stream_deliveries import observe_stream_deliver
 from model.outputs.turns import check_turn, note_order, note_turn
@@ -31,6 +38,9 @@ def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
         lost = lost_with_channel(broker, channel, frame)
         if lost is not None:
             return check_lost_delivery(broker, channel, lost, frame)
+        lost = follows_error(broker, channel, frame)
+        if lost is not None:
+            return check_behind_error(broker, channel, lost, frame)
         return nothing_explains(broker, channel, frame, channel.ended_consumers.get(frame.arguments["consumer_tag"]))
     if not consumer.announced:
         return unexpected("CONSUME-001", "basic.deliver before consume-ok")

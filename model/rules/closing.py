@@ -6,6 +6,8 @@ rabbit_reader:terminate_channels, rabbit_queue_collector.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from model.alphabet import METHOD_IDS, ChannelKey, Frame
 from model.broker import Broker
 from model.errors import FrameError, ProtocolError
@@ -60,6 +62,7 @@ def fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -
         break_connection(broker, channel, _close(broker, "connection.close", frame, error))
         return
     end_channel(broker, channel)
+    channel.lost = [replace(each, by_error=True) for each in channel.lost]
     _drop_answers_of_queues(broker, channel)
     channel.state = ChannelState.CLOSING
     channel.owed.append(_close(broker, "channel.close", frame, error))

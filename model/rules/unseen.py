@@ -33,6 +33,10 @@ def recall(broker: Broker, consumer: Consumer) -> None:
 def lose(broker: Broker, consumer: Consumer) -> None:
     """The consumer's channel ends."""
     channel = broker.channels[consumer.channel]
+    if consumer.queue.type is QueueType.STREAM:
+        # its messages stay where they are, whoever reads them
+        channel.lost += (Lost(consumer, message, message) for message in consumer.queue.log[consumer.next_offset :])
+        return
     for message in _on_their_way(broker, consumer):
         channel.lost.append(Lost(consumer, message, replace(message)))
         message.unseen += 1
@@ -41,7 +45,7 @@ def lose(broker: Broker, consumer: Consumer) -> None:
 
 def _on_their_way(broker: Broker, consumer: Consumer) -> list[Message]:
     queue = consumer.queue
-    if queue.type is QueueType.STREAM or queue not in broker.deliverable or consumer not in broker.recipients(queue):
+    if queue not in broker.deliverable or consumer not in broker.recipients(queue):
         return []
     room = consumer.prefetch - consumer.outstanding if consumer.prefetch else None
     return list(islice(queue.messages, room))

@@ -92,7 +92,7 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "b.1 basic.publish q body=m1", "a.1 basic.cancel t", "b.1 basic.publish q body=m2"),
         ("a.1 basic.consume q tag=t",),
     ),
-    "stream-credit-goes-to-namesake": (
+    "reused-tag-gains-room": (
         ("a.1 queue.declare s durable x-queue-type=stream", "b.1 confirm.select", "b.1 basic.publish s body=m1",
          "b.1 basic.publish s body=m2", "b.1 basic.publish s body=m3", "a.1 basic.qos 1",
          "a.1 basic.consume s tag=t x-stream-offset=first", "a.1 basic.cancel t",
