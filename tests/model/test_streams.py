@@ -240,6 +240,27 @@ def test_what_stands_before_the_stream_is_settled_before_it_refuses() -> None:
     assert talk.passes()
 
 
+def test_what_stands_before_the_stream_is_given_back_before_it_refuses() -> None:
+    """As by basic.nack, so behind what was published since, and not as the end of the connection gives back."""
+    talk = Reading("rabbitmq-3", 1, published=1).consume().read(1, 0).rest()
+    talk.send("a.1 queue.declare q durable x-queue-type=quorum")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.publish q body=p0").rest().send("a.1 basic.publish q body=p1").rest().send("a.1 basic.get q")
+    talk.see(
+        "a.1", "basic.get-ok", "p0", delivery_tag=2, redelivered=False, exchange="", routing_key="q", message_count=1,
+        properties={"headers": {"x-delivery-count": 0}},
+    ).rest()  # fmt: skip
+    talk.send("a.1 basic.nack 0 multiple requeue")
+    text = "NOT_IMPLEMENTED - basic.nack and basic.reject not supported by stream queues queue 's' in vhost '/'"
+    talk.see("a", "connection.close", reply_code=540, reply_text=text, class_id=60, method_id=120)
+    talk.send("a connection.close-ok").see("a", "socket.closed").rest().send("b.1 basic.get q")
+    talk.see(
+        "b.1", "basic.get-ok", "p1", delivery_tag=1, redelivered=False, exchange="", routing_key="q", message_count=1,
+        properties={"headers": {"x-delivery-count": 0}},
+    )  # fmt: skip
+    assert talk.passes()
+
+
 def test_recovering_reads_on_from_4_0_and_crashes_before() -> None:
     talk = Reading("rabbitmq-4.3", 1, published=2).consume().read(1, 0).rest().send("a.1 basic.recover requeue")
     assert talk.fork().read(2, 0).failure.requirement == "STREAM-007"
