@@ -40,7 +40,7 @@ def complete_barrier(session: Session, command: Command) -> None:
             session.request(Frame(*key, "basic.get", {"queue": told}, sent=True))
     for name in names:
         _await_auto_delete(session, name)
-        _compare_counts(session, name)
+        _compare_counts(session, name, names)
     ended: dict[str, None] = {}
     for key in _channels(session, command, touched):
         if not key[1] or session.over:
@@ -160,18 +160,18 @@ def _counts_holders(session: Session, queue: Queue) -> bool:
     return queue.type is QueueType.QUORUM and session.judge.acceptor.broker.holders(queue) > 0
 
 
-def _compare_counts(session: Session, name: str) -> None:
-    """Ask for the numbers of messages and consumers until they are the model's, or the deadline has passed."""
+def _compare_counts(session: Session, name: str, names: list[str]) -> None:
+    """Ask for the numbers of messages and consumers until they are the model's, or the deadline has passed.
+
+    `names`: all queues that are asked. The others are asked before it is said that this one is overdue: what they have
+    to show yet is no fault of theirs.
+    """
     queue = _queue(session, name)
     if name.startswith(UNKNOWN_NAME):
         return  # nobody can ask for it on another channel
     if queue is None or queue.type is QueueType.STREAM or not (queue.messages or queue.unproven or queue.leaving):
         return
-    connections = [
-        each
-        for each in _open_connections(session)
-        if _may_ask_about(session, each, queue) and _has_channels_to_spare(session, each)
-    ]
+    connections = _askers(session, queue)
     if not connections:
         return
     deadline = time.monotonic() + session.target.deadline
@@ -184,8 +184,21 @@ def _compare_counts(session: Session, name: str) -> None:
         ):
             return
         if time.monotonic() > deadline:
+            for other in (_queue(session, each) for each in names if each != name):
+                if other is not None and other.type is not QueueType.STREAM and not other.name.startswith(UNKNOWN_NAME):
+                    for connection in _askers(session, other)[:1]:
+                        _ask(session, connection, other.name)
             session.mark("overdue", session.target.deadline)
             return
+
+
+def _askers(session: Session, queue: Queue) -> list[str]:
+    """The connections on which the queue can be asked for its numbers."""
+    return [
+        each
+        for each in _open_connections(session)
+        if _may_ask_about(session, each, queue) and _has_channels_to_spare(session, each)
+    ]
 
 
 # ----------------------------------------------------------------------------------- who can be asked what

@@ -23,6 +23,7 @@ from model.dialects import Dialect
 from model.explanations import (
     Explanation,
     TooManyExplanations,
+    latent_beside,
     least_flawed,
     may_be_quiet,
     merged,
@@ -30,7 +31,6 @@ from model.explanations import (
     settled,
 )
 from model.failures import failure_of, failure_of_debt
-from model.inputs import process
 from model.mismatch import Mismatch, Mismatches
 from model.observation import observe
 from model.outputs.turns import is_at_rest
@@ -188,13 +188,13 @@ class Acceptor:
         as nothing that the lawful explanation owes says when it is processed.
         """
         for departure in self._departures.get(frame.method, ()):
-            if departure.applies(explanation.broker, frame):
+            if departure is not explanation.departure and departure.applies(explanation.broker, frame):
                 departed = explanation.fork()
                 departed.pending.append(frame)
                 departed.departure, departed.departing = departure, frame
                 self.explanations.append(departed)
         others = list(explanation.alternatives(frame))
-        process(explanation.broker, frame)
+        explanation.process(frame)
         if explanation.broker.teardowns or explanation.broker.happenings:
             explanation.expect_teardowns()
         self.explanations += others
@@ -273,7 +273,7 @@ class Acceptor:
         proven = [explanation for explanation in lawful if not prove or not any(unproven(explanation.broker))]
         if proven:
             note_refuted([each for each in self.explanations if not each.broker.quiet], quiet)
-            self.explanations = proven
+            self.explanations = proven + latent_beside(proven, quiet)
             return
         departed = [explanation for explanation in quiet if explanation.departure is not None]
         if lawful:

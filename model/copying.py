@@ -50,6 +50,7 @@ class _Copy:
         new.expiring = dict(broker.expiring)
         new.ended_queues = dict(broker.ended_queues)
         new.deleted_of_late = dict(broker.deleted_of_late)
+        new.left_behind = dict(broker.left_behind)
         new.debtors = dict(broker.debtors)
         new.deliverable = {queue(each): None for each in broker.deliverable}
         new.touched = {(key, queue(each)): None for key, each in broker.touched}
@@ -62,7 +63,7 @@ class _Copy:
                 old.content, old.exchange, old.routing_key, old.position, old.redelivered, old.delivery_count,
                 old.acquired_count, old.reason, old.stamp, old.arrival, old.passed_over_by, old.via, old.crowd,
                 old.unseen, old.recalled, old.priority, old.deaths, old.further_keys, old.hidden_keys, old.failures,
-                old.is_late,
+                old.is_late, number=old.number,
             )  # fmt: skip
         return new
 
@@ -77,17 +78,21 @@ class _Copy:
                 deque(map(message, old.gone), old.gone.maxlen), old.deleted, list(map(message, old.log)),
                 old.vhost, old.reply_address, old.idle_since, old.idle_by, old.uses, old.settled_use, old.expiring_use,
                 dict(old.chunk_starts), old.log_began,
-                old.turn, old.at_rest,
+                old.turn, old.at_rest, numbered=dict(old.numbered), former_priorities=dict(old.former_priorities),
             )  # fmt: skip
             new.consumers = list(map(self._consumer, old.consumers))
-            if old.seat.holder is not None or old.seat.former is not None or old.seat.is_stalled:
+            if old.single_active_consumer or old.seat.is_stalled:
                 new.seat = self._seat(old.seat)
         return new
 
     def _seat(self, old: Seat) -> Seat:
         holder = None if old.holder is None else self._consumer(old.holder)
         former = None if old.former is None else self._consumer(old.former)
-        return Seat(holder, old.is_being_left, old.reason, former, old.unseen_before, old.has_outstayed, old.stalled_at)
+        return Seat(
+            holder, old.is_being_left, old.reason, former, old.unseen_before, old.has_outstayed, old.stalled_at,
+            {self._consumer(consumer): phantom for consumer, phantom in old.phantoms.items()},
+            None if old.claimant is None else (self._consumer(old.claimant[0]), old.claimant[1]),
+        )  # fmt: skip
 
     def _lost(self, old: Lost) -> Lost:
         return Lost(self._consumer(old.consumer), self._message(old.message), old.as_it_was, old.by_error)
@@ -106,6 +111,8 @@ class _Copy:
                     is_doubtful=old.is_doubtful, overtaken_by=old.overtaken_by,
                     dropped=old.dropped, unheeded_prefetch=old.unheeded_prefetch,
                     settled_of_namesake=old.settled_of_namesake,
+                    is_mixed_up=old.is_mixed_up, handed=old.handed,
+                    former_priority=old.former_priority, served_as=old.served_as,
                 )  # fmt: skip
         return new
 
@@ -152,7 +159,8 @@ class _Copy:
 
     def _unacknowledged(self, old: Unacknowledged) -> Unacknowledged:
         consumer = None if old.consumer is None else self._consumer(old.consumer)
-        return Unacknowledged(self._message(old.message), self._queue(old.queue), consumer)
+        message, queue = self._message(old.message), self._queue(old.queue)
+        return Unacknowledged(message, queue, consumer, old.number, old.is_still_counted, old.is_inherited)
 
     def _owed(self, old: Expected | PendingGet) -> Expected | PendingGet:
         if isinstance(old, PendingGet):

@@ -18,6 +18,7 @@ from model.departures_of_dead_letters import DEAD_LETTER_DEPARTURES
 from model.departures_of_dispatch import DISPATCH_DEPARTURES
 from model.departures_of_errors import ERROR_DEPARTURES
 from model.departures_of_limits import LIMIT_DEPARTURES
+from model.departures_of_phantoms import PHANTOM_DEPARTURES
 from model.departures_of_publishing import PUBLISHING_DEPARTURES
 from model.departures_of_queues import QUEUE_DEPARTURES
 from model.departures_of_returns import RETURN_DEPARTURES
@@ -210,6 +211,7 @@ DEPARTURES: tuple[Departure, ...] = (
     *STREAM_DEPARTURES,
     *LIMIT_DEPARTURES,
     *DISPATCH_DEPARTURES,
+    *PHANTOM_DEPARTURES,
     *DEAD_LETTER_DEPARTURES,
     *RETURN_DEPARTURES,
     Departure(

@@ -9,6 +9,8 @@ from model.broker_state import BrokerState
 from model.dispatch import contenders, elect, highest
 from model.limits import own_limit_holds, shared_limit_holds, sharing, shown_by_waiting
 from model.message_order import all_have_left, has_left, put_new
+from model.namesakes import number
+from model.phantoms import note_election, note_end_of_holder, note_late_leave
 from model.queues import Arrival, Consumer, Message, Queue, QueueType
 from model.state import Channel, PendingGet
 from model.stream_log import append, close_chunks, goes_on_in_chunk
@@ -70,8 +72,14 @@ class QueueSteps(BrokerState):
         """Consumers came, went or settled: a single active consumer may follow another, by that requirement."""
         if not queue.single_active_consumer:
             return
-        left = queue.seat.holder if queue.seat.is_being_left else None
+        before = queue.seat.holder
+        left = before if queue.seat.is_being_left else None
+        outstayed = before if queue.seat.has_outstayed else None
+        note_end_of_holder(self, queue, requirement)
         elect(queue, self.stamp, takeover=self.dialect.quorum_seat_by_priority, requirement=requirement)
+        note_election(self, queue, before, requirement)
+        if outstayed is not None and not queue.seat.has_outstayed:
+            note_late_leave(queue, outstayed)
         if queue.messages and queue.seat.holder is left is not None and not queue.seat.is_being_left:
             self.fired("SAC-004")  # what was held back for another goes to the holder after all
 
@@ -107,6 +115,7 @@ class QueueSteps(BrokerState):
             append(queue, message, self.now)
         else:
             put_new(self.dialect, queue, message)
+            number(queue, message)
             message.crowd = self.join_crowd(queue, message)
         self.refresh(queue)
 
@@ -212,7 +221,11 @@ class QueueSteps(BrokerState):
         """
         # classic queues count nobody but consumers (QUEUE-026)
         holders = self.holders(queue) if queue.type is QueueType.QUORUM else 0
-        if arguments["consumer_count"] <= len(queue.consumers) + holders:
+        counted = len(queue.consumers) + holders
+        if holders and queue.single_active_consumer:
+            # who counts holders does not count those who wait for the seat (quorum-consumer-count)
+            counted = max(len(queue.consumers), min(len(queue.consumers), 1) + holders)
+        if arguments["consumer_count"] <= counted:
             queue.leaving = queue.settling = 0
             if arguments["message_count"] >= len(queue.messages):
                 self.prove_all(queue)

@@ -22,6 +22,12 @@ class Unacknowledged:
     message: Message
     queue: Queue
     consumer: Consumer | None
+    #: by which the queue's process knows it (model.namesakes)
+    number: int = 0
+    #: settling a delivery of a namesake settled this one, but the queue counts it for the channel as before
+    is_still_counted: bool = False
+    #: a quorum queue takes the consumer for one of that tag which is gone, and to which the delivery was made
+    is_inherited: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,8 @@ class DepartureEntry:
                 besides = f"; not in {plural(refuted, 'other')} that could have shown it" if refuted else ""
                 return f"seen in {plural(seen, 'sequence')}{besides}"
             case Standing.NOT_SEEN:
-                return f"not seen, though {plural(refuted, 'sequence')} would have shown it{': fixed?' if self.is_own else ''}"
+                perhaps = ": fixed?" if self.is_own else ""
+                return f"not seen, though {plural(refuted, 'sequence')} would have shown it{perhaps}"
             case Standing.NOT_TESTED:
                 return "not put to the test"
 

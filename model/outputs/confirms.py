@@ -5,7 +5,7 @@ from __future__ import annotations
 from model.alphabet import Frame
 from model.broker import Broker
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
-from model.queues import QueueType
+from model.queues import Arrival, QueueType
 from model.state import Channel, Expected
 from model.stream_log import stored
 from model.verdict import Shape
@@ -28,7 +28,7 @@ def observe_confirm(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
     for number in numbers:
         copies = unconfirmed.pop(number)
         for queue, message in copies:
-            if queue.unproven:
+            if queue.unproven and message.arrival is not Arrival.RETURNING:  # it may be away again since
                 broker.prove(queue, message)
             if queue.type is QueueType.STREAM:
                 stored(queue, message.position)

@@ -13,6 +13,7 @@ from model.limits import broken_by_delivery, note_delivery, nothing_was_got, sho
 from model.message_order import priority_requirement, shows_priority
 from model.messages import check_delivery, find
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
+from model.namesakes import note_unnumbered, number_of
 from model.outputs.late_deliveries import (
     check_behind_error,
     check_late_delivery,
@@ -112,13 +113,16 @@ def _hand_over(
         fired.append("QUORUM-001")
     if consumer is not None:
         fired.extend(note_turn(broker, queue, consumer, message))
+        consumer.former_priority = consumer.served_as = None
     if no_ack:
         channel.automatic.append(tag)
+        note_unnumbered(broker, queue, message, consumer)
         broker.drop(queue, message, "CONSUME-013")
         fired.append("CONSUME-013")
     else:
-        channel.unacknowledged[tag] = Unacknowledged(message, queue, consumer)
+        channel.unacknowledged[tag] = Unacknowledged(message, queue, consumer, number_of(queue, message, consumer))
         if consumer is not None:
+            consumer.handed += 1
             note_delivery(broker, channel, consumer)
             broker.refresh_sharing(channel)
     if consumer is not None:

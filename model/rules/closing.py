@@ -170,6 +170,8 @@ def _delete_own_queues(broker: Broker, connection: str, requirement: str) -> Non
     for queue in list(broker.queues.values()):
         if queue.owner == connection:
             broker.fired("QUEUE-020")
+            if requirement == "QUEUE-020":
+                broker.left_behind[queue.name] = broker.now
             broker.end_queue(queue, requirement)
 
 

@@ -21,13 +21,19 @@ from model.state import Lost
 GIVE_UP = "queue.give-up"
 
 
-def recall(broker: Broker, consumer: Consumer) -> None:
-    """The consumer is cancelled; the channel gives back, as by basic.nack, what comes for it from now on."""
-    if consumer.queue.type is QueueType.QUORUM:
-        for message in _on_their_way(broker, consumer):
-            message.recalled += 1
-            _may_be_away(broker, consumer, message)
-        expect_exceeded_limits(broker)
+def recall(broker: Broker, consumer: Consumer) -> bool:
+    """The consumer is cancelled; the channel gives back, as by basic.nack, what comes for it from now on: is there any?
+
+    A quorum queue counts the consumer until it has all of it back.
+    """
+    if consumer.queue.type is not QueueType.QUORUM:
+        return False
+    on_their_way = _on_their_way(broker, consumer)
+    for message in on_their_way:
+        message.recalled += 1
+        _may_be_away(broker, consumer, message)
+    expect_exceeded_limits(broker)
+    return bool(on_their_way)
 
 
 def lose(broker: Broker, consumer: Consumer) -> None:
