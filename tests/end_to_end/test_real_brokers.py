@@ -20,7 +20,8 @@ FINDINGS = Path(__file__).parents[2] / "docs" / "findings.md"
 #: The chapters that are whole, and entries of theirs that cannot be exercised yet, with the reason.
 WHOLE_AREAS = (
     "ack", "binding", "cancel", "capabilities", "channel", "connection", "consume", "consumer-priority", "direct-reply",
-    "exchange", "get", "overflow", "permission", "publish-routing", "qos", "queue", "quorum", "recover", "sac", "stream", "tx",
+    "exchange", "get", "overflow", "permission", "publish-routing", "qos", "queue", "quorum", "recover", "sac", "stream",
+    "tx",
 )  # fmt: skip
 
 
