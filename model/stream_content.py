@@ -12,7 +12,7 @@ from typing import Any
 
 Properties = Mapping[str, Any]
 
-#: Known departure: application properties hold simple values only (rabbit_msg_record:from_amqp091; mc_amqpl:convert_to).
+#: Known departure: application properties hold simple values only (rabbit_msg_record, mc_amqpl:convert_to).
 STREAM_DROPS_NESTED_HEADERS = "stream-drops-nested-headers"
 #: Known departure: AMQP 1.0 has no such property.
 STREAM_DROPS_CLUSTER_ID = "stream-drops-cluster-id"
