@@ -267,11 +267,7 @@ def _is_as_counted(session: Session, name: str) -> bool:
     queue = _queue(session, name)
     if queue is None:
         return True
-    connections = [
-        each
-        for each in _open_connections(session)
-        if _may_ask_about(session, each, queue) and _has_channels_to_spare(session, each)
-    ]
+    connections = _askers(session, queue)
     if not connections:
         return True
     _ask(session, connections[0], name)
@@ -280,6 +276,15 @@ def _is_as_counted(session: Session, name: str) -> bool:
         return True
     # a quorum queue counts those who hold its deliveries as consumers, so their number never becomes the model's
     return not queue.unproven and not queue.dropping and (not queue.leaving or _counts_holders(session, queue))
+
+
+def _askers(session: Session, queue: Queue) -> list[str]:
+    """The connections on which the queue can be asked for its numbers."""
+    return [
+        each
+        for each in _open_connections(session)
+        if _may_ask_about(session, each, queue) and _has_channels_to_spare(session, each)
+    ]
 
 
 # ----------------------------------------------------------------------------------- who can be asked what

@@ -13,12 +13,11 @@ from conformance.search_consumers import DONE, ConsumerActions, kinds, limits
 from model.alphabet import Table
 from model.queues import Consumer, QueueType
 
-#: Not among them: a publish or a return that crosses the deletion of its queue or the close of its consumer's channel.
-#: The message may have been handed out then in a way that only another connection tells of, before or afterwards.
 _crossings = st.sampled_from(
     (
         "delete, cancel", "publish, cancel", "cancel, delete", "cancel, consume", "consume, cancel", "settle, cancel",
-        "publish, limit", "cancel, close", "consume, consume", "delete, cancel",
+        "publish, limit", "cancel, close", "consume, consume", "publish, delete", "publish, close", "settle, close",
+        "settle, delete", "delete, cancel",
     )
 )  # fmt: skip
 

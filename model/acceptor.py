@@ -24,6 +24,7 @@ from model.doubts import may_be_proven, unproven_queues
 from model.explanations import (
     Explanation,
     TooManyExplanations,
+    latent_beside,
     least_advanced,
     least_flawed,
     may_be_quiet,
@@ -32,7 +33,6 @@ from model.explanations import (
     settled,
 )
 from model.failures import failure_of, failure_of_debt
-from model.inputs import process
 from model.mismatch import Mismatch, Mismatches
 from model.observation import observe
 from model.outputs.turns import is_at_rest
@@ -41,6 +41,7 @@ from model.rules.blocking import blocked_by_others
 from model.rules.expiry import uses_are_over
 from model.rules.message_expiry import EXPIRE, messages_are_at_rest
 from model.rules.pipelining import note_pipelined
+from model.stream_log import has_open_chunk
 from model.verdict import Failure, Verdict
 
 #: Most explanations kept alive.
@@ -204,13 +205,13 @@ class Acceptor:
         as nothing that the lawful explanation owes says when it is processed.
         """
         for departure in self._departures.get(frame.method, ()):
-            if departure.applies(explanation.broker, frame):
+            if departure is not explanation.departure and departure.applies(explanation.broker, frame):
                 departed = explanation.fork()
                 departed.pending.append(frame)
                 departed.departure, departed.departing = departure, frame
                 self.explanations.append(departed)
         others = list(explanation.alternatives(frame))
-        process(explanation.broker, frame)
+        explanation.process(frame)
         if explanation.broker.teardowns or explanation.broker.happenings:
             explanation.expect_teardowns()
         self.explanations += others
@@ -244,7 +245,7 @@ class Acceptor:
         """A quiet state permits no output, so its next input has been processed whenever the next one is seen."""
         while len(self.explanations) == 1:
             only = self.explanations[0]
-            if only.is_settled or not only.broker.quiet or self.overlapping:
+            if only.is_settled or not only.broker.quiet or self.overlapping or has_open_chunk(only.broker):
                 return
             if len({(frame.connection, frame.channel) for frame in only.pending}) > 1:
                 return
@@ -314,7 +315,7 @@ class Acceptor:
         proven = [explanation for explanation in lawful if not prove or not any(unproven(explanation.broker))]
         if proven:
             note_refuted([each for each in self.explanations if not each.broker.quiet], quiet)
-            self.explanations = proven
+            self.explanations = proven + latent_beside(proven, quiet)
             return
         departed = [explanation for explanation in quiet if explanation.departure is not None]
         if lawful:

@@ -86,6 +86,8 @@ class BrokerState:
         #: queues that were deleted since the broker was at rest, and that no publish has missed yet, by name: one that
         #: crosses the deletion may meet them half gone (model.departures_of_queues)
         self.deleted_of_late: dict[str, QueueType] = {}
+        #: queues that went with the connection which they were exclusive to, and when (of `Frame.time`)
+        self.left_behind: dict[str, float] = {}
         #: queues that went by themselves, with the requirement that says so: blamed if they are still there
         self.ended_queues: dict[str, str] = {}
         #: exchanges that went by themselves, with the requirement that says so: blamed if they are still there

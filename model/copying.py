@@ -53,6 +53,7 @@ class _Copy:
         new.ageing = {queue(each): None for each in broker.ageing}
         new.ended_queues = dict(broker.ended_queues)
         new.deleted_of_late = dict(broker.deleted_of_late)
+        new.left_behind = dict(broker.left_behind)
         new.debtors = dict(broker.debtors)
         new.deliverable = {queue(each): None for each in broker.deliverable}
         new.touched = {(key, queue(each)): None for key, each in broker.touched}
@@ -67,7 +68,7 @@ class _Copy:
                 old.unseen, old.recalled, old.priority, old.deaths, old.further_keys, old.hidden_keys, old.failures,
                 old.is_late, refused_by=old.refused_by,
                 deadline=old.deadline, ttl_from=old.ttl_from, in_front_by=old.in_front_by,
-                is_overlooked=old.is_overlooked,
+                is_overlooked=old.is_overlooked, number=old.number,
             )  # fmt: skip
         return new
 
@@ -84,10 +85,11 @@ class _Copy:
                 dict(old.chunk_starts), old.log_began,
                 old.turn, old.at_rest, weighs_properties=old.weighs_properties,
                 dropping=[], crowd_via=old.crowd_via,
+                numbered=dict(old.numbered), former_priorities=dict(old.former_priorities),
             )  # fmt: skip
             new.consumers = list(map(self._consumer, old.consumers))
             new.dropping = list(map(self._dropping, old.dropping))
-            if old.seat.holder is not None or old.seat.former is not None or old.seat.is_stalled:
+            if old.single_active_consumer or old.seat.is_stalled:
                 new.seat = self._seat(old.seat)
         return new
 
@@ -98,7 +100,14 @@ class _Copy:
     def _seat(self, old: Seat) -> Seat:
         holder = None if old.holder is None else self._consumer(old.holder)
         former = None if old.former is None else self._consumer(old.former)
-        return Seat(holder, old.is_being_left, old.reason, former, old.unseen_before, old.has_outstayed, old.stalled_at)
+        return Seat(
+            holder, old.is_being_left, old.reason, former, old.unseen_before, old.has_outstayed, old.stalled_at,
+            {self._consumer(consumer): phantom for consumer, phantom in old.phantoms.items()},
+            None if old.claimant is None else (self._consumer(old.claimant[0]), old.claimant[1]),
+        )  # fmt: skip
+
+    def _lost(self, old: Lost) -> Lost:
+        return Lost(self._consumer(old.consumer), self._message(old.message), old.as_it_was, old.by_error)
 
     def _consumer(self, old: Consumer) -> Consumer:
         new = self._consumers.get(id(old))
@@ -113,6 +122,9 @@ class _Copy:
                     old.latest_offset, old.has_begun, old.prefetch_from,
                     is_doubtful=old.is_doubtful, overtaken_by=old.overtaken_by,
                     dropped=old.dropped, unheeded_prefetch=old.unheeded_prefetch,
+                    settled_of_namesake=old.settled_of_namesake,
+                    is_mixed_up=old.is_mixed_up, handed=old.handed,
+                    former_priority=old.former_priority, served_as=old.served_as,
                 )  # fmt: skip
         return new
 
@@ -145,7 +157,7 @@ class _Copy:
             prefetch_from=old.prefetch_from, limited_since=old.limited_since, under_way=old.under_way,
             limiter=replace(old.limiter),
             leaving={tag: self._consumer(each) for tag, each in old.leaving.items()},
-            lost=[Lost(self._consumer(e.consumer), self._message(e.message), e.as_it_was) for e in old.lost],
+            lost=[self._lost(each) for each in old.lost],
             bereft={tag: self._consumer(each) for tag, each in old.bereft.items()},
             transaction=None if old.transaction is None else self._transaction(old.transaction),
             admissions={self._queue(each): admission for each, admission in old.admissions.items()},
@@ -175,7 +187,8 @@ class _Copy:
 
     def _unacknowledged(self, old: Unacknowledged) -> Unacknowledged:
         consumer = None if old.consumer is None else self._consumer(old.consumer)
-        return Unacknowledged(self._message(old.message), self._queue(old.queue), consumer)
+        message, queue = self._message(old.message), self._queue(old.queue)
+        return Unacknowledged(message, queue, consumer, old.number, old.is_still_counted, old.is_inherited)
 
     def _owed(self, old: Expected | PendingGet) -> Expected | PendingGet:
         if isinstance(old, PendingGet):

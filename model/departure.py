@@ -11,6 +11,9 @@ from model.dialects import dialect_named
 from model.rules.closing import break_connection
 from model.state import Expected
 
+#: `Departure.shows_within` without an end.
+ANY_NUMBER = 10**9
+
 
 @dataclass(frozen=True, slots=True)
 class KnownDeparture:
@@ -41,6 +44,8 @@ class Departure(KnownDeparture):
     applies: Callable[[Broker, Frame], bool]
     #: processes the input as the broker does
     process: Callable[[Broker, Frame], None]
+    #: behind how many more commands what it does may show: so long it is followed though the broker is at rest
+    shows_within: int = 0
 
 
 def crash_with(requirement: str) -> Callable[[Broker, Frame], None]:

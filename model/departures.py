@@ -19,6 +19,7 @@ from model.departures_of_dispatch import DISPATCH_DEPARTURES
 from model.departures_of_errors import ERROR_DEPARTURES
 from model.departures_of_limits import LIMIT_DEPARTURES
 from model.departures_of_overflow import OVERFLOW_DEPARTURES
+from model.departures_of_phantoms import PHANTOM_DEPARTURES
 from model.departures_of_publishing import PUBLISHING_DEPARTURES
 from model.departures_of_queues import QUEUE_DEPARTURES
 from model.departures_of_returns import RETURN_DEPARTURES
@@ -213,6 +214,7 @@ DEPARTURES: tuple[Departure, ...] = (
     *STREAM_DEPARTURES,
     *LIMIT_DEPARTURES,
     *DISPATCH_DEPARTURES,
+    *PHANTOM_DEPARTURES,
     *DEAD_LETTER_DEPARTURES,
     *RETURN_DEPARTURES,
     *OVERFLOW_DEPARTURES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from model.alphabet import Frame
 from model.broker import Broker
-from model.departure import Departure
+from model.departure import ANY_NUMBER, Departure
 from model.inputs import process
 from model.queues import QueueType
 from model.rules.dead_letter import reaches_stream
@@ -46,5 +46,6 @@ DEAD_LETTER_DEPARTURES: tuple[Departure, ...] = (
         methods=("basic.nack", "basic.reject", EXPIRE),
         applies=_sends_to_stream,
         process=_lose_on_the_way_to_stream,
+        shows_within=ANY_NUMBER,
     ),
 )

@@ -12,16 +12,16 @@ from model.alphabet import Frame
 from model.broker import Broker
 from model.departure import Departure
 from model.inputs import process
-from model.queues import Consumer, Queue, QueueType
-from model.state import ChannelState, Unacknowledged
+from model.queues import Phantom, Queue, QueueType
+from model.state import Unacknowledged
 
-_ENDS = ("basic.cancel", "channel.close", "connection.close", "connection.teardown", "socket.abort")
-_RETURNS = ("basic.nack", "basic.reject", "basic.recover")
+ENDS = ("basic.cancel", "channel.close", "connection.close", "connection.teardown", "socket.abort")
+RETURNS = ("basic.nack", "basic.reject", "basic.recover", "basic.recover-async")
 #: In error they end their channel, or all channels of the connection.
-_OFTEN_WRONG = ("basic.ack", "basic.get", "basic.consume", "basic.qos", "queue.declare", "queue.delete", "queue.purge")
+OFTEN_WRONG = ("basic.ack", "basic.get", "basic.consume", "basic.qos", "queue.declare", "queue.delete", "queue.purge")
 
 
-def _seats(broker: Broker, type: QueueType) -> Iterator[Queue]:
+def seats(broker: Broker, type: QueueType) -> Iterator[Queue]:
     return (queue for queue in broker.queues.values() if queue.single_active_consumer and queue.type is type)
 
 
@@ -30,7 +30,7 @@ def _held_on(broker: Broker, frame: Frame) -> list[Unacknowledged]:
     return list(channel.unacknowledged.values()) if channel is not None else []
 
 
-def _stall(broker: Broker, queues: list[Queue]) -> None:
+def stall(broker: Broker, queues: list[Queue]) -> None:
     for queue in queues:
         queue.seat.stalled_at = broker.stamp
         broker.refresh(queue)
@@ -42,7 +42,7 @@ def _stall(broker: Broker, queues: list[Queue]) -> None:
 def _leaves_backlog(broker: Broker, frame: Frame) -> Queue | None:
     channel = broker.channels.get((frame.connection, frame.channel))
     consumer = channel.consumers.get(frame.arguments.get("consumer_tag", "")) if channel is not None else None
-    if consumer is None or consumer.queue not in _seats(broker, QueueType.CLASSIC):
+    if consumer is None or consumer.queue not in seats(broker, QueueType.CLASSIC):
         return None
     return consumer.queue if consumer.queue.seat.holder is consumer and consumer.queue.messages else None
 
@@ -53,10 +53,10 @@ def _with_left_backlog(broker: Broker, frame: Frame) -> list[Queue]:
         queue = _leaves_backlog(broker, frame)
         return [queue] if queue is not None else []
     if frame.method == "basic.publish":
-        return [queue for queue in _seats(broker, QueueType.CLASSIC) if queue.seat.is_stalled]
+        return [queue for queue in seats(broker, QueueType.CLASSIC) if queue.seat.is_stalled]
     return [
         queue
-        for queue in _seats(broker, QueueType.CLASSIC)
+        for queue in seats(broker, QueueType.CLASSIC)
         if queue.messages and queue.seat.reason == "SAC-002" and not queue.seat.is_stalled
     ]
 
@@ -65,7 +65,7 @@ def _leave_backlog(broker: Broker, frame: Frame) -> None:
     """With the next publish the queue may crash, and what comes of that is a matter of timing."""
     queues = _with_left_backlog(broker, frame)
     process(broker, frame)
-    _stall(broker, queues)
+    stall(broker, queues)
     broker.is_astray |= frame.method == "basic.publish"
 
 
@@ -77,7 +77,7 @@ def _left_on(broker: Broker, frame: Frame) -> list[Queue]:
     held = _held_on(broker, frame)
     return [
         queue
-        for queue in _seats(broker, QueueType.QUORUM)
+        for queue in seats(broker, QueueType.QUORUM)
         if queue.seat.is_being_left and any(entry.consumer is queue.seat.holder for entry in held)
     ]
 
@@ -85,79 +85,41 @@ def _left_on(broker: Broker, frame: Frame) -> list[Queue]:
 def _leave_without_successor(broker: Broker, frame: Frame) -> None:
     left = _left_on(broker, frame)
     process(broker, frame)
-    _stall(broker, [queue for queue in left if not queue.seat.is_being_left])
-
-
-def _closed_while_leaving(broker: Broker, frame: Frame) -> list[Queue]:
-    """Queues whose active consumer is to leave its seat to a waiting one, and may end together with it."""
-    return [
-        queue
-        for queue in _seats(broker, QueueType.QUORUM)
-        if queue.seat.is_being_left
-        and queue.seat.holder is not None
-        and queue.seat.holder.channel[0] == frame.connection
-        and frame.channel in (0, queue.seat.holder.channel[1])
-    ]
-
-
-def _keep_what_it_held(broker: Broker, frame: Frame) -> None:
-    seats = [(queue, queue.seat.holder) for queue in _closed_while_leaving(broker, frame)]
-    process(broker, frame)
-    ended = [queue for queue, holder in seats if holder is not None and not _is_there(broker, holder)]
-    _stall(broker, ended)
-
-
-def _is_there(broker: Broker, consumer: Consumer) -> bool:
-    return broker.channels[consumer.channel].state is ChannelState.OPEN
+    stall(broker, [queue for queue in left if not queue.seat.is_being_left])
 
 
 def _may_outstay(broker: Broker, frame: Frame) -> bool:
-    return any(q.seat.is_being_left or q.seat.has_outstayed for q in _seats(broker, QueueType.QUORUM))
+    return any(
+        queue.seat.is_being_left or queue.seat.has_outstayed or _has_successor(queue)
+        for queue in seats(broker, QueueType.QUORUM)
+    )
+
+
+def _has_successor(queue: Queue) -> bool:
+    claim = queue.seat.claimant
+    return claim is not None and claim[1] is Phantom.SUCCESSOR
 
 
 def _go_on_leaving(broker: Broker, frame: Frame) -> None:
-    """4.0: it does so even when it gives back the last of what it holds (rabbit_fifo:return)."""
-    outstayed = [queue for queue in _seats(broker, QueueType.QUORUM) if queue.seat.has_outstayed]
+    """4.0: nobody follows when it gives back the last of what it holds (rabbit_fifo:return)."""
+    outstayed = [queue for queue in seats(broker, QueueType.QUORUM) if queue.seat.has_outstayed]
+    holders = [queue.seat.holder for queue in outstayed]
+    _follow(broker)
     process(broker, frame)
-    _stall(
-        broker,
-        [
-            queue
-            for queue in _seats(broker, QueueType.QUORUM)
-            if queue.seat.has_outstayed or (frame.method in _RETURNS and queue in outstayed)
-        ],
-    )
+    _follow(broker)
+    stall(broker, [queue for queue in seats(broker, QueueType.QUORUM) if queue.seat.has_outstayed])
+    if frame.method in RETURNS and not broker.dialect.quorum_return_frees_seat:
+        seated = zip(outstayed, holders, strict=True)
+        stall(broker, [queue for queue, holder in seated if holder in queue.consumers])
 
 
-# ------------------------------------------------------------------------------------ a tag that is used again
-
-
-def _has_namesake(broker: Broker, consumer: Consumer) -> bool:
-    """Does its channel hold deliveries of a cancelled consumer of that queue and tag?"""
-    return any(
-        entry.queue is consumer.queue and entry.consumer not in (None, consumer) and entry.consumer.tag == consumer.tag
-        for entry in broker.channels[consumer.channel].unacknowledged.values()
-        if entry.consumer is not None
-    )
-
-
-def _may_follow_namesake(broker: Broker, frame: Frame) -> bool:
-    return any(
-        _has_namesake(broker, consumer)
-        for queue in _seats(broker, QueueType.QUORUM)
-        for consumer in queue.consumers
-        if frame.method in _ENDS or consumer is queue.seat.holder
-    )
-
-
-def _never_activate(broker: Broker, frame: Frame) -> None:
-    process(broker, frame)
-    stuck = [
-        queue
-        for queue in _seats(broker, QueueType.QUORUM)
-        if queue.seat.holder is not None and _has_namesake(broker, queue.seat.holder)
-    ]
-    _stall(broker, stuck)
+def _follow(broker: Broker) -> None:
+    """Who has followed one that ought to have stayed has the seat."""
+    for queue in seats(broker, QueueType.QUORUM):
+        if queue.seat.claimant is not None and _has_successor(queue):
+            queue.seat.holder, queue.seat.claimant = queue.seat.claimant[0], None
+            queue.seat.reason = "SAC-004"
+            broker.refresh(queue)
 
 
 DISPATCH_DEPARTURES: tuple[Departure, ...] = (
@@ -168,7 +130,7 @@ DISPATCH_DEPARTURES: tuple[Departure, ...] = (
         " is ready. The next publish hands it the new message first, or crashes the queue.",
         source="rabbit_amqqueue_process:handle_call basic_cancel does not run the queue; attempt_delivery, badmatch",
         dialects=("rabbitmq-3",),
-        methods=("basic.cancel", "basic.publish", "basic.ack", "basic.qos", *_RETURNS),
+        methods=("basic.cancel", "basic.publish", "basic.ack", "basic.qos", *RETURNS),
         applies=lambda broker, frame: bool(_with_left_backlog(broker, frame)),
         process=_leave_backlog,
     ),
@@ -179,7 +141,7 @@ DISPATCH_DEPARTURES: tuple[Departure, ...] = (
         " priority, and that one does not take it.",
         source="rabbit_fifo:return does not call activate_next_consumer",
         dialects=("rabbitmq-4.0",),
-        methods=_RETURNS,
+        methods=RETURNS,
         applies=lambda broker, frame: bool(_left_on(broker, frame)),
         process=_leave_without_successor,
     ),
@@ -187,33 +149,11 @@ DISPATCH_DEPARTURES: tuple[Departure, ...] = (
         name="left-seat-starves",
         requirement="SAC-004",
         statement="When the consumer of higher priority ends before it took the seat, the active one is handed nothing"
-        " until it has settled everything.",
+        " until it has settled everything; then another one of its priority may have the seat.",
         source="rabbit_fifo:cancel_consumer of a waiting consumer leaves the active one quiescing",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
-        methods=(*_ENDS, *_RETURNS, *_OFTEN_WRONG, "basic.publish"),
+        methods=(*ENDS, *RETURNS, *OFTEN_WRONG, "basic.publish"),
         applies=_may_outstay,
         process=_go_on_leaving,
-    ),
-    Departure(
-        name="closed-seat-keeps-messages",
-        requirement="CHAN-016",
-        statement="When a channel ends with both the active consumer, which is to leave its seat, and the one of higher"
-        " priority that waits for it, what the active one held is not ready again, and nobody takes the seat.",
-        source="rabbit_fifo:handle_down, handle_waiting_consumer_down",
-        dialects=("rabbitmq-4.3",),
-        methods=(*_ENDS, *_OFTEN_WRONG, *_RETURNS, "basic.publish"),
-        applies=lambda broker, frame: bool(_closed_while_leaving(broker, frame)),
-        process=_keep_what_it_held,
-    ),
-    Departure(
-        name="namesake-never-active",
-        requirement="SAC-002",
-        statement="A waiting consumer whose channel holds deliveries of a cancelled one with its tag takes the seat and"
-        " is handed nothing, and nobody else is.",
-        source="rabbit_fifo:activate_next_consumer keeps the status of the existing consumer, which is cancelled",
-        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
-        methods=(*_ENDS, *_RETURNS, "basic.publish"),
-        applies=_may_follow_namesake,
-        process=_never_activate,
     ),
 )

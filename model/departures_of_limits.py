@@ -12,7 +12,8 @@ from model.alphabet import Frame
 from model.broker import Broker
 from model.departure import Departure
 from model.inputs import process
-from model.limits import can_share, counted, is_counted
+from model.limits import can_share, counted, is_counted, limited_namesake
+from model.queues import Consumer
 from model.rules.settlement import tags_meant
 from model.state import Channel, ChannelState, Unacknowledged
 
@@ -93,7 +94,40 @@ def _departure(name: str, requirement: str, statement: str, source: str, miscoun
     )
 
 
+def _namesakes(broker: Broker) -> Iterator[Consumer]:
+    for channel in broker.channels.values():
+        yield from (consumer for consumer in channel.consumers.values() if consumer.settled_of_namesake)
+
+
+def _credits_namesake(broker: Broker, frame: Frame) -> bool:
+    if any(True for _ in _namesakes(broker)):
+        return True
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    return any(limited_namesake(channel, entry) is not None for _, entry in _settled(channel, frame))
+
+
+def _credit_namesakes(broker: Broker, frame: Frame) -> None:
+    process(broker, frame)
+    for consumer in list(_namesakes(broker)):
+        consumer.outstanding -= consumer.settled_of_namesake
+        consumer.settled_of_namesake = 0
+        broker.refresh(consumer.queue)
+
+
 LIMIT_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="reused-tag-gains-room",
+        requirement="CONSUME-016",
+        statement="Settling what a cancelled consumer of a classic queue or a stream holds lets a new consumer of its"
+        " tag be handed more than its limit.",
+        source="rabbit_limiter:ack_from_queue, rabbit_stream_queue:settle (credit goes to whoever has the tag)",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=DELIVERY_METHODS,
+        applies=_credits_namesake,
+        process=_credit_namesakes,
+    ),
     _departure(
         "consumer-limit-lifts-channel-limit",
         "QOS-010",

@@ -13,7 +13,7 @@ from model.departure import Departure, crash_with
 from model.inputs import process
 from model.queues import Arrival, Exchange, Message, Queue, QueueType
 from model.rules.publish import routes_of
-from model.state import ChannelState
+from model.state import ChannelState, Expected
 from model.stream_content import is_nested
 
 _ENDS = ("channel.close", "connection.close", "connection.teardown", "socket.abort")
@@ -86,6 +86,27 @@ def _puts_decimal_into_stream(broker: Broker, frame: Frame) -> bool:
     return bool(queues) and all(queue.type is QueueType.STREAM for queue in queues)
 
 
+def _replies_to_nobody(broker: Broker, frame: Frame) -> bool:
+    """Is it mandatory, and goes to the address of a consumer of replies that is gone?"""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    arguments = frame.arguments
+    if channel is None or channel.state is not ChannelState.OPEN or not arguments.get("mandatory"):
+        return False
+    address = arguments.get("routing_key", "")
+    if arguments.get("exchange") or address in broker.queues:
+        return False
+    return address in broker.reply_addresses or address in broker.reply_addresses.values()
+
+
+def _return_nothing(broker: Broker, frame: Frame) -> None:
+    process(broker, frame)
+    channel = broker.channels[(frame.connection, frame.channel)]
+    returned = [owed for owed in channel.owed if isinstance(owed, Expected) and owed.method == "basic.return"]
+    channel.owed = [owed for owed in channel.owed if not any(owed is each for each in returned[-1:])]
+    broker.settle_debts(channel)
+    broker.fired("PUBLISH-007")
+
+
 PUBLISHING_DEPARTURES: tuple[Departure, ...] = (
     Departure(
         name="infinite-header-breaks",
@@ -108,6 +129,17 @@ PUBLISHING_DEPARTURES: tuple[Departure, ...] = (
         methods=("basic.publish",),
         applies=_puts_decimal_into_stream,
         process=crash_with("PUBLISH-016"),
+    ),
+    Departure(
+        name="reply-to-nobody-not-returned",
+        requirement="PUBLISH-007",
+        statement="A mandatory message to the reply address of a consumer that is gone is neither delivered nor"
+        " returned.",
+        source="v4.3.5 rabbit_volatile_queue:new_target takes every address that a process can be read from",
+        dialects=("rabbitmq-4.3",),
+        methods=("basic.publish",),
+        applies=_replies_to_nobody,
+        process=_return_nothing,
     ),
     Departure(
         name="closing-overtakes-publishes",

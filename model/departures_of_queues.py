@@ -10,8 +10,17 @@ from model.broker import Broker
 from model.departure import Departure, crash_with
 from model.inputs import process
 from model.queues import Queue, QueueType
+from model.rules.closing import break_connection
 from model.rules.publish import routes_of
-from model.state import ChannelState
+from model.state import ChannelState, Expected
+
+#: The methods that name a queue as theirs.
+_NAMING = (
+    "queue.declare", "queue.delete", "queue.bind", "queue.unbind", "queue.purge", "basic.consume", "basic.get",
+)  # fmt: skip
+
+#: Seconds after the close of a connection by which the queues that were exclusive to it are certainly gone.
+_MOMENT = 1.0
 
 
 def _uses_name_of_other_type(broker: Broker, frame: Frame) -> bool:
@@ -94,7 +103,9 @@ def _haunted(broker: Broker) -> Iterator[Queue]:
     for channel in broker.channels.values():
         for consumer in channel.bereft.values():
             queue = broker.queues.get(consumer.queue.name)
-            if queue is not None and queue.type is not QueueType.STREAM and queue.owner in (None, channel.connection):
+            if queue is None or queue.type is QueueType.STREAM or queue.seat.is_stalled:
+                continue
+            if queue.owner in (None, channel.connection):
                 yield queue
 
 
@@ -104,12 +115,70 @@ def _haunt(broker: Broker, frame: Frame) -> None:
         queue.seat.stalled_at = broker.stamp
         queue.leaving += 1
         broker.refresh(queue)
-    for channel in broker.channels.values():
-        channel.bereft = {}
     process(broker, frame)
 
 
+def _uses_tag_of_gone_consumer(broker: Broker, frame: Frame) -> bool:
+    """Is it the tag of a consumer that ended with its queue, of which the client was not told?"""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    return frame.arguments.get("consumer_tag", "") in channel.bereft
+
+
+def _refuse_tag(broker: Broker, frame: Frame) -> None:
+    broker.stamp += 1
+    broker.fired("CANCEL-010")
+    text = f"NOT_ALLOWED - attempt to reuse consumer tag '{frame.arguments['consumer_tag']}'"
+    arguments = {"reply_code": 530, "reply_text": text, "class_id": 60, "method_id": 20}
+    close = Expected("connection.close", arguments, ("CHAN-007",), counted=False)
+    break_connection(broker, broker.channels[(frame.connection, frame.channel)], close)
+
+
+def _name_left_behind(broker: Broker, frame: Frame) -> str:
+    """The name of a queue that was exclusive to a connection that was closed a moment ago; "": the input names none."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN:
+        return ""
+    name = frame.arguments.get("queue", "") or channel.last_queue or ""
+    moment = broker.left_behind.get(name)
+    return name if moment is not None and name not in broker.queues and frame.time - moment < _MOMENT else ""
+
+
+def _find_it_locked(broker: Broker, frame: Frame) -> None:
+    """It goes right afterwards."""
+    name = _name_left_behind(broker, frame)
+    left = broker.queues[name] = Queue(name, owner=" of a connection that is closed")
+    process(broker, frame)
+    if broker.queues.get(name) is left:
+        del broker.queues[name]
+    broker.fired("QUEUE-020")
+
+
 QUEUE_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="exclusive-queue-outlives-connection",
+        requirement="QUEUE-020",
+        statement="An exclusive queue is still there, and refused with 405 to others, when the close of its connection"
+        " has been answered.",
+        source="v4.3.5 rabbit_amqqueue_process:terminate_delete, worker_pool:submit_async; rabbit_queue_collector:"
+        "delete_all waits for the queue's process only",
+        dialects=("rabbitmq-4.3",),
+        methods=_NAMING,
+        applies=lambda broker, frame: bool(_name_left_behind(broker, frame)),
+        process=_find_it_locked,
+    ),
+    Departure(
+        name="next-queue-keeps-tag",
+        requirement="CANCEL-010",
+        statement="The tag of a consumer that ended with its queue, of which the client is not told, is refused as one"
+        " in use if a queue of that name was declared again right away.",
+        source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover",
+        dialects=("rabbitmq-3",),
+        methods=("basic.consume",),
+        applies=_uses_tag_of_gone_consumer,
+        process=_refuse_tag,
+    ),
     Departure(
         name="stale-queue-type",
         requirement="QUEUE-029",

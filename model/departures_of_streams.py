@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from model.alphabet import Frame
 from model.broker import Broker
 from model.departure import Departure, crash_with
 from model.inputs import process
-from model.queues import Consumer, QueueType
+from model.queues import QueueType
 from model.rules.stream_consuming import offset_has_wrong_type
 from model.state import Channel, ChannelState, Unacknowledged
 
@@ -20,23 +18,6 @@ def _open_channel(broker: Broker, frame: Frame) -> Channel | None:
     return channel if channel is not None and channel.state is ChannelState.OPEN else None
 
 
-def _credited(broker: Broker, frame: Frame) -> Counter[Consumer]:
-    """Consumers of a stream, each with the number of deliveries to a former one of its tag that the input settles."""
-    channel = _open_channel(broker, frame)
-    credited: Counter[Consumer] = Counter()
-    if channel is None:
-        return credited
-    for tag, entry in channel.unacknowledged.items():
-        if entry.consumer is None or not _settles(channel, frame, tag):
-            continue
-        living = channel.consumers.get(entry.consumer.tag)
-        if living is None or living is entry.consumer or living.queue.type is not QueueType.STREAM:
-            continue
-        if living.queue.name == entry.queue.name:
-            credited[living] += 1
-    return credited
-
-
 def _settles(channel: Channel, frame: Frame, tag: int) -> bool:
     if frame.method.startswith("basic.recover"):
         return True
@@ -44,18 +25,6 @@ def _settles(channel: Channel, frame: Frame, tag: int) -> bool:
     if not frame.arguments.get("multiple"):
         return bool(tag == named)
     return tag <= named and named in channel.unacknowledged if named else True
-
-
-def _credits_namesake(broker: Broker, frame: Frame) -> bool:
-    return bool(_credited(broker, frame))
-
-
-def _credit_namesake(broker: Broker, frame: Frame) -> None:
-    credited = _credited(broker, frame)
-    process(broker, frame)
-    for consumer, credit in credited.items():
-        consumer.outstanding -= credit
-        broker.refresh(consumer.queue)
 
 
 def _of_namesakes(broker: Broker, frame: Frame) -> list[Unacknowledged]:
@@ -114,17 +83,6 @@ def _has_offset_of_wrong_type(broker: Broker, frame: Frame) -> bool:
 
 
 STREAM_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
-        name="stream-credit-goes-to-namesake",
-        requirement="CONSUME-016",
-        statement="Settling what a cancelled consumer of a stream holds lets a new consumer of its tag be handed more"
-        " than its limit.",
-        source="rabbit_stream_queue:settle (credit goes to the reader of the tag)",
-        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
-        methods=SETTLING,
-        applies=_credits_namesake,
-        process=_credit_namesake,
-    ),
     Departure(
         name="stream-refuses-for-namesake",
         requirement="ACK-012",

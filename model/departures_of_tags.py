@@ -55,7 +55,7 @@ def _inherit(broker: Broker) -> None:
     for consumer, entries in _bequests(broker).items():
         consumer.prefetch = _credit(broker, consumer)
         for entry in entries:
-            entry.consumer = consumer
+            entry.consumer, entry.is_inherited = consumer, True
             consumer.outstanding += 1
         broker.refresh(consumer.queue)
 
@@ -66,15 +66,25 @@ def _inherit_deliveries(broker: Broker, frame: Frame) -> None:
     _inherit(broker)
 
 
+def _heirs(broker: Broker) -> dict[Consumer, list[Unacknowledged]]:
+    """Such consumers, also those of which the broker has shown that it takes them for the former ones."""
+    found = _bequests(broker)
+    for channel in broker.channels.values():
+        for entry in channel.unacknowledged.values():
+            if entry.is_inherited and entry.consumer is not None and entry.consumer in entry.queue.consumers:
+                found.setdefault(entry.consumer, []).append(entry)
+    return found
+
+
 def _served(broker: Broker) -> Iterator[Consumer]:
     """Those of them that are handed a message now."""
-    for consumer in _bequests(broker):
+    for consumer in _heirs(broker):
         if consumer.queue in broker.deliverable and consumer in broker.recipients(consumer.queue):
             yield consumer
 
 
 def _serves_heir(broker: Broker, frame: Frame) -> bool:
-    if frame.method != "basic.consume" and not _bequests(broker):
+    if frame.method != "basic.consume" and not _heirs(broker):
         return False
     if frame.method == "basic.consume" and not _names_former_tag(broker, frame):
         return False
@@ -95,7 +105,7 @@ def _names_former_tag(broker: Broker, frame: Frame) -> bool:
 def _lose_all(broker: Broker, consumer: Consumer) -> None:
     """The channel settles what it is handed before it looks at it, and with it what the former consumer holds."""
     queue, channel = consumer.queue, broker.channels[consumer.channel]
-    former = _bequests(broker)[consumer]
+    former = _heirs(broker)[consumer]
     for tag, entry in list(channel.unacknowledged.items()):
         if entry in former:
             del channel.unacknowledged[tag]
@@ -113,6 +123,38 @@ def _break_heir(broker: Broker, frame: Frame) -> None:
         if consumer.no_ack:
             _lose_all(broker, consumer)
         break_some_time(broker, consumer.channel[0])
+
+
+_LEAD_TO_DELIVERIES = (
+    "basic.publish", "basic.consume", "basic.ack", "basic.nack", "basic.reject", "basic.recover",
+    "basic.recover-async", "basic.cancel", "channel.close", "connection.close", "socket.abort",
+)  # fmt: skip
+
+
+def _misplaced(broker: Broker) -> Iterator[Consumer]:
+    for queue in broker.queues.values():
+        if queue.type is QueueType.QUORUM:
+            yield from (consumer for consumer in queue.consumers if consumer.former_priority is not None)
+
+
+def _may_be_misplaced(broker: Broker, frame: Frame) -> bool:
+    return any(True for _ in _misplaced(broker)) or (
+        frame.method == "basic.consume"
+        and any(
+            (frame.connection, frame.channel) == channel and tag == frame.arguments.get("consumer_tag")
+            for queue in broker.queues.values()
+            for channel, tag in queue.former_priorities
+        )
+    )
+
+
+def _keep_place(broker: Broker, frame: Frame) -> None:
+    for is_before in (True, False):
+        for consumer in list(_misplaced(broker)):
+            consumer.served_as, consumer.former_priority = consumer.former_priority, None
+            broker.refresh(consumer.queue)
+        if is_before:
+            process(broker, frame)
 
 
 TAG_DEPARTURES: tuple[Departure, ...] = (
@@ -138,5 +180,17 @@ TAG_DEPARTURES: tuple[Departure, ...] = (
         methods=("basic.consume", "basic.publish", "basic.ack", "basic.nack", "basic.reject", "basic.recover"),
         applies=_serves_heir,
         process=_break_heir,
+    ),
+    Departure(
+        name="reused-tag-keeps-place",
+        requirement="PRIORITY-001",
+        statement="A quorum queue's consumer with the tag of a cancelled one has that one's place among those to be"
+        " served, by its x-priority, until it was served once.",
+        source="rabbit_fifo:maybe_queue_consumer, in 3.10 uniq_queue_in: the key of the cancelled one is still in"
+        " service_queue; in 4.0 and 4.3 only if that one still holds messages",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=_LEAD_TO_DELIVERIES,
+        applies=_may_be_misplaced,
+        process=_keep_place,
     ),
 )

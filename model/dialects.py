@@ -94,6 +94,8 @@ class Dialect:
     lost_consumers_by_creation: bool
     #: the seat of a quorum queue's single active consumer goes by x-priority (rabbit_fifo:activate_next_consumer, 4.0)
     quorum_seat_by_priority: bool
+    #: the active one leaves that seat also when it gives back its last message (rabbit_fifo:return_one, 4.3)
+    quorum_return_frees_seat: bool
     #: how the queue type is named where basic.get is refused (rabbit_channel:unsupported_single_active_consumer_error)
     queue_type_in_get_error: str
     #: deliveries from a stream always name a delivery mode, 1 if the publish named none (mc_amqpl, from 4.0)
@@ -206,6 +208,7 @@ AMQP_0_9_1 = Dialect(
     quorum_count_on_first_get=False,
     lost_consumers_by_creation=False,
     quorum_seat_by_priority=False,
+    quorum_return_frees_seat=False,
     queue_type_in_get_error="quorum",
     stream_names_delivery_mode=False,
     default_queue_type_in_errors=None,
@@ -322,6 +325,7 @@ RABBITMQ_4_3 = replace(
     checks_body_length=True,
     largest_announced_body=536_870_912,
     quorum_acquired_count=True,
+    quorum_return_frees_seat=True,
     queue_type_in_get_error='<<"quorum">>',
     queue_arguments=KNOWN_TO_4_3,
     refuses_unknown_type_for_server_name=True,

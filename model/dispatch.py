@@ -11,9 +11,14 @@ from collections.abc import Iterable
 
 from model.queues import Consumer, Queue, QueueType
 
+#: The credit of a quorum queue's consumer without limit (rabbit_fifo_client: UNLIMITED_PREFETCH_COUNT).
+UNLIMITED = 2000
+
 
 def priority(consumer: Consumer) -> int:
     """The consumer's own, of which the highest comes first; not that of messages."""
+    if consumer.served_as is not None:
+        return consumer.served_as
     return int(consumer.arguments.get("x-priority", 0))
 
 
@@ -50,11 +55,17 @@ def successor(queue: Queue, takeover: bool) -> Consumer | None:
         return highest(waiting)[0]
     if not takeover:
         return waiting[0]
-    return max(waiting, key=lambda consumer: (priority(consumer), _credit(consumer)))
+    return max(waiting, key=rank)
 
 
-def _credit(consumer: Consumer) -> float:
-    return consumer.prefetch if consumer.prefetch and not consumer.no_ack else float("inf")
+def rank(consumer: Consumer) -> tuple[int, int, int]:
+    """Among those who wait for the seat the highest one is next (rabbit_fifo:sort_waiting)."""
+    return (priority(consumer), _credit(consumer), -consumer.created)
+
+
+def _credit(consumer: Consumer) -> int:
+    """One without acknowledgements has the limit of its channel as well (rabbit_quorum_queue:consume)."""
+    return consumer.prefetch or consumer.unheeded_prefetch or UNLIMITED
 
 
 def elect(queue: Queue, stamp: int, *, takeover: bool, requirement: str) -> None:
@@ -66,7 +77,7 @@ def elect(queue: Queue, stamp: int, *, takeover: bool, requirement: str) -> None
     """
     seat = queue.seat
     if seat.holder is not None and seat.holder not in queue.consumers:
-        seat.holder, seat.is_being_left = None, False
+        seat.holder, seat.is_being_left, seat.has_outstayed = None, False, False
     following = successor(queue, takeover)
     if seat.holder is None:
         if following is not None:
@@ -111,3 +122,4 @@ def wakes(queue: Queue, consumer: Consumer) -> None:
     """The queue that served nobody was seen to serve this one (`model.departures_of_dispatch`)."""
     seat = queue.seat
     seat.holder, seat.is_being_left, seat.has_outstayed, seat.stalled_at = consumer, False, False, 0
+    seat.claimant = None

@@ -19,6 +19,9 @@ from model.rules.happenings import can_come_about, is_happening
 from model.rules.message_expiry import AHEAD, EXPIRE, message_expiries, tell_of_expiries
 from model.state import Expected
 
+#: Most departures followed on beside what is lawful.
+_MOST_LATENT = 4
+
 
 class TooManyExplanations(Exception):
     """The explanations are more than the bound."""
@@ -38,6 +41,8 @@ class Explanation:
     uncounted: list[Frame] = field(default_factory=list)
     #: some input was processed in another way than the usual one (`model.alternatives`): not the one to blame by
     is_unusual: bool = False
+    #: how often the broker has been at rest since the departure
+    rests: int = 0
     #: the point that this one is the same as, but that one more message has expired, which may as well happen later;
     #: whether that point explains what came, so that this one need not be followed
     behind: Explanation | None = None
@@ -53,7 +58,7 @@ class Explanation:
     def fork(self) -> Explanation:
         return Explanation(
             copy_broker(self.broker), list(self.pending), self.departure, self.departing, self.uncounted,
-            self.is_unusual,
+            self.is_unusual, self.rests,
         )  # fmt: skip
 
     def alternatives(self, frame: Frame) -> Iterator[Explanation]:
@@ -71,14 +76,35 @@ class Explanation:
         frame = self.pending.pop(index)
         counting = self.broker.counting
         self.broker.counting = not any(frame is other for other in self.uncounted)
-        if self.departure is not None and frame is self.departing:
-            self.departure.process(self.broker, frame)
-        else:
-            process(self.broker, frame)
+        self.process(frame)
         self.broker.counting = counting
         if self.broker.ageing:
             tell_of_expiries(self.broker)
         self.expect_teardowns()
+        self.forget_if_astray()
+
+    def forget_if_astray(self) -> None:
+        """Where anything is explained it makes no difference any more what has been processed."""
+        if self.broker.is_astray:
+            self.pending.clear()
+
+    def process(self, frame: Frame) -> None:
+        """Process an input as the broker does that this explanation supposes: a defect that it has it always has."""
+        departure = self.departure
+        if departure is None or not (frame is self.departing or self._departs_again(departure, frame)):
+            process(self.broker, frame)
+        else:
+            departure.process(self.broker, frame)
+
+    def _departs_again(self, departure: Departure, frame: Frame) -> bool:
+        return self.is_latent and frame.method in departure.methods and departure.applies(self.broker, frame)
+
+    @property
+    def is_latent(self) -> bool:
+        """The departure has taken place, and need not have shown by the time that the broker is at rest."""
+        if self.departure is None or self.rests >= self.departure.shows_within or self.broker.is_astray:
+            return False
+        return not any(frame is self.departing for frame in self.pending)
 
     def time_passes(self, now: float) -> None:
         """It is `now`: what that brings about comes about, or may (`model.rules.expiry`, `message_expiry`)."""
@@ -105,7 +131,7 @@ class Explanation:
     @property
     def is_at_rest(self) -> bool:
         """Nothing is under way, and the broker may send nothing: the next input is processed when it is sent."""
-        return self.is_settled and self.departure is None and self.broker.quiet
+        return self.is_settled and (self.departure is None or self.is_latent) and self.broker.quiet
 
     @property
     def patience(self) -> float:
@@ -137,6 +163,7 @@ def points(
 
     Raises `TooManyExplanations`: what is left out might be the right one.
     """
+    explanation.forget_if_astray()
     if not explanation.pending:
         # no copy: whatever becomes of it takes its place
         yield explanation
@@ -186,7 +213,7 @@ def _process_one(
     frame = point.pending[index]
     if frame is not point.departing:
         yield from point.alternatives(frame)
-    for departure in departures.get(frame.method, ()) if point.departure is None else ():
+    for departure in departures.get(frame.method, ()) if point.departure is None or point.is_latent else ():
         if departure.applies(point.broker, frame):
             departed = point.fork()
             departed.departure, departed.departing = departure, frame
@@ -282,6 +309,15 @@ def may_be_quiet(explanation: Explanation, departures: Mapping[str, tuple[Depart
         point.is_settled and point.departure is None and point.broker.quiet
         for point in points(explanation, departures, bound)
     )
+
+
+def latent_beside(proven: list[Explanation], quiet: list[Explanation]) -> list[Explanation]:
+    """Of those at rest, the ones of departures that may show later, and do not come to what is lawful anyway."""
+    latent = [explanation for explanation in quiet if explanation.is_latent]
+    lawful = {fingerprint(explanation.broker) for explanation in proven} if latent else set()
+    for explanation in latent:
+        explanation.rests += 1
+    return merged([each for each in latent if fingerprint(each.broker) not in lawful])[:_MOST_LATENT]
 
 
 def least_flawed(flawed: list[tuple[Explanation, Mismatches]]) -> list[tuple[Explanation, Mismatches]]:

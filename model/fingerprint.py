@@ -98,7 +98,10 @@ def _channel(channel: Channel) -> Hashable:
         channel.state.value,
         channel.next_tag,
         tuple(
-            (tag, e.queue.name, _held(e.message), e.consumer.tag if e.consumer else None)
+            (
+                tag, e.queue.name, e.queue.deleted, _held(e.message),
+                (e.consumer.tag, e.consumer.is_mixed_up) if e.consumer else None,
+            )
             for tag, e in channel.unacknowledged.items()
         ),
         tuple(sorted(map(_consumer, channel.consumers.values()))),
@@ -130,13 +133,14 @@ def _unconfirmed(publish: tuple[int, tuple[tuple[Queue, Message], ...]]) -> tupl
     return number, any(message.refused_by for _, message in copies)
 
 
-def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool, tuple[int | bool, ...]]:
+def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool, tuple[int | bool | str, ...]]:
     return (
         consumer.tag, consumer.queue.name, consumer.prefetch, consumer.outstanding, consumer.announced,
         consumer.no_ack, consumer.exclusive,
         (
             consumer.next_offset, consumer.latest_offset, consumer.has_begun, consumer.dropped,
-            consumer.unheeded_prefetch,
+            consumer.unheeded_prefetch, consumer.settled_of_namesake, consumer.is_mixed_up,
+            repr((consumer.former_priority, consumer.served_as)),
         ),
     )  # fmt: skip
 
@@ -168,6 +172,7 @@ def _queue(queue: Queue) -> Hashable:
         tuple(sorted(queue.chunk_starts.items())),
         (queue.uses, queue.idle_since, queue.idle_by) if "x-expires" in queue.arguments else (),
         tuple(consumers),
+        tuple(sorted(queue.former_priorities.items())),
         _turns(queue),
     )
 
@@ -178,7 +183,11 @@ def _turns(queue: Queue) -> Hashable:
         seat = queue.seat
         holder, former = (None if c is None else (c.channel, c.tag) for c in (seat.holder, seat.former))
         last = seat.unseen_before if former else 0
-        return (holder, seat.is_being_left, former, last, seat.has_outstayed, seat.is_stalled)
+        phantoms = sorted((consumer.channel, consumer.tag, why.value) for consumer, why in seat.phantoms.items())
+        claim = (seat.claimant[0].channel, seat.claimant[0].tag, seat.claimant[1].value) if seat.claimant else None
+        return (
+            holder, seat.is_being_left, former, last, seat.has_outstayed, seat.is_stalled, tuple(phantoms), claim,
+        )  # fmt: skip
     if len(queue.consumers) < 2 or queue.seat.is_stalled:
         return queue.seat.is_stalled
     waiting = ((c.channel, c.tag, priority(c), c.is_doubtful, sorted(c.overtaken_by)) for c in queue.consumers)

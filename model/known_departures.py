@@ -13,6 +13,7 @@ from types import MappingProxyType
 from model.departure import KnownDeparture
 from model.departures import DEPARTURES
 from model.messages import DIRECT_REPLIES_NOT_COUNTED
+from model.outputs.late_deliveries import BEHIND_CHANNEL_CLOSE
 from model.rules.queue import HOLDERS_COUNTED, STREAM_CONSUMERS_NOT_COUNTED
 from model.stream_content import STREAM_DROPS_CLUSTER_ID, STREAM_DROPS_NESTED_HEADERS, STREAM_TURNS_OCTETS_INTO_TEXT
 from model.time_to_live import LATE_BY_PRIORITY
@@ -33,6 +34,13 @@ ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
         requirement="QUEUE-026",
         statement="A stream counts none of its consumers: declare-ok says 0.",
         source="rabbit_stream_queue:stat",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+    ),
+    KnownDeparture(
+        name=BEHIND_CHANNEL_CLOSE,
+        requirement="CHAN-005",
+        statement="What was under way to a consumer when an error closed its channel comes behind channel.close.",
+        source="rabbit_channel:handle_cast queue_event, which does not ask whether the channel is closing",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
     ),
     KnownDeparture(

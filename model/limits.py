@@ -144,8 +144,27 @@ def note_delivery(broker: BrokerState, channel: Channel, consumer: Consumer) -> 
 
 def note_settlement(channel: Channel, settled: Iterable[Unacknowledged]) -> None:
     """rabbit_channel:notify_limiter: all but what basic.get has got, counted or not; rabbit_limiter:handle_cast ack."""
+    entries = [entry for entry in settled if entry.consumer is not None]
     if channel.limiter.limit and channel.limiter.volume:
-        channel.limiter.volume -= sum(entry.consumer is not None for entry in settled)
+        channel.limiter.volume -= len(entries)
+    for entry in entries:
+        namesake = limited_namesake(channel, entry)
+        if namesake is not None:
+            namesake.settled_of_namesake += 1
+
+
+def limited_namesake(channel: Channel, entry: Unacknowledged) -> Consumer | None:
+    """The consumer that RabbitMQ takes for the former one, of its tag, that the delivery went to (CONSUME-016).
+
+    rabbit_limiter:ack_from_queue, rabbit_stream_queue:settle: credit goes to the tag; streams are known by name.
+    """
+    former = entry.consumer
+    living = None if former is None else channel.consumers.get(former.tag)
+    if living is None or living is former or not living.prefetch:
+        return None
+    if living.queue.type is QueueType.STREAM:
+        return living if living.queue.name == entry.queue.name else None
+    return living if living.queue is entry.queue and living.queue.type is QueueType.CLASSIC else None
 
 
 # -------------------------------------------------------------------------------------------- what they show

@@ -9,10 +9,12 @@ from model.broker_state import BrokerState
 from model.dispatch import contenders, elect, highest
 from model.limits import own_limit_holds, shared_limit_holds, sharing, shown_by_waiting
 from model.message_order import all_have_left, has_left, put_new
+from model.namesakes import number
 from model.overflow import has_dropped, most_ready, tell_publishers
+from model.phantoms import note_election, note_end_of_holder, note_late_leave
 from model.queues import Arrival, Consumer, Dropping, Message, Queue, QueueType
 from model.state import Channel, PendingGet
-from model.stream_log import append, goes_on_in_chunk
+from model.stream_log import append, close_chunks, goes_on_in_chunk
 from model.time_to_live import begin
 
 
@@ -42,6 +44,7 @@ class QueueSteps(BrokerState):
             queue.dropping.clear()
         self.touched.clear()
         self.deleted_of_late.clear()
+        close_chunks(self)
         for channel in self.channels.values():
             channel.under_way = 0
             channel.admissions = {queue: told.heard for queue, told in channel.admissions.items() if not queue.deleted}
@@ -74,8 +77,14 @@ class QueueSteps(BrokerState):
         """Consumers came, went or settled: a single active consumer may follow another, by that requirement."""
         if not queue.single_active_consumer:
             return
-        left = queue.seat.holder if queue.seat.is_being_left else None
+        before = queue.seat.holder
+        left = before if queue.seat.is_being_left else None
+        outstayed = before if queue.seat.has_outstayed else None
+        note_end_of_holder(self, queue, requirement)
         elect(queue, self.stamp, takeover=self.dialect.quorum_seat_by_priority, requirement=requirement)
+        note_election(self, queue, before, requirement)
+        if outstayed is not None and not queue.seat.has_outstayed:
+            note_late_leave(queue, outstayed)
         if queue.messages and queue.seat.holder is left is not None and not queue.seat.is_being_left:
             self.fired("SAC-004")  # what was held back for another goes to the holder after all
 
@@ -112,6 +121,7 @@ class QueueSteps(BrokerState):
             append(queue, message, self.now)
         else:
             put_new(self.dialect, queue, message)
+            number(queue, message)
             message.crowd = self.join_crowd(queue, message)
             if begin(self.dialect, queue, message, self.now, self.done_by):
                 self.ageing[queue] = None
@@ -234,7 +244,11 @@ class QueueSteps(BrokerState):
         """
         # classic queues count nobody but consumers (QUEUE-026)
         holders = self.holders(queue) if queue.type is QueueType.QUORUM else 0
-        if arguments["consumer_count"] <= len(queue.consumers) + holders:
+        counted = len(queue.consumers) + holders
+        if holders and queue.single_active_consumer:
+            # who counts holders does not count those who wait for the seat (quorum-consumer-count)
+            counted = max(len(queue.consumers), min(len(queue.consumers), 1) + holders)
+        if arguments["consumer_count"] <= counted:
             queue.leaving = queue.settling = 0
             if queue.dropping and (self.counting or arguments["message_count"] > len(queue.messages)):
                 return  # what came has driven out as much as it brought, or is still to come; a barrier goes by this

@@ -31,6 +31,19 @@ class Arrival(Enum):
     RETURNING = "returning"
 
 
+class Phantom(Enum):
+    """Why a quorum queue's seat may be, by a known defect, with the wrong consumer (model.phantoms)."""
+
+    #: its channel ended while it was to leave the seat
+    CLOSED = "closed"
+    #: it was cancelled while it waited, and an earlier one of its tag still held messages
+    CANCELLED = "cancelled"
+    #: it is there, and the queue takes it for the cancelled one of its tag
+    NAMESAKE = "namesake"
+    #: it is there, and followed one that was to leave the seat and ought to have stayed after all
+    SUCCESSOR = "successor"
+
+
 class QueueType(Enum):
     CLASSIC = "classic"
     QUORUM = "quorum"
@@ -73,6 +86,8 @@ class Message:
     hidden_keys: tuple[str, ...] = ()
     #: failed deliveries that it takes along when it is dead-lettered (DLX-010)
     failures: int = 0
+    #: by which its classic queue knows it, among those of its priority (model.namesakes)
+    number: int = field(default=0, kw_only=True)
     #: one that may be behind it was handed over before: at whose turn this one is, is not known (PRIORITY-002)
     is_late: bool = False
     #: the requirement by which its queue refused it, which it never was in (model.overflow)
@@ -115,6 +130,16 @@ class Consumer:
     #: without acknowledgements: the limit of the channel when it was made, beyond which a quorum queue hands out
     #: nothing at once (its channel settles for it, rabbit_fifo_client:handle_delivery)
     unheeded_prefetch: int = field(default=0, kw_only=True)
+    #: deliveries to a former consumer of its tag that were settled in its time (`model.departures_of_limits`)
+    settled_of_namesake: int = field(default=0, kw_only=True)
+    #: a quorum queue has it and another one of its tag in one place, and confuses what they hold (model.phantoms)
+    is_mixed_up: bool = field(default=False, kw_only=True)
+    #: deliveries that it has been handed (model.namesakes)
+    handed: int = field(default=0, kw_only=True)
+    #: the priority of the cancelled one of its tag, whose place among those to be served it may have until it was
+    #: served once; and the same where it is known to be so (`model.departures_of_tags`)
+    former_priority: int | None = field(default=None, kw_only=True)
+    served_as: int | None = field(default=None, kw_only=True)
     #: it got its room so late that the queue may not know of it yet
     is_doubtful: bool = field(default=True, kw_only=True)
     #: consumers of its priority that were served since it has been waiting with room (PRIORITY-002)
@@ -146,6 +171,10 @@ class Seat:
     #: since which the broker serves nobody, or 0, of any queue (both: model.departures_of_dispatch)
     has_outstayed: bool = False
     stalled_at: int = 0
+    #: consumers that are gone, and wait for the seat all the same (`model.phantoms`); and who has it there in place
+    #: of the holder, as long as nothing has shown whether it is so
+    phantoms: dict[Consumer, Phantom] = field(default_factory=dict)
+    claimant: tuple[Consumer, Phantom] | None = None
 
     @property
     def is_stalled(self) -> bool:
@@ -203,6 +232,10 @@ class Queue:
     turn: int = 0
     #: messages published before this position were in the queue, or had left it, when all was at rest
     at_rest: int = 0
+    #: quorum queues: priorities of cancelled consumers, by channel and tag
+    former_priorities: dict[tuple[ChannelKey, str], int] = field(default_factory=dict, kw_only=True)
+    #: by priority: how many messages a classic queue has given numbers to (model.namesakes)
+    numbered: dict[int, int] = field(default_factory=dict, kw_only=True)
     seat: Seat = field(default_factory=Seat, kw_only=True)
     #: what it has dropped because of a message that may not have come to it yet: until then it has them still
     dropping: list[Dropping] = field(default_factory=list, kw_only=True)

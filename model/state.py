@@ -23,6 +23,12 @@ class Unacknowledged:
     message: Message
     queue: Queue
     consumer: Consumer | None
+    #: by which the queue's process knows it (model.namesakes)
+    number: int = 0
+    #: settling a delivery of a namesake settled this one, but the queue counts it for the channel as before
+    is_still_counted: bool = False
+    #: a quorum queue takes the consumer for one of that tag which is gone, and to which the delivery was made
+    is_inherited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,8 @@ class Lost:
     consumer: Consumer
     message: Message
     as_it_was: Message
+    #: the broker ended the channel because of an error
+    by_error: bool = False
 
 
 @dataclass(slots=True)

@@ -12,11 +12,11 @@ from typing import Any
 
 Properties = Mapping[str, Any]
 
-#: Application properties hold simple values only (rabbit_msg_record:from_amqp091; mc_amqpl:convert_to).
+#: Known departure: application properties hold simple values only (rabbit_msg_record, mc_amqpl:convert_to).
 STREAM_DROPS_NESTED_HEADERS = "stream-drops-nested-headers"
-#: AMQP 1.0 has no such property.
+#: Known departure: AMQP 1.0 has no such property.
 STREAM_DROPS_CLUSTER_ID = "stream-drops-cluster-id"
-#: mc_amqpl:to_091 has binary become longstr.
+#: Known departure: mc_amqpl:to_091 has binary become longstr.
 STREAM_TURNS_OCTETS_INTO_TEXT = "stream-turns-octets-into-text"
 
 

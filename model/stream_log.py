@@ -7,8 +7,11 @@ offset `last` means the last chunk (STREAM-008).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from model.broker_state import BrokerState
 from model.dialects import Dialect
-from model.queues import Arrival, Consumer, Message, Queue
+from model.queues import Arrival, Consumer, Message, Queue, QueueType
 
 
 def append(queue: Queue, message: Message, now: float) -> None:
@@ -57,6 +60,26 @@ def goes_on_in_chunk(dialect: Dialect, consumer: Consumer) -> bool | None:
         return False
     begins = consumer.queue.chunk_starts.get(consumer.next_offset)
     return None if begins is None else not begins
+
+
+def has_open_chunk(broker: BrokerState) -> bool:
+    """May some consumer be handed more than its limit, because nobody knows whether a chunk goes on?"""
+    return broker.dialect.stream_serves_chunks and any(True for _ in _at_open_chunks(broker))
+
+
+def close_chunks(broker: BrokerState) -> None:
+    """All is at rest: what was not handed out beyond a limit begins a chunk."""
+    if broker.dialect.stream_serves_chunks:
+        for consumer in _at_open_chunks(broker):
+            consumer.queue.chunk_starts[consumer.next_offset] = True
+
+
+def _at_open_chunks(broker: BrokerState) -> Iterator[Consumer]:
+    for queue in broker.queues.values():
+        for consumer in queue.consumers if queue.type is QueueType.STREAM else ():
+            is_full = 0 < consumer.prefetch <= consumer.outstanding
+            if is_full and consumer.next_offset < len(queue.log) and goes_on_in_chunk(broker.dialect, consumer) is None:
+                yield consumer
 
 
 def first_owed(consumer: Consumer) -> int:

@@ -25,6 +25,8 @@ class DepartureEntry:
 
     departure: KnownDeparture
     outcome: DepartureOutcome
+    #: the target is of the product that is known for it: it may have been mended there
+    is_own: bool = True
 
     @property
     def in_this_run(self) -> str:
@@ -35,7 +37,8 @@ class DepartureEntry:
                 besides = f"; not in {plural(refuted, 'other')} that could have shown it" if refuted else ""
                 return f"seen in {plural(seen, 'sequence')}{besides}"
             case Standing.NOT_SEEN:
-                return f"not seen, though {plural(refuted, 'sequence')} would have shown it: fixed?"
+                perhaps = ": fixed?" if self.is_own else ""
+                return f"not seen, though {plural(refuted, 'sequence')} would have shown it{perhaps}"
             case Standing.NOT_TESTED:
                 return "not put to the test"
 
@@ -48,13 +51,19 @@ def broker_as_known(result: RunResult) -> str:
 
 def departure_entries(result: RunResult) -> tuple[DepartureEntry, ...]:
     """The departures known of the target's dialect; those that were not seen come first."""
-    found = [DepartureEntry(KNOWN_DEPARTURES[outcome.name], outcome) for outcome in result.departures]
+    product = result.target.product
+    found = []
+    for outcome in result.departures:
+        departure = KNOWN_DEPARTURES[outcome.name]
+        is_own = any(broker.startswith(f"{product} ") for broker in departure.brokers)
+        found.append(DepartureEntry(departure, outcome, is_own))
     return tuple(sorted(found, key=lambda entry: _ORDER.index(entry.outcome.standing)))
 
 
 def not_seen(result: RunResult) -> tuple[DepartureEntry, ...]:
-    """Known departures that the run would have shown, and that did not show: fixed?"""
-    return tuple(each for each in departure_entries(result) if each.outcome.standing is Standing.NOT_SEEN)
+    """Known departures of the target's product that the run would have shown, and that did not show: fixed?"""
+    entries = departure_entries(result)
+    return tuple(each for each in entries if each.is_own and each.outcome.standing is Standing.NOT_SEEN)
 
 
 def new_as_known(result: RunResult) -> list[FoundFailure]:

@@ -8,6 +8,10 @@ from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parent.parent
 
+#: Two workers: each starts the brokers that its tests need, which is why there are not as many as processors. The
+#: tests of a file take very different times, so what one worker has not come to the other takes over.
+_IN_PARALLEL = ("-n", "2", "--dist", "worksteal")
+
 
 def main(arguments: list[str]) -> int:
     """Runs each check, also after one failed. Exit code: that of the first which failed, 0 if none did."""
@@ -15,7 +19,7 @@ def main(arguments: list[str]) -> int:
         "ruff": ["ruff", "check", "."],
         "mypy": ["mypy"],
         # Last, so that its closing line is what remains on the screen.
-        "pytest": ["pytest", *arguments],
+        "pytest": ["pytest", *_IN_PARALLEL, *arguments],
     }
     statuses = {}
     for name, command in checks.items():

@@ -10,6 +10,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -77,6 +78,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     needed = dict.fromkeys(mark.args[0] for item in session.items for mark in item.iter_markers("broker"))
     session.config.stash[_needed_key] = [name for name in needed if name in BROKER_IMAGES]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker tells the process that reports."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["missing brokers"] = session.config.stash.get(_missing_key, {})
+
+
+class _OfWorkers:
+    """Only where the tests run in several processes."""
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        told = getattr(node, "workeroutput", {}).get("missing brokers", {})
+        node.config.stash.setdefault(_missing_key, {}).update(told)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(_OfWorkers())
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -13,7 +13,7 @@ from model.alphabet import Frame
 from model.broker import Broker
 from model.mismatch import Mismatch, Mismatches, unexpected
 from model.overflow import refusal_of, refused_for_nothing, tells_of_arrival
-from model.queues import Message, Queue, QueueType
+from model.queues import Arrival, Message, Queue, QueueType
 from model.state import Channel, ChannelState, Expected
 from model.stream_log import stored
 from model.verdict import Shape
@@ -35,7 +35,8 @@ def observe_confirm(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
     for number in numbers:
         copies = unconfirmed.pop(number)
         for queue, message in copies:
-            if (queue.unproven or queue.dropping) and tells_of_arrival(copies, queue, message):
+            is_away = message.arrival is Arrival.RETURNING  # again, since it was confirmed
+            if (queue.unproven or queue.dropping) and not is_away and tells_of_arrival(copies, queue, message):
                 broker.prove(queue, message)
             if queue.type is QueueType.STREAM:
                 stored(queue, message.position)

@@ -13,7 +13,15 @@ from model.limits import broken_by_delivery, note_delivery, nothing_was_got, sho
 from model.message_order import priority_requirement, shows_priority
 from model.messages import check_delivery, find
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
-from model.outputs.late_deliveries import check_late_delivery, check_lost_delivery, lost_with_channel, under_way
+from model.namesakes import note_unnumbered, number_of
+from model.outputs.late_deliveries import (
+    check_behind_error,
+    check_late_delivery,
+    check_lost_delivery,
+    follows_error,
+    lost_with_channel,
+    under_way,
+)
 from model.outputs.replies import nothing_explains
 from model.outputs.stream_deliveries import observe_stream_deliver
 from model.outputs.turns import check_turn, note_order, note_turn
@@ -33,6 +41,9 @@ def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
         lost = lost_with_channel(broker, channel, frame)
         if lost is not None:
             return check_lost_delivery(broker, channel, lost, frame)
+        lost = follows_error(broker, channel, frame)
+        if lost is not None:
+            return check_behind_error(broker, channel, lost, frame)
         return nothing_explains(broker, channel, frame, channel.ended_consumers.get(frame.arguments["consumer_tag"]))
     if not consumer.announced:
         return unexpected("CONSUME-001", "basic.deliver before consume-ok")
@@ -119,13 +130,16 @@ def _hand_over(
         fired.append("QUORUM-001")
     if consumer is not None:
         fired.extend(note_turn(broker, queue, consumer, message))
+        consumer.former_priority = consumer.served_as = None
     if no_ack:
         channel.automatic.append(tag)
+        note_unnumbered(broker, queue, message, consumer)
         broker.drop(queue, message, "CONSUME-013")
         fired.append("CONSUME-013")
     else:
-        channel.unacknowledged[tag] = Unacknowledged(message, queue, consumer)
+        channel.unacknowledged[tag] = Unacknowledged(message, queue, consumer, number_of(queue, message, consumer))
         if consumer is not None:
+            consumer.handed += 1
             note_delivery(broker, channel, consumer)
             broker.refresh_sharing(channel)
     if consumer is not None:

@@ -15,9 +15,13 @@ from dataclasses import replace
 from model.alphabet import Frame
 from model.broker import Broker
 from model.messages import check_delivery
-from model.mismatch import Mismatches, unexpected
-from model.queues import Consumer, Message
+from model.mismatch import Mismatch, Mismatches, unexpected
+from model.queues import Consumer, Message, QueueType
 from model.state import Channel, Expected, Lost
+from model.verdict import Shape
+
+#: Known departure: it is sent behind the channel.close that an error brings about.
+BEHIND_CHANNEL_CLOSE = "delivers-behind-channel-close"
 
 #: What ends a channel, or its connection, for the client.
 _ENDS = frozenset({"channel.close", "channel.close-ok", "connection.close", "connection.close-ok"})
@@ -51,11 +55,22 @@ def lost_with_channel(broker: Broker, channel: Channel, frame: Frame) -> Lost | 
     """
     if not channel.lost or not _ends_unseen(broker, channel):
         return None
+    return _lost(channel, frame)
+
+
+def follows_error(broker: Broker, channel: Channel, frame: Frame) -> Lost | None:
+    """The message that this delivery is, if it comes behind the channel.close that an error has brought about."""
+    lost = _lost(channel, frame) if channel.lost else None
+    return lost if lost is not None and lost.by_error and not _ends_unseen(broker, channel) else None
+
+
+def _lost(channel: Channel, frame: Frame) -> Lost | None:
     body = frame.content.body if frame.content else b""
     for lost in channel.lost:
         if lost.consumer.tag != frame.arguments["consumer_tag"] or lost.message.content.body != body:
             continue
-        if lost.message in lost.consumer.queue.messages or (lost.message.redelivered and not lost.consumer.no_ack):
+        queue, goes_back = lost.consumer.queue, lost.message.redelivered and not lost.consumer.no_ack
+        if goes_back or queue.type is QueueType.STREAM or lost.message in queue.messages:
             return lost
     return None
 
@@ -77,6 +92,14 @@ def check_lost_delivery(broker: Broker, channel: Channel, lost: Lost, frame: Fra
         broker.take(queue, queue.messages.index(message))
         broker.drop(queue, message, "CONSUME-013")
         broker.refresh(queue)
-    else:
+    elif queue.type is not QueueType.STREAM:
         message.redelivered = True
     return wrong
+
+
+def check_behind_error(broker: Broker, channel: Channel, lost: Lost, frame: Frame) -> Mismatches:
+    """What is wrong with a delivery that was under way at the error, besides that it comes behind channel.close."""
+    behind = Mismatch(
+        "CHAN-005", Shape.UNEXPECTED, "basic.deliver behind channel.close", fatal=False, departure=BEHIND_CHANNEL_CLOSE
+    )
+    return (behind, *check_lost_delivery(broker, channel, lost, frame))

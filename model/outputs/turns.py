@@ -86,11 +86,13 @@ def _is_certainly_behind(other: Message, taken: Message) -> bool:
 def note_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Message) -> Iterator[str]:
     """The consumer is being handed a message that has left its queue: what that shows, and what it means for others."""
     if len(queue.consumers) < 2:
+        queue.seat.claimant = None
         if queue.single_active_consumer and queue.seat.reason != "SAC-001":
             yield queue.seat.reason
             queue.seat.reason = "SAC-001"
         return
     if queue.single_active_consumer:
+        queue.seat.claimant = None
         yield "SAC-001"
         if queue.seat.reason != "SAC-001":
             yield queue.seat.reason

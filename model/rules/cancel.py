@@ -47,9 +47,9 @@ def cancel(broker: Broker, channel: Channel, frame: Frame) -> None:
             if frame.arguments.get("nowait") and consumer.queue in broker.deliverable and broker.has_room(consumer):
                 # no cancel-ok says where what the queue has handed over ends
                 channel.leaving[tag] = consumer
-        recall(broker, consumer)
+        has_recalled = recall(broker, consumer)
         broker.remove_consumer(consumer, "CANCEL-001")
-        if consumer.queue.type is QueueType.QUORUM:
+        if consumer.queue.type is QueueType.QUORUM and not has_recalled:
             # QUORUM-006: the queue knows of it before the client does
             consumer.queue.leaving = max(consumer.queue.leaving - 1, 0)
     elif channel.ended_consumers.get(tag) in _ENDED_BY_BROKER:

@@ -67,6 +67,7 @@ def fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -
         break_connection(broker, channel, close)
         return
     end_channel(broker, channel)
+    channel.lost = [replace(each, by_error=True) for each in channel.lost]
     _drop_answers_of_queues(broker, channel)
     channel.state = ChannelState.CLOSING
     channel.owed.append(close)
@@ -190,6 +191,8 @@ def _delete_own_queues(broker: Broker, connection: str, requirement: str) -> Non
     for queue in list(broker.queues.values()):
         if queue.owner == connection:
             broker.fired("QUEUE-020")
+            if requirement == "QUEUE-020":
+                broker.left_behind[queue.name] = broker.now
             broker.end_queue(queue, requirement)
 
 

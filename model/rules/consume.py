@@ -11,6 +11,7 @@ from model.erlang_wording import wire_type
 from model.errors import ProtocolError
 from model.limits import is_limited
 from model.patterns import Generated
+from model.phantoms import note_arrival
 from model.queues import Consumer, Queue, QueueType
 from model.rules import direct_reply
 from model.rules.answer import answer
@@ -63,6 +64,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     channel.ended_consumers.pop(tag, None)
     channel.bereft.pop(tag, None)
     queue.consumers.append(consumer)
+    note_arrival(broker, consumer)
     broker.elect(queue, "SAC-001")
     broker.refresh(queue)
     broker.touch(channel, queue)

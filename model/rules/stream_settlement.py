@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 from model.broker import Broker
 from model.errors import ProtocolError
-from model.queues import QueueType
+from model.queues import Queue, QueueType
 from model.rules.lookup import queue_text
+from model.rules.requeue import give_back, return_order
 from model.state import Channel, Unacknowledged
 
 
@@ -38,12 +39,18 @@ def _hold_again(
 
     What the stream's refusal comes before is still held when the connection ends, and goes back to its queue then.
     """
+    told: dict[Queue, list[tuple[int, Unacknowledged]]] = {}
     for tag, entry in settled:
-        if requeue or entry.queue.name.encode() >= first.encode():
+        if entry.queue.name.encode() >= first.encode():
             channel.unacknowledged[tag] = entry
+        elif requeue:
+            told.setdefault(entry.queue, []).append((tag, entry))
         else:
             broker.drop(entry.queue, entry.message, "ACK-013")
     channel.unacknowledged = dict(sorted(channel.unacknowledged.items()))
+    failed = not broker.dialect.quorum_nack_keeps_count
+    for queue, entries in told.items():
+        give_back(broker, queue, return_order(queue, entries), "ACK-013", failed=failed, holder=channel.key)
 
 
 def check_recovered(broker: Broker, channel: Channel) -> None:

@@ -21,18 +21,28 @@ from model.state import Lost
 GIVE_UP = "queue.give-up"
 
 
-def recall(broker: Broker, consumer: Consumer) -> None:
-    """The consumer is cancelled; the channel gives back, as by basic.nack, what comes for it from now on."""
-    if consumer.queue.type is QueueType.QUORUM:
-        for message in _on_their_way(broker, consumer):
-            message.recalled += 1
-            _may_be_away(broker, consumer, message)
-        expect_exceeded_limits(broker)
+def recall(broker: Broker, consumer: Consumer) -> bool:
+    """The consumer is cancelled; the channel gives back, as by basic.nack, what comes for it from now on: is there any?
+
+    A quorum queue counts the consumer until it has all of it back.
+    """
+    if consumer.queue.type is not QueueType.QUORUM:
+        return False
+    on_their_way = _on_their_way(broker, consumer)
+    for message in on_their_way:
+        message.recalled += 1
+        _may_be_away(broker, consumer, message)
+    expect_exceeded_limits(broker)
+    return bool(on_their_way)
 
 
 def lose(broker: Broker, consumer: Consumer) -> None:
     """The consumer's channel ends."""
     channel = broker.channels[consumer.channel]
+    if consumer.queue.type is QueueType.STREAM:
+        # its messages stay where they are, whoever reads them
+        channel.lost += (Lost(consumer, message, message) for message in consumer.queue.log[consumer.next_offset :])
+        return
     for message in _on_their_way(broker, consumer):
         channel.lost.append(Lost(consumer, message, replace(message)))
         message.unseen += 1
@@ -41,7 +51,7 @@ def lose(broker: Broker, consumer: Consumer) -> None:
 
 def _on_their_way(broker: Broker, consumer: Consumer) -> list[Message]:
     queue = consumer.queue
-    if queue.type is QueueType.STREAM or queue not in broker.deliverable or consumer not in broker.recipients(queue):
+    if queue not in broker.deliverable or consumer not in broker.recipients(queue):
         return []
     room = consumer.prefetch - consumer.outstanding if consumer.prefetch else None
     return list(islice(queue.messages, room))

@@ -28,9 +28,9 @@ from targets.embedded import EmbeddedBroker
 
 #: Areas of which every entry has a scenario, but for the ones named here with the reason.
 WHOLE_AREAS = (
-    "ack", "binding", "cancel", "capabilities", "channel", "connection", "consume", "consumer-priority", "direct-reply",
-    "exchange", "get", "overflow", "permission", "publish-routing", "qos", "queue", "quorum", "recover", "sac", "stream", "ttl",
-    "tx",
+    "ack", "binding", "cancel", "capabilities", "channel", "confirm", "connection", "consume", "consumer-priority",
+    "direct-reply", "dlx", "exchange", "get", "overflow", "permission", "publish-routing", "qos", "queue", "quorum",
+    "recover", "sac", "stream", "ttl", "tx",
 )  # fmt: skip
 WITHOUT_SCENARIO = dict(OUT_OF_REACH)
 

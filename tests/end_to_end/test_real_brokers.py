@@ -19,8 +19,9 @@ FINDINGS = Path(__file__).parents[2] / "docs" / "findings.md"
 
 #: The chapters that are whole, and entries of theirs that cannot be exercised yet, with the reason.
 WHOLE_AREAS = (
-    "ack", "binding", "cancel", "capabilities", "channel", "connection", "consume", "consumer-priority", "direct-reply",
-    "exchange", "get", "overflow", "permission", "publish-routing", "qos", "queue", "quorum", "recover", "sac", "stream", "tx",
+    "ack", "binding", "cancel", "capabilities", "channel", "confirm", "connection", "consume", "consumer-priority",
+    "direct-reply", "dlx", "exchange", "get", "overflow", "permission", "publish-routing", "qos", "queue", "quorum",
+    "recover", "sac", "stream", "ttl", "tx",
 )  # fmt: skip
 
 

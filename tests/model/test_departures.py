@@ -19,6 +19,7 @@ from model.dialects import DIALECTS, dialect_named
 from model.fingerprint import fingerprint
 from model.inputs import process
 from model.observation import observe
+from model.outputs.turns import is_at_rest
 from model.permitted import permitted
 from model.registry import requirements
 from model.verdict import Verdict
@@ -70,10 +71,22 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "a.1 basic.consume q tag=u x-priority=10"),
         ("a.1 channel.close",),
     ),
+    "cancelled-namesake-waits-on": (
+        (_QUORUM_SEAT, "b.1 basic.qos 1", "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=u",
+         "b.1 basic.publish q body=m1", "a.1 basic.cancel t", "a.1 basic.consume q tag=t", "a.1 basic.cancel t",
+         "c.1 basic.consume q tag=v", "b.1 basic.publish q body=m2", "b.1 basic.publish q body=m3"),
+        ("b.1 basic.cancel u",),
+    ),
+    "takeover-forgets-deliveries": (
+        (_QUORUM_SEAT, "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=u x-priority=1",
+         "b.1 basic.publish q body=m1", "b.1 basic.cancel u", "b.1 basic.consume q tag=u x-priority=1"),
+        ("b.1 channel.close",),
+    ),
     "namesake-never-active": (
-        (_QUORUM_SEAT, "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=u", "b.1 basic.publish q body=m1",
-         "a.1 basic.cancel t", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m2", "b.1 basic.cancel u"),
-        ("b.1 basic.publish q body=m3",),
+        (_QUORUM_SEAT, "b.1 basic.qos 1", "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=u",
+         "b.1 basic.publish q body=m1", "a.1 basic.cancel t", "a.1 basic.consume q tag=t",
+         "b.1 basic.publish q body=m2", "b.1 basic.publish q body=m3"),
+        ("b.1 basic.cancel u",),
     ),
     "exceeded-limit-gives-room-twice": (
         ("a.1 queue.declare q durable x-queue-type=quorum x-delivery-limit=0", "a.1 basic.publish q body=m1",
@@ -102,6 +115,12 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("a.1 queue.declare q",),
         ("a.1 basic.consume q tag=t", "a.1 basic.cancel t", "a.1 basic.consume q tag=t"),
     ),
+    "reused-tag-keeps-place": (
+        ("a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.qos 5", "a.1 basic.consume q tag=t x-priority=3",
+         "b.1 basic.publish q body=m1", "a.1 basic.consume q tag=u x-priority=1", "a.1 basic.cancel t",
+         "a.1 basic.consume q tag=t"),
+        ("b.1 basic.publish q body=m2",),
+    ),
     "reused-tag-inherits-deliveries": (
         ("a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.qos 1", "a.1 basic.consume q tag=t",
          "b.1 basic.publish q body=m1", "a.1 basic.cancel t", "b.1 basic.publish q body=m2"),
@@ -115,7 +134,7 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("a.1 queue.declare s durable x-queue-type=stream",),
         ('a.1 basic.publish s body=m1 headers={"price": {"$decimal": "1.50"}}',),
     ),
-    "stream-credit-goes-to-namesake": (
+    "reused-tag-gains-room": (
         ("a.1 queue.declare s durable x-queue-type=stream", "b.1 confirm.select", "b.1 basic.publish s body=m1",
          "b.1 basic.publish s body=m2", "b.1 basic.publish s body=m3", "a.1 basic.qos 1",
          "a.1 basic.consume s tag=t x-stream-offset=first", "a.1 basic.cancel t",
@@ -131,6 +150,13 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("a.1 queue.declare q durable", "b.1 basic.publish q body=m1", "a.1 basic.get q", "b.1 queue.delete q",
          "b.1 queue.declare q durable x-max-priority=4", "a.1 basic.consume q tag=t"),
         ("a.1 basic.ack 1",),
+    ),
+    "crashed-namesake-is-empty": (
+        ("b connection.open consumer_cancel_notify=false",
+         "a.1 queue.declare q durable", "a.1 basic.publish q body=m1", "a.1 basic.get q", "a.1 queue.delete q",
+         "a.1 queue.declare q durable x-max-priority=4", "a.1 basic.publish q body=m2", "a.1 basic.get q",
+         "b.1 basic.consume q tag=t"),
+        ("a.1 basic.nack 0 multiple requeue",),
     ),
     "stream-refuses-for-namesake": (
         ("a.1 queue.declare s durable", "a.1 basic.publish s body=m1", "a.1 basic.get s", "b.1 queue.delete s",
@@ -222,6 +248,20 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "a.1 queue.declare q durable", "c.1 basic.consume q tag=u"),
         ("a.1 basic.publish q body=m1",),
     ),
+    "next-queue-keeps-tag": (
+        ("b connection.open consumer_cancel_notify=false",
+         "a.1 queue.declare q durable x-queue-type=quorum", "b.1 basic.consume q tag=t", "a.1 queue.delete q",
+         "a.1 queue.declare q durable"),
+        ("b.1 basic.consume q tag=t",),
+    ),
+    "exclusive-queue-outlives-connection": (
+        ("a.1 queue.declare q exclusive", "b.1 channel.open", "a connection.close reply-code=200 reply-text=done"),
+        ("b.1 queue.declare q durable",),
+    ),
+    "reply-to-nobody-not-returned": (
+        ("a.1 basic.consume amq.rabbitmq.reply-to tag=t no-ack", "a.1 channel.close", "b.1 channel.open"),
+        (f"b.1 basic.publish amq.rabbitmq.reply-to.{1:022d} mandatory body=m2",),
+    ),
     "reused-tag-breaks-at-delivery": (
         ("a.1 queue.declare q durable x-queue-type=quorum", "b.1 basic.publish q body=m1", "a.1 basic.consume q tag=t",
          "a.1 basic.cancel t", "a.1 basic.consume q tag=t"),
@@ -240,7 +280,7 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 OPEN_WHERE_LAWFUL = {
     "consume-ok-dropped", "cancel-crossing-deletion-breaks", "cancel-crossing-deletion-answered-twice",
     "stream-serves-before-consume-ok", "deleted-queue-crashes-namesake",
-    "next-queue-gets-consumers",
+    "next-queue-gets-consumers", "takeover-forgets-deliveries",
 }  # fmt: skip
 
 #: What a broker that departs is made to say first, where it may: the close of the connection is owed at some time, and
@@ -255,6 +295,7 @@ def brought_to(departure: Departure, dialect: str) -> tuple[Broker, Frame]:
     plan = Plan(dialect_named(dialect))
     for line in answered:
         plan.carry_out(parse_command(line))
+        is_at_rest(plan.broker)
     *before, last = map(parse_command, in_flight)
     for command in before:
         process(plan.broker, frame_of(command))
@@ -367,3 +408,68 @@ def test_settling_what_a_deleted_queue_delivered_does_not_make_the_channel_know_
         plan.carry_out(parse_command(line))
     stale = next(each for each in DEPARTURES if each.name == "stale-queue-type")
     assert not stale.applies(plan.broker, frame_of(parse_command("a.1 basic.get q")))
+
+
+#: What a namesake does to others, or much later: commands, the last ones as a broker that settles namesakes takes them,
+#: and what is missing or too much in the end.
+HARMED = {
+    "another channel's delivery": (
+        ("a.1 queue.declare q durable", "b.1 basic.publish q body=m1", "a.1 basic.get q", "b.1 queue.delete q",
+         "b.1 queue.declare q durable", "b.1 basic.publish q body=m2", "b.1 basic.get q", "a.1 basic.consume q tag=t"),
+        ("a.1 basic.ack 1", "b.1 basic.nack 1 requeue"),
+    ),
+    "a consumer's room": (
+        ("a.1 queue.declare q durable", "b.1 basic.publish q body=m1", "b.1 basic.publish q body=m2",
+         "a.1 basic.get q no-ack", "a.1 basic.qos 1", "a.1 basic.consume q tag=t", "b.1 queue.delete q",
+         "b.1 queue.declare q durable", "b.1 basic.publish q body=m3", "a.1 basic.consume q tag=t"),
+        ("a.1 basic.ack 3 multiple", "b.1 basic.publish q body=m4"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", ["rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"])
+@pytest.mark.parametrize("way", list(HARMED))
+def test_what_a_namesake_does_shows_later(way: str, dialect: str) -> None:
+    """Nothing is wrong behind the settlement; what it did shows when something is due that it should not touch."""
+    settles = next(each for each in DEPARTURES if each.name == "deleted-queue-settles-namesake")
+    answered, (settlement, last) = HARMED[way]
+    plan = Plan(dialect_named(dialect))
+    for line in answered:
+        plan.carry_out(parse_command(line))
+    acceptor = Acceptor(dialect_named(dialect))
+    acceptor.explanations[0].broker = copy.deepcopy(plan.broker)
+    target = plan.broker
+    frame = frame_of(parse_command(settlement))
+    assert settles.applies(target, frame)
+    acceptor.sent(frame)
+    settles.process(target, frame)
+    assert next(permitted(target), None) is None
+    acceptor.quiescent()
+    assert acceptor.failures == []
+    frame = frame_of(parse_command(last))
+    acceptor.sent(frame)
+    process(target, frame)
+    assert next(permitted(target), None) is None, "nothing is delivered"
+    acceptor.overdue()
+    assert [failure.departure for failure in acceptor.failures] == ["deleted-queue-settles-namesake"]
+
+
+@pytest.mark.parametrize("way", list(HARMED))
+def test_what_a_namesake_does_not_do_is_no_failure(way: str) -> None:
+    answered, settlements = HARMED[way]
+    plan = Plan(dialect_named("rabbitmq-4.3"))
+    for line in answered:
+        plan.carry_out(parse_command(line))
+    acceptor = Acceptor(dialect_named("rabbitmq-4.3"))
+    acceptor.explanations[0].broker = copy.deepcopy(plan.broker)
+    for line in settlements:
+        frame = frame_of(parse_command(line))
+        acceptor.sent(frame)
+        process(plan.broker, frame)
+        while (answer := next(permitted(plan.broker), None)) is not None:
+            assert observe(plan.broker, answer) == ()
+            acceptor.received(answer)
+        acceptor.quiescent()
+    assert acceptor.failures == []
+    assert "deleted-queue-settles-namesake" in acceptor.refuted
+    assert len(acceptor.explanations) == 1, "what was contradicted is followed no longer"

@@ -66,3 +66,27 @@ def test_without_acknowledgement_it_is_nobody_elses(elsewhere: bool) -> None:
         assert talk.acceptor.failures
     else:
         assert passes(talk.see("a.1", "channel.close-ok"))
+
+
+def failing_consume() -> Conversation:
+    """A basic.consume is under way when the next method on its channel fails; u, on another one, takes what is left."""
+    talk = declared()
+    talk.send("b.1 basic.publish q body=m1").rest()
+    talk.send("a.1 basic.consume q tag=t &", "a.1 basic.ack 1")
+    return talk.see("a.1", "basic.consume-ok", consumer_tag="t").see(
+        "a.1", "channel.close",
+        reply_code=406, reply_text="PRECONDITION_FAILED - unknown delivery tag 1", class_id=60, method_id=80,
+    )  # fmt: skip
+
+
+def test_behind_the_close_for_an_error_it_is_a_known_failure_and_judging_goes_on() -> None:
+    talk = failing_consume().deliver("a.1", 1, "m1").send("a.1 channel.close-ok")
+    assert (talk.failure.requirement, talk.failure.departure) == ("CHAN-005", "delivers-behind-channel-close")
+    talk.rest().send("b.1 basic.get q").got("b.1", 1, "m1", 0, redelivered=True)
+    assert len(talk.rest().acceptor.failures) == 1
+
+
+def test_behind_the_close_nothing_else_comes() -> None:
+    assert failing_consume().deliver("a.1", 1, "m2").failure.departure == ""
+    assert failing_consume().deliver("a.1", 1, "m1", consumer="u").failure.departure == ""
+    assert failing_consume().send("a.1 channel.close-ok").rest().deliver("a.1", 1, "m1").failure.departure == ""

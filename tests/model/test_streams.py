@@ -172,6 +172,16 @@ def test_chunks_are_handed_over_whole_up_to_3_13_only() -> None:
     assert talk.passes()
 
 
+def test_whether_a_chunk_goes_on_is_open_until_all_is_at_rest() -> None:
+    """m1 may be of one chunk with m0, though both are confirmed: a cancel behind them is not processed before."""
+    talk = Reading("rabbitmq-3", 1).consume("next").rest()
+    talk.send("b.1 basic.publish s body=m0 &", "b.1 basic.publish s body=m1 &", "a.1 basic.cancel t")
+    talk.confirm("b.1", 2, multiple=True).read(1, 0)
+    whole = talk.fork().read(2, 1).see("a.1", "basic.cancel-ok", consumer_tag="t")
+    assert whole.passes()
+    assert talk.see("a.1", "basic.cancel-ok", consumer_tag="t").passes()
+
+
 def test_a_chunk_is_the_same_for_everybody() -> None:
     """What one consumer was handed beyond its limit is one chunk with what came before."""
     talk = Reading("rabbitmq-3", 1, 3, at_once=True).consume().read(1, 0).read(2, 1).rest()
@@ -227,6 +237,27 @@ def test_what_stands_before_the_stream_is_settled_before_it_refuses() -> None:
     talk.send("b.1 basic.get z").see(
         "b.1", "basic.get-ok", "z", delivery_tag=1, redelivered=True, exchange="", routing_key="z", message_count=0
     )
+    assert talk.passes()
+
+
+def test_what_stands_before_the_stream_is_given_back_before_it_refuses() -> None:
+    """As by basic.nack, so behind what was published since, and not as the end of the connection gives back."""
+    talk = Reading("rabbitmq-3", 1, published=1).consume().read(1, 0).rest()
+    talk.send("a.1 queue.declare q durable x-queue-type=quorum")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.publish q body=p0").rest().send("a.1 basic.publish q body=p1").rest().send("a.1 basic.get q")
+    talk.see(
+        "a.1", "basic.get-ok", "p0", delivery_tag=2, redelivered=False, exchange="", routing_key="q", message_count=1,
+        properties={"headers": {"x-delivery-count": 0}},
+    ).rest()  # fmt: skip
+    talk.send("a.1 basic.nack 0 multiple requeue")
+    text = "NOT_IMPLEMENTED - basic.nack and basic.reject not supported by stream queues queue 's' in vhost '/'"
+    talk.see("a", "connection.close", reply_code=540, reply_text=text, class_id=60, method_id=120)
+    talk.send("a connection.close-ok").see("a", "socket.closed").rest().send("b.1 basic.get q")
+    talk.see(
+        "b.1", "basic.get-ok", "p1", delivery_tag=1, redelivered=False, exchange="", routing_key="q", message_count=1,
+        properties={"headers": {"x-delivery-count": 0}},
+    )  # fmt: skip
     assert talk.passes()
 
 

@@ -47,3 +47,36 @@ def test_what_was_given_up_may_be_a_dead_letter() -> None:
     moved.acceptor.overdue()
     assert moved.rest().acceptor.verdict is Verdict.PASS
     assert counted(moved, 1).acceptor.verdict is Verdict.FAIL, "it is in one of the two"
+
+
+def test_what_is_recalled_and_confirmed_may_be_away_all_the_same() -> None:
+    """The confirm says that the message was in its queue, not that it is back; its consumer is counted as long."""
+    talk = Conversation().send("a.1 queue.declare q durable x-queue-type=quorum")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
+    talk.send("a.1 confirm.select").see("a.1", "confirm.select-ok").rest()
+    talk.send("a.1 basic.publish q body=m1 &", "a.1 basic.publish q body=m2 &", "a.1 basic.cancel t")
+    talk.see("a.1", "basic.cancel-ok", consumer_tag="t").confirm("a.1", 2, multiple=True)
+    talk.send("b.1 queue.declare q passive")
+    talk.see("b.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=1)
+    unreturned = talk.fork()
+    unreturned.acceptor.overdue()
+    assert unreturned.acceptor.verdict is Verdict.FAIL, "it has to come back"
+    counted(talk, 2).acceptor.overdue()
+    assert talk.rest().acceptor.verdict is Verdict.PASS
+
+
+def test_who_waits_for_the_seat_is_not_taken_for_one_that_is_counted_yet() -> None:
+    """A cancelled consumer settles what it holds: the queue may count it once more, and once again."""
+    talk = Conversation().send("e.1 queue.declare q durable x-queue-type=quorum x-single-active-consumer=true")
+    talk.see("e.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    for channel in ("a.1", "b.1", "c.1", "d.1"):
+        talk.send(f"{channel} basic.consume q tag=t").see(channel, "basic.consume-ok", consumer_tag="t").rest()
+    for channel, body in (("a.1", "m1"), ("b.1", "m2")):
+        talk.send(f"e.1 basic.publish q body={body}").deliver(channel, 1, body).rest()
+        talk.send(f"{channel} basic.cancel t").see(channel, "basic.cancel-ok", consumer_tag="t").rest()
+    talk.send("a.1 basic.ack 1")
+    for count in (3, 3, 2):
+        talk.send("e.1 queue.declare q passive")
+        talk.see("e.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=count)
+    assert {failure.departure for failure in talk.acceptor.failures} <= {"quorum-consumer-count"}

@@ -90,6 +90,12 @@ class TestDepartures:
         assert listed[1].in_this_run == "seen in 2 sequences; not in 1 other that could have shown it"
         assert listed[-1].in_this_run == "not put to the test"
 
+    def test_another_product_has_not_fixed_what_it_never_did(self) -> None:
+        other = replace(result(), target=replace(result().target, product="Hare"))
+        assert not_seen(other) == ()
+        assert departure_entries(other)[0].in_this_run == "not seen, though 7 sequences would have shown it"
+        assert "fixed?" not in terminal(other) + render_html(other) + render_markdown(other) + render_junit(other)
+
     def test_of_a_requirement_they_stand_beside_it_whether_seen_or_not(self) -> None:
         by_id = {entry.id: entry for entry in entries(result())}
         assert by_id["CONSUME-008"].departures == (DEPARTURE,)
