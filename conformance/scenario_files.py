@@ -16,9 +16,9 @@ DIRECTORY = Path(__file__).parent / "scenarios"
 #: Chapters in the order in which they are run: what every client does comes first, how connections and consumers end
 #: comes last, so that a broker that breaks down half-way has said the most.
 CHAPTERS = (
-    "exchange", "binding", "publish", "get", "ack", "channel", "confirm", "tx", "consume", "qos", "recover", "quorum",
-    "dlx", "ttl", "stream", "sac", "consumer-priority", "direct-reply", "queue", "connection", "capabilities",
-    "permission", "cancel",
+    "exchange", "binding", "publish", "get", "ack", "channel", "confirm", "tx", "consume", "qos", "recover",
+    "quorum", "dlx", "overflow", "ttl", "stream", "sac", "consumer-priority", "direct-reply", "queue", "connection",
+    "capabilities", "permission", "cancel",
 )  # fmt: skip
 
 

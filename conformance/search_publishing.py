@@ -95,9 +95,13 @@ class PublishingActions(TargetActions):
         reached = self.destinations(exchange) if exchange else {key}
         if state is not None and state.transaction is not None:
             kept = {queue.name for each in state.transaction.publications for queue in each.routes.queues}
-            if not self.is_calm(*kept, *reached):
+            settled = {state.unacknowledged[tag].queue for tag in state.transaction.reserved}
+            ruled = {queue.name for queue in settled if limit_of(queue) is not None}
+            if not self.is_calm(*kept, *reached) or ruled & reached:
                 key, exchange, reached = "nobody's", "", set()
-        in_flight = in_flight and self.is_calm(*self.under_way, *reached)
+        if self.under_way and not self.is_calm(*self.under_way, *reached):
+            key, exchange, reached = "nobody's", "", set()
+        in_flight = in_flight and self.is_calm(*reached) and not any(map(self.is_weighed, reached))
         self.under_way = self.under_way | reached if in_flight else set()
         arguments: Table = {"routing_key": key}
         if exchange:

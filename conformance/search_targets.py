@@ -50,6 +50,11 @@ def limit_of(queue: Queue | None) -> int | None:
 class TargetActions(TrafficActions):
     """What publishers have to do with."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        #: the type that the queues of each name are of: what becomes of others is not this theme's business
+        self.types: dict[str, str] = {}
+
     # ---------------------------------------------------------------------------------------------- queues
 
     def declare_target(self, draw: Draw, name: str) -> None:
@@ -64,7 +69,7 @@ class TargetActions(TrafficActions):
         self.issue(self.channel(draw), "queue.declare", arguments)
 
     def _kind_of_target(self, draw: Draw, name: str) -> Table:
-        kind = draw(_types)
+        kind = self.types.setdefault(name, draw(_types))
         if kind == "stream":
             return {"x-queue-type": kind}
         table: Table = {} if kind == "classic" else {"x-queue-type": kind}
@@ -234,6 +239,11 @@ class TargetActions(TrafficActions):
         return not any(reached & set(names) for reached in led_to) and sum(map(len, led_to)) == len(
             set().union(*led_to)
         )
+
+    def is_weighed(self, name: str) -> bool:
+        """A quorum queue with a limit of octets, which are not everywhere counted as promised (OVERFLOW-004)."""
+        queue = self.plan.queue(name)
+        return queue is not None and queue.type is QueueType.QUORUM and "x-max-length-bytes" in queue.arguments
 
     def _led_to(self, name: str) -> set[str]:
         """The queues that dead letters of this one may come to, by way of others as well."""

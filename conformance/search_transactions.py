@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 
 from conformance.search_actions import Draw, Key, flags, picks, seldom
 from conformance.search_publishing import PublishingActions
-from conformance.search_targets import some_target
+from conformance.search_targets import limit_of, some_target
 from model.alphabet import Table
+from model.queues import Queue
+from model.state import Channel
 
 _ends = st.sampled_from(("tx.commit", "tx.commit", "tx.commit", "tx.rollback", "tx.rollback"))
 
@@ -65,8 +67,10 @@ class TransactionActions(PublishingActions):
         """Something that the channel holds and has not settled yet; seldom what it has."""
         state = self.state(channel)
         tags = list(state.unsettled) if state is not None else []
-        if state is not None and state.transaction is not None and draw(seldom) and draw(seldom):
-            tags = sorted(state.transaction.reserved) or tags
+        if state is not None and state.transaction is not None:
+            if draw(seldom) and draw(seldom):
+                tags = sorted(state.transaction.reserved) or tags
+            tags = [tag for tag in tags if not self._has_publishes_for(state, state.unacknowledged[tag].queue)]
         if not tags:
             return
         pick = draw(picks)
@@ -82,6 +86,11 @@ class TransactionActions(PublishingActions):
         if method != "basic.ack" and draw(flags):
             arguments["requeue"] = True
         self.issue(channel, method, arguments)
+
+    def _has_publishes_for(self, channel: Channel, queue: Queue) -> bool:
+        """With a limit it would matter whether the publishes or what is given back come first, which nothing tells."""
+        kept = channel.transaction.publications if channel.transaction is not None else ()
+        return limit_of(queue) is not None and any(queue in publication.routes.queues for publication in kept)
 
     def end_transaction(self, draw: Draw) -> None:
         channel = self.channel_with(

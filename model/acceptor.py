@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from model.alphabet import OPERATOR, Frame
+from model.alphabet import CLOCK_WAIT, OPERATOR, Frame
 from model.broker import Broker
 from model.debts import debts, unproven
 from model.departure import Departure
@@ -78,6 +78,8 @@ class Acceptor:
         self._time = max(self._time, frame.time)
         for explanation in self.explanations:
             explanation.time_passes(frame.time)
+        if frame.method == CLOCK_WAIT:
+            return  # that time has passed is all
         only = self.explanations[0]
         if len(self.explanations) == 1 and not only.pending and only.broker.quiet and not self.overlapping:
             self._process(only, frame)
@@ -321,7 +323,7 @@ class Acceptor:
         if lawful:
             # what should be there by now and is not: a departure has to do better than that
             departed = [explanation for explanation in departed if prove and not any(unproven(explanation.broker))]
-        first = next((e for e in self.explanations if e.departure is None), self.explanations[0])
+        first = next((e for e in (*lawful, *self.explanations) if e.departure is None), self.explanations[0])
         missing = next(debts(first.broker), None) or next(unproven(first.broker), None)
         if missing is None:
             return

@@ -117,6 +117,9 @@ METHOD_IDS: dict[str, tuple[int, int]] = {
 #: The connection name of what is done to the broker as a whole.
 OPERATOR = "broker"
 
+#: The input, of nobody, that time passes.
+CLOCK_WAIT = "clock.wait"
+
 #: What a credential that the target was given is replaced by before anybody sees it.
 MASK = "***"
 
@@ -128,7 +131,7 @@ PSEUDO_METHODS = frozenset({
     "socket.open", "socket.abort", "socket.silence", "protocol.header",
     "frame.method", "frame.header", "frame.body", "frame.other",
     "operator.add-user", "operator.delete-user", "operator.set-permissions", "operator.close-connection",
-    "operator.set-alarm", "operator.clear-alarm", "operator.add-vhost", "operator.delete-vhost", "clock.wait",
+    "operator.set-alarm", "operator.clear-alarm", "operator.add-vhost", "operator.delete-vhost", CLOCK_WAIT,
 })  # fmt: skip
 
 #: Methods that carry content.

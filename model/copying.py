@@ -192,7 +192,7 @@ class _Copy:
 
     def _owed(self, old: Expected | PendingGet) -> Expected | PendingGet:
         if isinstance(old, PendingGet):
-            return PendingGet(self._queue(old.queue), old.no_ack, old.position_limit, old.counted)
+            return PendingGet(self._queue(old.queue), old.no_ack, old.position_limit, old.counted, old.missed)
         if old.effect is None:
             return old
         name, subject = old.effect

@@ -49,7 +49,8 @@ def recorded(dialect: Dialect, queue: Queue, message: Message, reason: str) -> t
     if not dialect.deaths_in_headers:
         if not message.deaths:
             headers |= _about(_FIRST, deaths[0])
-        headers |= _about(_LAST, deaths[0])
+        # the entry tells by which exchange the message came first; this, by which it came last (mc:record_death)
+        headers |= _about(_LAST, {**deaths[0], "exchange": message.exchange})
     elif HISTORY not in headers:
         headers |= _about(_FIRST, deaths[0])
     headers[HISTORY] = list(deaths)

@@ -51,6 +51,9 @@ def _consumes_exclusively_beside(broker: Broker, frame: Frame) -> bool:
 def _consume_all_the_same(broker: Broker, frame: Frame) -> None:
     dialect = broker.dialect
     broker.dialect = replace(dialect, exclusive_quorum_consumer=ExclusiveQuorumConsumer.IGNORED)
+    # a limit that RabbitMQ has lifted (QOS-010) does not stand in the way of it either
+    channel = broker.channels[(frame.connection, frame.channel)]
+    channel.limiter.is_followed |= not channel.limiter.limit
     process(broker, frame)
     broker.dialect = dialect
     broker.fired("CONSUME-008")

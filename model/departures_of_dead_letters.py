@@ -4,33 +4,46 @@ from __future__ import annotations
 
 from model.alphabet import Frame
 from model.broker import Broker
+from model.copying import copy_broker
 from model.departure import ANY_NUMBER, Departure
 from model.inputs import process
-from model.queues import QueueType
-from model.rules.dead_letter import reaches_stream
-from model.rules.message_expiry import EXPIRE, doubted_message
-from model.state import ChannelState
+from model.queues import Queue, QueueType
+from model.rules.dead_letter import EXCHANGE
+from model.rules.message_expiry import EXPIRE
+from model.rules.unseen import GIVE_UP
+
+#: What can make a dead letter: refusals, returns beyond a limit, also by an error, a full queue, and time.
+_METHODS = (
+    "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "basic.ack", "basic.publish", "basic.consume",
+    "basic.get", "basic.qos", "queue.declare", "queue.delete", "channel.open", "channel.close", "connection.close",
+    "connection.teardown", "socket.abort", "tx.commit", EXPIRE, GIVE_UP,
+)  # fmt: skip
+
+
+def _streams(broker: Broker) -> list[Queue]:
+    return [queue for queue in broker.queues.values() if queue.type is QueueType.STREAM]
+
+
+def _letters(broker: Broker) -> int:
+    return sum(bool(message.deaths) for queue in _streams(broker) for message in queue.log)
 
 
 def _sends_to_stream(broker: Broker, frame: Frame) -> bool:
-    """Does the client reject a delivery, or does a message expire, whose dead letter goes to a stream?"""
-    if frame.method == EXPIRE:
-        expiring = doubted_message(broker, frame)
-        return expiring is not None and reaches_stream(broker, *expiring)
-    channel = broker.channels.get((frame.connection, frame.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or frame.arguments.get("requeue"):
+    """Does the input bring about a dead letter that goes to a stream?"""
+    if not _streams(broker) or not any(EXCHANGE in queue.arguments for queue in broker.queues.values()):
         return False
-    return any(reaches_stream(broker, entry.queue, entry.message) for entry in channel.unacknowledged.values())
+    lawful = copy_broker(broker)
+    process(lawful, frame)
+    return _letters(lawful) > _letters(broker)
 
 
 def _lose_on_the_way_to_stream(broker: Broker, frame: Frame) -> None:
-    streams = [queue for queue in broker.queues.values() if queue.type is QueueType.STREAM]
-    ends = [len(queue.log) for queue in streams]
+    ends = {queue: len(queue.log) for queue in _streams(broker)}
     process(broker, frame)
-    for queue, end in zip(streams, ends, strict=True):
-        if len(queue.log) > end:
-            del queue.log[end:]
-            queue.next_position = end
+    for queue, end in ends.items():
+        if any(message.deaths for message in queue.log[end:]):
+            queue.log[end:] = [message for message in queue.log[end:] if not message.deaths]
+            queue.next_position = len(queue.log)
             queue.chunk_starts = {offset: begins for offset, begins in queue.chunk_starts.items() if offset < end}
             broker.refresh(queue)
 
@@ -43,7 +56,7 @@ DEAD_LETTER_DEPARTURES: tuple[Departure, ...] = (
         source="v3.10.9 rabbit_stream_queue:deliver does nothing for a delivery without state, which is what"
         " rabbit_dead_letter:publish makes",
         dialects=("rabbitmq-3",),
-        methods=("basic.nack", "basic.reject", EXPIRE),
+        methods=_METHODS,
         applies=_sends_to_stream,
         process=_lose_on_the_way_to_stream,
         shows_within=ANY_NUMBER,

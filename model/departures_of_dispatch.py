@@ -7,12 +7,13 @@ whoever is served first has the seat.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from model.alphabet import Frame
 from model.broker import Broker
 from model.departure import Departure
 from model.inputs import process
-from model.queues import Phantom, Queue, QueueType
+from model.queues import Arrival, Phantom, Queue, QueueType
 from model.state import Unacknowledged
 
 ENDS = ("basic.cancel", "channel.close", "connection.close", "connection.teardown", "socket.abort")
@@ -64,9 +65,17 @@ def _with_left_backlog(broker: Broker, frame: Frame) -> list[Queue]:
 def _leave_backlog(broker: Broker, frame: Frame) -> None:
     """With the next publish the queue may crash, and what comes of that is a matter of timing."""
     queues = _with_left_backlog(broker, frame)
+    crashes = frame.method == "basic.publish"
+    if frame.method == "basic.cancel":
+        crashes = any(_is_crossed_by_publish(queue) for queue in queues)
     process(broker, frame)
     stall(broker, queues)
-    broker.is_astray |= frame.method == "basic.publish"
+    broker.is_astray |= crashes
+
+
+def _is_crossed_by_publish(queue: Queue) -> bool:
+    """May a message arrive behind what is ready, and behind the end of the consumer?"""
+    return any(message.arrival is Arrival.PUBLISHED for message in islice(queue.messages, 1, None))
 
 
 # ---------------------------------------------------------------------------- a seat that is left for somebody

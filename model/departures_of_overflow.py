@@ -9,7 +9,7 @@ from model.broker import Broker
 from model.content_size import properties_size
 from model.departure import Departure
 from model.inputs import process
-from model.overflow import BYTES
+from model.overflow import BYTES, tell_publishers
 from model.queues import Message, Queue, QueueType
 from model.state import ChannelState
 
@@ -59,6 +59,11 @@ def _brings_too_much(broker: Broker, frame: Frame) -> bool:
 def _weigh_properties(broker: Broker, frame: Frame) -> None:
     for queue in list(_overweight(broker, frame)):
         queue.weighs_properties = True
+        # what it has now, it had before: whoever publishes to it has been told
+        tell_publishers(broker, queue)
+        for channel in broker.channels.values():
+            if queue in channel.admissions:
+                channel.admissions[queue] = channel.admissions[queue].heard
     process(broker, frame)
 
 

@@ -100,11 +100,16 @@ class Explanation:
         return self.is_latent and frame.method in departure.methods and departure.applies(self.broker, frame)
 
     @property
+    def has_to_depart(self) -> bool:
+        """The input that comes under the departure is not processed yet."""
+        return any(frame is self.departing for frame in self.pending)
+
+    @property
     def is_latent(self) -> bool:
         """The departure has taken place, and need not have shown by the time that the broker is at rest."""
         if self.departure is None or self.rests >= self.departure.shows_within or self.broker.is_astray:
             return False
-        return not any(frame is self.departing for frame in self.pending)
+        return not self.has_to_depart
 
     def time_passes(self, now: float) -> None:
         """It is `now`: what that brings about comes about, or may (`model.rules.expiry`, `message_expiry`)."""
@@ -265,6 +270,8 @@ def _key(explanation: Explanation) -> object:
         fingerprint(explanation.broker),
         tuple(map(_identity, explanation.pending)),
         explanation.departure is None,
+        # two that lead to one state are as good as one, but not before they have led there
+        explanation.departure.name if explanation.departure is not None and explanation.has_to_depart else "",
     )
 
 

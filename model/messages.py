@@ -223,9 +223,9 @@ def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, consumer:
         # who came back first is not known of those that may have been away
         and not (m.unseen or m.recalled or found.unseen or found.recalled)
     ]
-    if found.deaths and any(is_first_here(m) and m.via == found.via for m in ahead):
-        return "DLX-009"
     if key in found.passed_over_by or len(ahead) > _room_elsewhere(broker, queue, channel):
+        if found.deaths and any(is_first_here(m) and m.via == found.via for m in ahead):
+            return "DLX-009"
         return _order_requirement(broker, queue, place, ahead[0] if ahead else None)
     for message in ahead:
         message.passed_over_by |= {key}

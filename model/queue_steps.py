@@ -154,6 +154,7 @@ class QueueSteps(BrokerState):
     def prove(self, queue: Queue, message: Message) -> None:
         """The message has arrived in its queue, so those that its channel published before it have as well."""
         published = message.arrival is Arrival.PUBLISHED
+        under_way = len(queue.unproven)
         if message.arrival is not Arrival.PROVEN:
             message.arrival = Arrival.PROVEN
             queue.unproven.pop(message, None)
@@ -175,6 +176,15 @@ class QueueSteps(BrokerState):
                 queue.crowd += 1
                 for other in queue.unproven:
                     other.crowd = queue.crowd
+        self._note_missed(queue, under_way - len(queue.unproven))
+
+    def _note_missed(self, queue: Queue, many: int) -> None:
+        """So many messages are known to have come, but perhaps not before what was asked for is answered."""
+        for key in self.debtors if many else ():
+            channel = self.channels.get(key)
+            for owed in channel.owed if channel is not None else ():
+                if isinstance(owed, PendingGet) and owed.queue is queue:
+                    owed.missed += many
 
     def prove_all(self, queue: Queue) -> None:
         for message in queue.unproven:

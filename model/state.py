@@ -82,6 +82,8 @@ class PendingGet:
     #: only messages published before the request was processed
     position_limit: int
     counted: bool = True
+    #: how many messages came to the queue since, which it may have been too early for
+    missed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,13 +78,20 @@ def exposed(dialect: Dialect, queue: Queue, away: float) -> Iterator[Message]:
             return
 
 
-def dropped_by_fetch(queue: Queue, index: int, now: float, sent: float) -> tuple[int, int]:
-    """How many of those behind the one at that place go with it, at least and at most, before they are counted.
+def looks_behind(queue: Queue, no_ack: bool) -> bool:
+    """Does the queue look at what is next when basic.get has taken a message, before it counts?
 
-    A classic queue that has taken a message looks at what is next at once; a quorum queue counts first (TTL-003).
-    `now`: when that is known. `sent`: when it was asked for.
+    A classic queue does; a quorum queue counts first, but where the message is settled at once (rabbit_fifo:apply,
+    #checkout{spec = {dequeue, settled}}).
     """
-    if queue.type is not QueueType.CLASSIC:
+    return queue.type is QueueType.CLASSIC or no_ack
+
+
+def dropped_by_fetch(queue: Queue, index: int, now: float, sent: float, *, no_ack: bool) -> tuple[int, int]:
+    """How many of those behind the one at that place go with it, at least and at most, before they are counted
+    (TTL-003). `now`: when that is known. `sent`: when it was asked for.
+    """
+    if not looks_behind(queue, no_ack):
         return 0, 0
     least = most = 0
     for message in islice(queue.messages, index + 1, None):

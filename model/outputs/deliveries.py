@@ -172,7 +172,7 @@ def _range_for(broker: Broker, pending: PendingGet) -> tuple[int, int]:
     queue = pending.queue
     low, high = broker.ready_range(queue)
     later = sum(m.position >= pending.position_limit and m not in queue.unproven for m in queue.messages) if low else 0
-    return max(low - later, 0), high
+    return max(low - later - pending.missed, 0), high
 
 
 def observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
@@ -200,7 +200,7 @@ def observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
         low, high = _range_for(broker, pending)
         wrong = _check_time(broker, message) + check_delivery(broker, channel, queue, message, frame, True)
         count = frame.arguments.get("message_count", 0)
-        least, most = dropped_by_fetch(queue, found, broker.latest, broker.rested)
+        least, most = dropped_by_fetch(queue, found, broker.latest, broker.rested, no_ack=pending.no_ack)
         low, high = low - most, high - least
         if not max(low - 1, 0) <= count <= high - 1:
             allowed = str(high - 1) if low == high else f"{max(low - 1, 0)}..{high - 1}"
@@ -212,7 +212,8 @@ def observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
         if pending.counted and (least or shown_by_count(broker, queue)):
             broker.fired(BEHIND)
         broker.take(queue, found)
-        look_behind_fetch(broker, queue, len(queue.messages) - count if most and not queue.unproven else 0)
+        dropped = len(queue.messages) - count if most and not queue.unproven else 0
+        look_behind_fetch(broker, queue, dropped, no_ack=pending.no_ack)
         _hand_over(broker, channel, queue, message, None, pending.no_ack)
         if channel.state is not ChannelState.OPEN and channel.unacknowledged:
             # the channel was closed by a later input, and the message went back with all that it held

@@ -146,9 +146,9 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     drop(broker, channel, dropped_by)
     tags = channel.transaction.reserved if channel.transaction is not None else ()
     reserved = {channel.unacknowledged[tag].queue for tag in tags}
+    lose(broker, channel)
     for consumer in list(channel.consumers.values()):
         broker.touch(channel, consumer.queue)
-        lose(broker, consumer)
         broker.remove_consumer(consumer, requirement)
     channel.unacknowledged = {}
     for queue, entries in returning.items():

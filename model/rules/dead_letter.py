@@ -74,20 +74,24 @@ def keep_within_limits(
     dropped = drop_excess(broker, queue, given_back=given_back)
     if dropped:
         broker.refresh(queue)
-    if queue.type is QueueType.QUORUM and broker.dialect.drops_latest_letter_first:
+    turns_around = queue.type is QueueType.QUORUM and broker.dialect.drops_latest_letter_first
+    if turns_around:
         dropped.reverse()
+    is_crossing = bool(queue.dropping) or any(each is not cause for each in queue.unproven)
     for message in dropped:
-        letters = _dead_letter(broker, queue, message, holder, TOO_MANY)
+        # what comes to the queue at one time, it drops at one time: nothing tells which letter is the first then
+        path = message.position + 1 if turns_around and is_crossing else 0
+        letters = _dead_letter(broker, queue, message, holder, TOO_MANY, path)
         if cause.arrival is not Arrival.PROVEN and message is not cause:
             broker.doubt_drop(queue, Dropping(message, cause, letters))
 
 
 def _dead_letter(
-    broker: Broker, queue: Queue, message: Message, holder: ChannelKey, reason: str
+    broker: Broker, queue: Queue, message: Message, holder: ChannelKey, reason: str, path: int = 0
 ) -> tuple[tuple[Queue, Message], ...]:
     """Publish the message to the queue's dead-letter exchange, if it has one. Gives what comes of it, and where.
 
-    `holder`: the channel that gave it up.
+    `holder`: the channel that gave it up. `path`: letters of the queue that go by one path keep their order.
     """
     name = queue.arguments.get(EXCHANGE)
     if name is None or not broker.dialect.extensions or queue.deleted:
@@ -116,7 +120,7 @@ def _dead_letter(
             keys[0],
             0,
             reason=message.refused_by or CAUSES[reason],
-            via=(f"dead letters of {queue.name}", 0),
+            via=(f"dead letters of {queue.name}", path),
             deaths=deaths,
             further_keys=keys[1:],
             hidden_keys=message.hidden_keys if key is None or not broker.dialect.deaths_in_headers else (),

@@ -15,7 +15,7 @@ from model.broker import Broker
 from model.deadlines import NEVER
 from model.dispatch import contenders
 from model.overflow import handed_over
-from model.queues import Message, Queue, QueueType
+from model.queues import Message, Queue
 from model.rules.dead_letter import outlive, reaches_stream
 from model.state import ChannelState
 from model.time_to_live import (
@@ -27,6 +27,7 @@ from model.time_to_live import (
     front_known_by,
     is_due,
     is_long_over,
+    looks_behind,
 )
 
 EXPIRE = "message.expire"
@@ -125,12 +126,12 @@ def messages_are_at_rest(broker: Broker, now: float) -> None:
 # ------------------------------------------------------------------------------- where the queue looks by itself
 
 
-def look_behind_fetch(broker: Broker, queue: Queue, dropped: int = 0) -> None:
+def look_behind_fetch(broker: Broker, queue: Queue, dropped: int = 0, *, no_ack: bool = False) -> None:
     """A message was taken. A classic queue removes at once what is next and has expired: so many, or what it must.
 
-    A quorum queue does it in its own time, but before it hands over the next one.
+    A quorum queue does it in its own time, but before it hands over the next one, or has settled this one (`no_ack`).
     """
-    if queue not in broker.ageing or (queue.type is not QueueType.CLASSIC and not broker.is_punctual):
+    if queue not in broker.ageing or not (looks_behind(queue, no_ack) or broker.is_punctual):
         return
     while queue.messages and (dropped > 0 or is_due(queue.messages[0], broker.rested)):
         _expire(broker, queue, queue.messages[0], by=NEVER)

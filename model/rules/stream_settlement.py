@@ -51,6 +51,8 @@ def _hold_again(
     failed = not broker.dialect.quorum_nack_keeps_count
     for queue, entries in told.items():
         give_back(broker, queue, return_order(queue, entries), "ACK-013", failed=failed, holder=channel.key)
+        # its consumer has room now, and may be handed more before the channel ends (model.rules.unseen)
+        broker.refresh(queue)
 
 
 def check_recovered(broker: Broker, channel: Channel) -> None:

@@ -12,10 +12,11 @@ from itertools import islice
 
 from model.alphabet import Frame
 from model.broker import Broker
+from model.dispatch import priority
 from model.queues import Arrival, Consumer, Message, Queue, QueueType
 from model.rules.dead_letter import exceed_limit
 from model.rules.requeue import delivery_limit
-from model.state import Lost
+from model.state import Channel, Lost
 
 #: A quorum queue drops a message because of deliveries that nobody saw (`model.rules.happenings`).
 GIVE_UP = "queue.give-up"
@@ -36,24 +37,35 @@ def recall(broker: Broker, consumer: Consumer) -> bool:
     return bool(on_their_way)
 
 
-def lose(broker: Broker, consumer: Consumer) -> None:
-    """The consumer's channel ends."""
-    channel = broker.channels[consumer.channel]
-    if consumer.queue.type is QueueType.STREAM:
-        # its messages stay where they are, whoever reads them
-        channel.lost += (Lost(consumer, message, message) for message in consumer.queue.log[consumer.next_offset :])
-        return
-    for message in _on_their_way(broker, consumer):
-        channel.lost.append(Lost(consumer, message, replace(message)))
+def lose(broker: Broker, channel: Channel) -> None:
+    """The channel ends, and all of its consumers at once."""
+    on_their_way: dict[int, tuple[Consumer, Message]] = {}
+    for consumer in channel.consumers.values():
+        if consumer.queue.type is QueueType.STREAM:
+            # its messages stay where they are, whoever reads them
+            channel.lost += (Lost(consumer, message, message) for message in consumer.queue.log[consumer.next_offset :])
+            continue
+        for message in _on_their_way(broker, consumer):
+            channel.lost.append(Lost(consumer, message, replace(message)))
+            on_their_way.setdefault(id(message), (consumer, message))
+    # to one of them: what the queue takes back it hands to nobody on this channel any more
+    for consumer, message in on_their_way.values():
         message.unseen += 1
         _may_be_away(broker, consumer, message)
 
 
 def _on_their_way(broker: Broker, consumer: Consumer) -> list[Message]:
+    """Whoever is served before the consumer or in turn with it may have taken any of the messages in front."""
     queue = consumer.queue
-    if queue not in broker.deliverable or consumer not in broker.recipients(queue):
+    served = broker.with_room(queue)
+    if queue not in broker.deliverable or consumer not in served:
         return []
-    room = consumer.prefetch - consumer.outstanding if consumer.prefetch else None
+    room = 0
+    for other in served:
+        if priority(other) > priority(consumer) and not other.prefetch:
+            return []  # nothing is left
+        if priority(other) >= priority(consumer):
+            room += max(other.prefetch - other.outstanding, 0) if other.prefetch else len(queue.messages)
     return list(islice(queue.messages, room))
 
 

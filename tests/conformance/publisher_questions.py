@@ -149,7 +149,7 @@ QUESTIONS: dict[str, tuple[float, Question]] = {
 
 PAIRS: dict[str, tuple[float, PairQuestion]] = {
     "publishes of two channels cross": (
-        0.02, lambda first, second: _are_publishes(first, second) and first.channel != second.channel
+        0.01, lambda first, second: _are_publishes(first, second) and first.channel != second.channel
     ),
     "a publish crosses the commit": (
         0.03, lambda first, second: first.method == "basic.publish" and second.method == "tx.commit"

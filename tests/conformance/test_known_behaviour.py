@@ -163,7 +163,6 @@ WAYS = {
         "a.1 basic.publish q body=m1",
         "a.1 basic.publish q body=m2 priority=1 expiration=50",
         "broker clock.wait 200",
-        "a.1 basic.get q",
     ),
     "exclusive-consumer-ignored": (
         "a.1 queue.declare q durable x-queue-type=quorum",

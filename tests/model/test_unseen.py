@@ -80,3 +80,39 @@ def test_who_waits_for_the_seat_is_not_taken_for_one_that_is_counted_yet() -> No
         talk.send("e.1 queue.declare q passive")
         talk.see("e.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=count)
     assert {failure.departure for failure in talk.acceptor.failures} <= {"quorum-consumer-count"}
+
+
+def closing(first: str, second: str) -> Conversation:
+    """a.1 has two consumers with a limit of one each; it closes while two messages are under way; b.1 stays."""
+    talk = Conversation().send("b.1 queue.declare q durable x-queue-type=quorum")
+    talk.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.qos 1").see("a.1", "basic.qos-ok").rest()
+    for tag, options in (("s", first), ("t", second)):
+        talk.send(f"a.1 basic.consume q tag={tag} {options}").see("a.1", "basic.consume-ok", consumer_tag=tag).rest()
+    talk.send("c.1 basic.publish q body=m1 &", "c.1 basic.publish q body=m2 &", "c.1 basic.publish q body=m3 &")
+    talk.send("a.1 channel.close").see("a.1", "channel.close-ok").rest()
+    return talk.send("b.1 basic.consume q tag=u").see("b.1", "basic.consume-ok", consumer_tag="u")
+
+
+def handed_on(talk: Conversation, tag: int, body: str, times: int = 1) -> Conversation:
+    """It has been delivered before, so many times."""
+    properties = {"headers": {"x-delivery-count": times, "x-acquired-count": times}}
+    return talk.see(
+        "b.1", "basic.deliver", body,
+        consumer_tag="u", delivery_tag=tag, redelivered=True, exchange="", routing_key="q", properties=properties,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "second"), [("", ""), ("", "x-priority=1"), ("x-priority=1", "")])
+def test_each_consumer_of_a_channel_that_closes_may_have_got_one(first: str, second: str) -> None:
+    talk = closing(first, second)
+    for tag, body in ((1, "m1"), (2, "m2")):
+        handed_on(talk, tag, body)
+    assert talk.acceptor.verdict is not Verdict.FAIL
+    third = handed_on(talk.fork(), 3, "m3").acceptor
+    assert third.failures[0].requirement == "ACK-015", "neither of them had room for it"
+    assert talk.deliver("b.1", 3, "m3", consumer="u").rest().acceptor.verdict is Verdict.PASS
+
+
+def test_a_message_is_with_one_consumer_of_a_channel_that_closes() -> None:
+    assert handed_on(closing("", ""), 1, "m1", times=2).failure.requirement == "QUORUM-001"
