@@ -68,7 +68,7 @@ class _Copy:
                 old.unseen, old.recalled, old.priority, old.deaths, old.further_keys, old.hidden_keys, old.failures,
                 old.is_late, refused_by=old.refused_by,
                 deadline=old.deadline, ttl_from=old.ttl_from, in_front_by=old.in_front_by,
-                is_overlooked=old.is_overlooked, number=old.number,
+                is_overlooked=old.is_overlooked, number=old.number, may_be_gone=old.may_be_gone,
             )  # fmt: skip
         return new
 
@@ -154,6 +154,7 @@ class _Copy:
             },
             list(map(self._owed, old.owed)), old.last_queue, dict(old.known_types), old.uncounted_replies, old.reason,
             old.assembly,
+            registered_with=set(old.registered_with),
             prefetch_from=old.prefetch_from, limited_since=old.limited_since, under_way=old.under_way,
             limiter=replace(old.limiter),
             leaving={tag: self._consumer(each) for tag, each in old.leaving.items()},

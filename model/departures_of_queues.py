@@ -52,7 +52,7 @@ def _crosses_deletion(broker: Broker, frame: Frame) -> bool:
     name = frame.arguments.get("routing_key", "")
     if frame.method != "basic.publish" or frame.arguments.get("exchange") or name in broker.queues:
         return False
-    if channel is None or channel.state is not ChannelState.OPEN or name in channel.known_types:
+    if channel is None or channel.state is not ChannelState.OPEN or name in channel.registered_with:
         return False
     return broker.deleted_of_late.get(name) is QueueType.QUORUM
 

@@ -36,13 +36,14 @@ def _settling_channel(broker: Broker, frame: Frame) -> Channel | None:
     return channel if channel is not None and channel.state is ChannelState.OPEN else None
 
 
-def _knows(channel: Channel, living: Queue) -> bool:
-    """Does the queue know the channel? Else it does not listen."""
+def _knows(channel: Channel, living: Queue, without: int | None = None) -> bool:
+    """Does the queue know the channel? Else it does not listen. `without` a delivery: once that one is settled."""
     if any(consumer.queue is living for consumer in channel.consumers.values()):
         return True
     return any(
         entry.queue is living or (entry.is_still_counted and entry.queue.name == living.name)
-        for entry in channel.unacknowledged.values()
+        for tag, entry in channel.unacknowledged.items()
+        if tag != without
     )
 
 
@@ -115,7 +116,9 @@ def _recovers_namesakes(broker: Broker, frame: Frame) -> bool:
 def _gives_back_twice(broker: Broker, frame: Frame) -> bool:
     """Is a delivery settled together with one of a deleted queue that has its number, and by that twice?
 
-    A quorum queue takes it for two, and so does a classic one that dead-letters.
+    A quorum queue takes it for two, and so does a classic one that dead-letters. A classic queue with consumers is told
+    of what it takes back by one consumer after the other, and has delivered it again meanwhile
+    (rabbit_channel:foreach_per_queue).
     """
     channel = _settling_channel(broker, frame)
     if channel is None or frame.method != "basic.nack" or not frame.arguments.get("multiple"):
@@ -123,12 +126,24 @@ def _gives_back_twice(broker: Broker, frame: Frame) -> bool:
     settled = tags_meant(channel, frame)
     for old in [entry for tag in settled if (entry := channel.unacknowledged[tag]).queue.deleted]:
         living = broker.queues.get(old.queue.name)
-        if living is None or not any(hit.tag in settled for hit in _meant((channel,), old, living)):
+        twice = [hit for hit in _meant((channel,), old, living) if hit.tag in settled] if living is not None else []
+        if living is None or not twice:
             continue
         is_discarded = not frame.arguments.get("requeue")
+        if (
+            not is_discarded
+            and living.consumers
+            and any(_is_told_apart(old, hit.entry) and _knows(channel, living, without=hit.tag) for hit in twice)
+        ):
+            return True
         if living.type is QueueType.QUORUM or (is_discarded and "x-dead-letter-exchange" in living.arguments):
             return True
     return False
+
+
+def _is_told_apart(one: Unacknowledged, other: Unacknowledged) -> bool:
+    """Does the queue learn of the two one after the other? Each basic.get is a consumer of its own."""
+    return one.consumer is None or other.consumer is None or one.consumer.tag != other.consumer.tag
 
 
 def _settles_namesakes(broker: Broker, frame: Frame) -> bool:

@@ -63,7 +63,8 @@ def _held(message: Message) -> Hashable:
     """A message that is with a client: what is known about its way there makes no difference any more."""
     return (
         _content(message), message.position, message.redelivered, message.delivery_count, message.acquired_count,
-        message.via, message.unseen, message.recalled, message.failures, message.deadline, message.in_front_by,
+        message.via, message.unseen, message.may_be_gone, message.recalled, message.failures, message.deadline,
+        message.in_front_by,
     )  # fmt: skip
 
 
@@ -108,6 +109,7 @@ def _channel(channel: Channel) -> Hashable:
         (channel.prefetch, channel.channel_prefetch, channel.confirming, channel.published, channel.last_queue),
         (tuple(map(_unconfirmed, channel.unconfirmed.items())), channel.batch),
         tuple(sorted((queue.name, admission.value) for queue, admission in channel.admissions.items())),
+        tuple(sorted(channel.registered_with)),
         _owed(channel.owed),
         channel.uncounted_replies,
         None if channel.assembly is None else repr(channel.assembly),

@@ -149,6 +149,7 @@ class QueueSteps(BrokerState):
         else:
             del messages[index]
         has_left(self.dialect, queue, index)
+        message.may_be_gone = False
         return message
 
     def prove(self, queue: Queue, message: Message) -> None:

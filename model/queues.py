@@ -75,6 +75,8 @@ class Message:
     crowd: int = 0
     #: how many more times it may have been handed to somebody whose connection ended before it was sent
     unseen: int = 0
+    #: … and to somebody who does not acknowledge: then it is gone
+    may_be_gone: bool = field(default=False, kw_only=True)
     #: how many more times it may have been handed to a consumer that was cancelled before (model.rules.unseen)
     recalled: int = 0
     #: what its priority is worth in its queue (model.message_order)

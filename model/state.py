@@ -171,6 +171,8 @@ class Channel:
     last_queue: str | None = None
     #: the queue types that the channel has dealt with, by name: see the departure stale-queue-type
     known_types: dict[str, QueueType] = field(default_factory=dict)
+    #: queues that it has published to or deleted, by name: see the departure publish-crossing-deletion-breaks
+    registered_with: set[str] = field(default_factory=set, kw_only=True)
     #: direct replies delivered of late, that some brokers give no delivery tag of their own (model.messages)
     uncounted_replies: int = 0
     #: the requirement that the last input came under: blamed for a frame that nothing explains

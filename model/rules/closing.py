@@ -15,7 +15,7 @@ from model.patterns import Anything
 from model.queues import Message, Queue, QueueType
 from model.rules.requeue import give_back, lost_order
 from model.rules.uncommitted import drop
-from model.rules.unseen import expect_exceeded_limits, lose
+from model.rules.unseen import expect_exceeded_limits, expect_losses, lose
 from model.state import (
     Channel,
     ChannelState,
@@ -167,6 +167,7 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     broker.refresh_sharing(channel)
     broker.settle_debts(channel)
     expect_exceeded_limits(broker)
+    expect_losses(broker)
 
 
 def end_connection(broker: Broker, connection: Connection) -> None:
@@ -204,6 +205,7 @@ def end_channels(broker: Broker, connection: Connection) -> None:
     for message, most in returning:
         message.unseen = max(message.unseen, most)
     expect_exceeded_limits(broker)
+    expect_losses(broker)
 
 
 def _takers(broker: Broker, connection: Connection) -> dict[Queue, set[ChannelKey]]:
@@ -234,6 +236,9 @@ def _note_unseen(
             for entry in channel.unacknowledged.values():
                 others = takers.get(entry.queue, set()) - {key}
                 if others:
+                    entry.message.may_be_gone |= any(
+                        consumer.no_ack and consumer.channel in others for consumer in entry.queue.consumers
+                    )
                     noted.append((entry.message, entry.message.unseen + len(others)))
     return noted
 

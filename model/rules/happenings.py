@@ -12,11 +12,11 @@ from model.rules.closing import CLEAN_UP, clean_up
 from model.rules.expiry import EXPIRE, is_outstanding, process_expiry
 from model.rules.message_expiry import EXPIRE as EXPIRE_MESSAGE
 from model.rules.message_expiry import doubted_message, process_message_expiry
-from model.rules.unseen import GIVE_UP, doubted, give_up
+from model.rules.unseen import GIVE_UP, LOSE, doubted, give_up, lose_message, lost_message
 
 
 def is_happening(frame: Frame) -> bool:
-    return frame.method in (EXPIRE, EXPIRE_MESSAGE, CLEAN_UP, GIVE_UP)
+    return frame.method in (EXPIRE, EXPIRE_MESSAGE, CLEAN_UP, GIVE_UP, LOSE)
 
 
 def come_about(broker: Broker, frame: Frame) -> None:
@@ -27,6 +27,8 @@ def come_about(broker: Broker, frame: Frame) -> None:
         process_message_expiry(broker, frame)
     elif frame.method == GIVE_UP:
         give_up(broker, frame)
+    elif frame.method == LOSE:
+        lose_message(broker, frame)
     else:
         clean_up(broker, frame.connection)
 
@@ -35,7 +37,7 @@ def all_come_about(broker: Broker) -> None:
     """For a broker that is no judge of another: what it may do it does, at once; it delivers nothing unseen."""
     while broker.happenings:
         happening = broker.happenings.pop(0)
-        if happening.method != GIVE_UP:
+        if happening.method not in (GIVE_UP, LOSE):
             come_about(broker, happening)
 
 
@@ -47,4 +49,6 @@ def can_come_about(broker: Broker, frame: Frame) -> bool:
         return doubted_message(broker, frame) is not None
     if frame.method == GIVE_UP:
         return doubted(broker, frame) is not None
+    if frame.method == LOSE:
+        return lost_message(broker, frame) is not None
     return any(queue.owner == frame.connection for queue in broker.queues.values())

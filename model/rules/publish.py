@@ -5,7 +5,7 @@ from __future__ import annotations
 from model.alphabet import EMPTY_CONTENT, Content, Frame
 from model.broker import Broker
 from model.errors import ProtocolError
-from model.queues import Exchange, Message, Queue
+from model.queues import Exchange, Message, Queue, QueueType
 from model.routing import ENDED_BINDING, Routes, out_of_the_ordinary, route
 from model.rules.dead_letter import put
 from model.rules.direct_reply import with_address
@@ -104,6 +104,8 @@ def _enqueue(
             broker.fired("CONFIRM-017")
         if not queue.reply_address:
             broker.touch(channel, queue)
+        if queue.type is QueueType.QUORUM:
+            channel.registered_with.add(queue.name)
         copies.append((queue, message))
     return tuple(copies)
 

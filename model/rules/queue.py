@@ -56,6 +56,8 @@ def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
         check_arguments(broker, channel, wanted)
         wanted.vhost = vhost_of(broker, channel)
         queue = broker.queues[wanted.name] = wanted
+        for each in broker.channels.values():
+            each.registered_with.discard(wanted.name)
         broker.ended_queues.pop(wanted.name, None)
         expiry.begin(broker, queue)
         requirement = "QUEUE-001" if name else "QUEUE-006"
@@ -224,6 +226,7 @@ def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
         # CANCEL-011: consumers on this channel are told after delete-ok, the others at any time from now on
         later = channel.key if effect is not None and not frame.arguments.get("nowait") else None
         broker.delete_queue(queue, "QUEUE-024", told_later=later)
+        channel.registered_with.add(name)  # it hears of the end first: nothing of its own crosses that
 
 
 def _check_conditions(broker: Broker, channel: Channel, queue: Queue, frame: Frame) -> None:

@@ -20,6 +20,8 @@ from model.state import Channel, Lost
 
 #: A quorum queue drops a message because of deliveries that nobody saw (`model.rules.happenings`).
 GIVE_UP = "queue.give-up"
+#: A queue has handed a message to somebody who did not live to see it, and need not acknowledge.
+LOSE = "queue.lose"
 
 
 def recall(broker: Broker, consumer: Consumer) -> bool:
@@ -48,6 +50,7 @@ def lose(broker: Broker, channel: Channel) -> None:
         for message in _on_their_way(broker, consumer):
             channel.lost.append(Lost(consumer, message, replace(message)))
             on_their_way.setdefault(id(message), (consumer, message))
+            message.may_be_gone |= consumer.no_ack
     # to one of them: what the queue takes back it hands to nobody on this channel any more
     for consumer, message in on_their_way.values():
         message.unseen += 1
@@ -74,6 +77,35 @@ def _may_be_away(broker: Broker, consumer: Consumer, message: Message) -> None:
     if message.arrival is not Arrival.RETURNING:
         message.arrival = Arrival.RETURNING
         message.crowd = broker.join_crowd(consumer.queue, message)
+
+
+def expect_losses(broker: Broker) -> None:
+    """What nobody sees and nobody has to acknowledge is gone."""
+    for queue in broker.queues.values():
+        for message in queue.messages:
+            if message.may_be_gone and message.arrival is Arrival.RETURNING:
+                arguments = {"queue": queue.name, "position": message.position}
+                broker.happenings.append(
+                    Frame(f"losses of {queue.name}", message.position + 1, LOSE, arguments, sent=True)
+                )
+
+
+def lost_message(broker: Broker, frame: Frame) -> tuple[Queue, Message] | None:
+    """The message that is gone if what the frame tells of has happened; None: it has been seen since."""
+    queue = broker.queues.get(frame.arguments["queue"])
+    for message in queue.messages if queue is not None else ():
+        if message.position == frame.arguments["position"] and message.may_be_gone:
+            return (queue, message) if queue is not None and message.arrival is Arrival.RETURNING else None
+    return None
+
+
+def lose_message(broker: Broker, frame: Frame) -> None:
+    found = lost_message(broker, frame)
+    if found is not None:
+        queue, message = found
+        broker.take(queue, queue.messages.index(message))
+        broker.drop(queue, message, "CONSUME-013")
+        broker.refresh(queue)
 
 
 def expect_exceeded_limits(broker: Broker) -> None:

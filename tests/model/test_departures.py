@@ -410,6 +410,45 @@ def test_settling_what_a_deleted_queue_delivered_does_not_make_the_channel_know_
     assert not stale.applies(plan.broker, frame_of(parse_command("a.1 basic.get q")))
 
 
+@pytest.mark.parametrize(
+    ("before", "breaks"),
+    [((), True), (("b.1 basic.consume q tag=t",), True), (("b.1 basic.get q",), True),
+     (("b.1 basic.publish q body=m1",), False)],
+)  # fmt: skip
+def test_the_first_publish_to_a_quorum_queue_breaks_whatever_else_the_channel_did(
+    before: tuple[str, ...], breaks: bool
+) -> None:
+    plan = Plan(dialect_named("rabbitmq-4.0"))
+    for line in ("a.1 queue.declare q durable x-queue-type=quorum", "b.1 channel.open", *before):
+        plan.carry_out(parse_command(line))
+    plan.broker.come_to_rest()
+    crossing = next(each for each in DEPARTURES if each.name == "publish-crossing-deletion-breaks")
+    publish = frame_of(parse_command("b.1 basic.publish q body=m2"))
+    process(plan.broker, frame_of(parse_command("a.1 queue.delete q")))
+    assert crossing.applies(plan.broker, publish) is breaks
+    assert crossing.applies(copy.deepcopy(plan.broker), publish) is breaks
+    plan.broker.come_to_rest()
+    plan.carry_out(parse_command("a.1 queue.declare q durable x-queue-type=quorum"))
+    process(plan.broker, frame_of(parse_command("a.1 queue.delete q")))
+    assert crossing.applies(plan.broker, publish), "it has published to another one of that name"
+
+
+@pytest.mark.parametrize("crossing", [False, True])
+def test_a_publish_that_crosses_the_cancel_crashes_the_queue_with_a_backlog(crossing: bool) -> None:
+    """As one that comes behind it does."""
+    plan = Plan(dialect_named("rabbitmq-3"))
+    for line in WAYS["cancel-leaves-backlog"][0]:
+        plan.carry_out(parse_command(line))
+        is_at_rest(plan.broker)
+    backlog = next(each for each in DEPARTURES if each.name == "cancel-leaves-backlog")
+    if crossing:
+        process(plan.broker, frame_of(parse_command("b.1 basic.publish q body=m3")))
+    cancel = frame_of(parse_command("a.1 basic.cancel t"))
+    assert backlog.applies(plan.broker, cancel)
+    backlog.process(plan.broker, cancel)
+    assert plan.broker.is_astray is crossing
+
+
 #: What a namesake does to others, or much later: commands, the last ones as a broker that settles namesakes takes them,
 #: and what is missing or too much in the end.
 HARMED = {
@@ -452,6 +491,28 @@ def test_what_a_namesake_does_shows_later(way: str, dialect: str) -> None:
     assert next(permitted(target), None) is None, "nothing is delivered"
     acceptor.overdue()
     assert [failure.departure for failure in acceptor.failures] == ["deleted-queue-settles-namesake"]
+
+
+@pytest.mark.parametrize("dialect", ["rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"])
+@pytest.mark.parametrize(
+    ("old", "new", "twice"),
+    [("get q", "consume q tag=t", True), ("consume q tag=t", "consume q tag=u", True),
+     ("consume q tag=t", "consume q tag=t", False), ("get q", "get q", False)],
+)  # fmt: skip
+def test_a_classic_queue_with_consumers_takes_back_twice_by_different_consumers(
+    old: str, new: str, twice: bool, dialect: str
+) -> None:
+    """The first time it delivers the message again before it hears of it once more, if it knows the channel still."""
+    settles = next(each for each in DEPARTURES if each.name == "deleted-queue-settles-namesake")
+    plan = Plan(dialect_named(dialect))
+    for line in (
+        "a.1 queue.declare q durable", "a.1 basic.publish q body=m1", f"a.1 basic.{old}", "a.1 queue.delete q",
+        "a.1 queue.declare q durable", "a.1 basic.publish q body=m2", f"a.1 basic.{new}",
+        "b.1 basic.consume q tag=t",
+    ):  # fmt: skip
+        plan.carry_out(parse_command(line))
+    frame = frame_of(parse_command("a.1 basic.nack 2 multiple requeue"))
+    assert settles.applies(plan.broker, frame) is twice
 
 
 @pytest.mark.parametrize("way", list(HARMED))

@@ -116,3 +116,20 @@ def test_each_consumer_of_a_channel_that_closes_may_have_got_one(first: str, sec
 
 def test_a_message_is_with_one_consumer_of_a_channel_that_closes() -> None:
     assert handed_on(closing("", ""), 1, "m1", times=2).failure.requirement == "QUORUM-001"
+
+
+@pytest.mark.parametrize("no_ack", [True, False])
+def test_what_a_dying_channel_takes_without_acknowledging_is_gone(no_ack: bool) -> None:
+    """a.2 holds m1 when connection a is lost; it may be handed to t of a.1, which is lost a moment later."""
+    talk = Conversation().send("b.1 queue.declare q durable")
+    talk.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("b.1 basic.publish q body=m1").rest().send("a.2 basic.get q").got("a.2", 1, "m1", 0).rest()
+    talk.send(f"a.1 basic.consume q tag=t{' no-ack' if no_ack else ''}")
+    talk.see("a.1", "basic.consume-ok", consumer_tag="t").rest().send("a socket.abort")
+    there = talk.fork().send("b.1 basic.get q").got("b.1", 1, "m1", 0, redelivered=True)
+    assert not there.rest().acceptor.failures
+    gone = talk.send("b.1 basic.get q").see("b.1", "basic.get-empty").rest()
+    gone.send("b.1 queue.declare q passive")
+    gone.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    gone.acceptor.overdue()
+    assert bool(gone.acceptor.failures) is not no_ack
