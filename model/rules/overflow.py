@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from model.alphabet import ChannelKey
 from model.broker import Broker
 from model.message_order import has_left
@@ -67,9 +69,15 @@ def refuses(broker: Broker, queue: Queue, message: Message, publisher: ChannelKe
     if queue.type is QueueType.QUORUM:
         # what other queues send is never refused (rabbit_fifo_client:untracked_enqueue)
         return publisher is not None and is_told_to_refuse(broker, queue, publisher)
-    waiting, octets = waiting_in(queue, handed_over(broker, queue))
+    waiting, octets = waiting_in(queue, handed_over(broker, queue) + _gone_at_once(queue))
     is_too_much = bool(exceeded(queue, waiting + 1, octets + size(queue, [message])))
     return is_too_much is not (queue is broker.contrary)
+
+
+def _gone_at_once(queue: Queue) -> int:
+    """How many have no time at all: a classic queue removes them before it takes the next one (TTL-004)."""
+    timeless = (message.deadline is not None and message.deadline.seconds == 0 for message in queue.messages)
+    return sum(1 for _ in takewhile(bool, timeless))
 
 
 def refuse(broker: Broker, queue: Queue, message: Message, *, confirming: bool) -> None:
