@@ -86,7 +86,7 @@ def _ready(messages: Iterable[Message]) -> Hashable:
 
 def _owed(owed: Iterable[Expected | PendingGet]) -> Hashable:
     return tuple(
-        ("get", item.queue.name, item.no_ack, item.missed)
+        ("get", item.queue.name, item.no_ack, item.missed, item.position_limit if item.queue.dropping else 0)
         if isinstance(item, PendingGet)
         else (item.method, repr(sorted(item.arguments.items(), key=lambda pair: pair[0])), item.lane)
         for item in owed

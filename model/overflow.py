@@ -20,7 +20,7 @@ from model.dead_letters import is_of_history
 from model.dispatch import contenders
 from model.limits import counted, own_limit_holds, shared_limit_holds
 from model.queues import Consumer, Message, Queue, QueueType
-from model.state import Admission, Channel
+from model.state import Admission, Channel, PendingGet
 
 LENGTH, BYTES, OVERFLOW = "x-max-length", "x-max-length-bytes", "x-overflow"
 
@@ -106,12 +106,18 @@ def waiting_in(queue: Queue, first: int) -> tuple[int, int]:
     return len(queue.messages) - first, octets
 
 
-def has_dropped(queue: Queue, message: Message) -> None:
-    """The message has come to the queue, and so has what its channel published before it."""
+def has_dropped(broker: BrokerState, queue: Queue, message: Message) -> None:
+    """The message has come to the queue, and so has what its channel published before it.
+
+    An answer to basic.get may be under way yet that was given before.
+    """
+    owed = (each for key in broker.debtors if key[1] for each in broker.channels[key].owed)
+    gets = [each.position_limit for each in owed if isinstance(each, PendingGet) and each.queue is queue]
     queue.dropping[:] = [
         each
         for each in queue.dropping
-        if each.cause is not message and (each.cause.via != message.via or each.cause.position > message.position)
+        if (each.cause is not message and (each.cause.via != message.via or each.cause.position > message.position))
+        or any(limit <= each.cause.position for limit in gets)
     ]
 
 

@@ -160,7 +160,7 @@ class QueueSteps(BrokerState):
             message.arrival = Arrival.PROVEN
             queue.unproven.pop(message, None)
         if queue.dropping:
-            has_dropped(queue, message)
+            has_dropped(self, queue, message)
         if published and queue.unproven:
             earlier = []
             for other in queue.unproven:

@@ -186,3 +186,13 @@ def test_a_quorum_queue_takes_more_until_its_channel_is_told(confirms: str, pass
     for number, confirm in enumerate(confirms, 2):
         talk = talk.confirm("a.1", number) if confirm == "a" else nack(talk, number)
     assert (talk.acceptor.verdict is Verdict.PASS) is passes
+
+
+@pytest.mark.parametrize("confirmed_first", [False, True])
+def test_an_answer_to_a_get_may_come_behind_the_confirm_of_what_drives_its_message_out(confirmed_first: bool) -> None:
+    talk = full("").send("a.1 basic.publish q body=m2 &", "b.1 basic.get q")
+    if confirmed_first:
+        assert not talk.confirm("a.1", 2).got("b.1", 1, "m1", left=0).rest().acceptor.failures
+    else:
+        assert not talk.got("b.1", 1, "m1", left=0).confirm("a.1", 2).rest().acceptor.failures
+    assert not talk.send("b.1 basic.get q").got("b.1", 2, "m2", left=0).rest().acceptor.failures
