@@ -106,18 +106,16 @@ def waiting_in(queue: Queue, first: int) -> tuple[int, int]:
     return len(queue.messages) - first, octets
 
 
-def has_dropped(broker: BrokerState, queue: Queue, message: Message) -> None:
+def has_dropped(queue: Queue, message: Message, gets: Iterable[PendingGet] = ()) -> None:
     """The message has come to the queue, and so has what its channel published before it.
 
-    An answer to basic.get may be under way yet that was given before.
+    `gets`: to which the answers may be under way yet, and were given before it came.
     """
-    owed = (each for key in broker.debtors if key[1] for each in broker.channels[key].owed)
-    gets = [each.position_limit for each in owed if isinstance(each, PendingGet) and each.queue is queue]
     queue.dropping[:] = [
         each
         for each in queue.dropping
         if (each.cause is not message and (each.cause.via != message.via or each.cause.position > message.position))
-        or any(limit <= each.cause.position for limit in gets)
+        or any(get.position_limit <= each.cause.position for get in gets)
     ]
 
 

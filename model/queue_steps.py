@@ -152,7 +152,7 @@ class QueueSteps(BrokerState):
         message.may_be_gone = False
         return message
 
-    def prove(self, queue: Queue, message: Message) -> None:
+    def prove(self, queue: Queue, message: Message, *, by_confirm: bool = False) -> None:
         """The message has arrived in its queue, so those that its channel published before it have as well."""
         published = message.arrival is Arrival.PUBLISHED
         under_way = len(queue.unproven)
@@ -160,7 +160,7 @@ class QueueSteps(BrokerState):
             message.arrival = Arrival.PROVEN
             queue.unproven.pop(message, None)
         if queue.dropping:
-            has_dropped(self, queue, message)
+            has_dropped(queue, message, self._gets_from(queue) if by_confirm else ())
         if published and queue.unproven:
             earlier = []
             for other in queue.unproven:
@@ -178,6 +178,11 @@ class QueueSteps(BrokerState):
                 for other in queue.unproven:
                     other.crowd = queue.crowd
         self._note_missed(queue, under_way - len(queue.unproven))
+
+    def _gets_from(self, queue: Queue) -> list[PendingGet]:
+        """Those that are not answered yet."""
+        owed = (each for key in self.debtors if key[1] for each in self.channels[key].owed)
+        return [each for each in owed if isinstance(each, PendingGet) and each.queue is queue]
 
     def _note_missed(self, queue: Queue, many: int) -> None:
         """So many messages are known to have come, but perhaps not before what was asked for is answered."""

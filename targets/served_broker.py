@@ -26,7 +26,7 @@ class ServedBroker(Broker):
         if message.deadline is not None:
             message.deadline = message.deadline.begun_by(message.deadline.since)
 
-    def prove(self, queue: Queue, message: Message) -> None:
+    def prove(self, queue: Queue, message: Message, *, by_confirm: bool = False) -> None:
         if message.arrival is not Arrival.PROVEN:
             message.arrival = Arrival.PROVEN
             queue.unproven.pop(message, None)

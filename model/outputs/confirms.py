@@ -37,7 +37,7 @@ def observe_confirm(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
         for queue, message in copies:
             is_away = message.arrival is Arrival.RETURNING  # again, since it was confirmed
             if (queue.unproven or queue.dropping) and not is_away and tells_of_arrival(copies, queue, message):
-                broker.prove(queue, message)
+                broker.prove(queue, message, by_confirm=True)
             if queue.type is QueueType.STREAM:
                 stored(queue, message.position)
         fired.extend(shown_by_confirm(copies))
