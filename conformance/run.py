@@ -55,6 +55,8 @@ class RunOptions:
     search_only: bool = False
     #: nothing more is begun once a failure of which that is true has been found
     enough: Callable[[Failure], bool] | None = None
+    #: names of the themes of the search (`conformance.search.THEMES`); none: all
+    themes: tuple[str, ...] = ()
 
 
 def tool_version() -> str:
@@ -203,6 +205,7 @@ class Runner:
         class Search(CommandSearch):
             dialect = dialect_named(runner.target.description.dialect)
             absent = absent_methods(runner.target)
+            chosen_themes = runner.options.themes
             known: ClassVar[set[str]] = set(runner.findings.found)
             failing: ClassVar[tuple[Command, ...]] = ()
             failing_sequence = ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 from hypothesis import strategies as st
@@ -52,7 +53,14 @@ THEMES = {
     "topology": Theme(3, TOPOLOGY),
     "protocol": Theme(2, PROTOCOL),
 }
-_themes = st.sampled_from([theme for theme in THEMES.values() for _ in range(theme.share)])
+
+
+@cache
+def themes(chosen: tuple[str, ...]) -> st.SearchStrategy[Theme]:
+    """One of the themes of these names, as often as it is due; none chosen: of all."""
+    among = [THEMES[name] for name in chosen or THEMES]
+    return st.sampled_from([theme for theme in among for _ in range(theme.share)])
+
 
 
 class Deviation(AssertionError):
@@ -86,6 +94,8 @@ class CommandSearch(
 
     #: methods that are left out, because the target does not advertise them
     absent: ClassVar[frozenset[str]] = frozenset()
+    #: names of the themes that sequences may have; none: all
+    chosen_themes: ClassVar[tuple[str, ...]] = ()
     #: identities of failures that need not be reported again
     known: ClassVar[set[str]]
     #: the first new failure, with the sequence that showed it and its commands
@@ -117,8 +127,9 @@ class CommandSearch(
 
     # -------------------------------------------------------------------------------------- what is drawn
 
-    @initialize(theme=_themes, data=st.data())
-    def begin(self, theme: Theme, data: st.DataObject) -> None:
+    @initialize(data=st.data())
+    def begin(self, data: st.DataObject) -> None:
+        theme = data.draw(themes(type(self).chosen_themes))
         self.actions = st.sampled_from([action for action, weight in theme.actions.items() for _ in range(weight)])
         for queue in QUEUES if theme.kinds else ():
             self.declare(("a", 1), queue, data.draw(st.sampled_from(theme.kinds)))

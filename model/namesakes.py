@@ -6,7 +6,7 @@ name. A queue that was declared anew under the name of a deleted one counts anew
 RabbitMQ: classic queues number what they take in (rabbit_variable_queue, `next_seq_id`), and hand a message on without
 a number when a consumer waits that does not acknowledge (rabbit_amqqueue_process:attempt_delivery). Those with
 priorities do so for each priority (rabbit_priority_queue). Quorum queues count what each consumer was handed, each
-basic.get being a consumer of its own (rabbit_fifo).
+basic.get being a consumer of its own (rabbit_fifo). To a stream they are offsets (rabbit_stream_queue).
 """
 
 from __future__ import annotations

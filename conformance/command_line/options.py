@@ -62,6 +62,10 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--search-only", action="store_true", help="no scenarios: what is found, the search has found by itself"
     )
+    parser.add_argument(
+        "--theme", action="append", default=[], metavar="NAME",
+        help="of the search: traffic, consumers, publishing, topology or protocol; repeatable (default: all)",
+    )  # fmt: skip
     parser.add_argument("--stop-at-first", action="store_true", help="begin nothing more once a failure was found")
     parser.add_argument("--steps", type=_positive_count, default=30, help="most steps of a sequence (default 30)")
     parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="for the search")

@@ -16,6 +16,7 @@ from conformance.deviations import read_deviations, with_known
 from conformance.events import Listener
 from conformance.judgement import RunResult
 from conformance.run import Runner, RunOptions
+from conformance.search import THEMES
 from conformance.trace import TraceWriter, jsonl_to_parquet
 from model.registry import requirements, select
 
@@ -26,6 +27,9 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         raise UsageError("--only chooses scenarios, and --search-only runs none")
     if options.search_only and not options.sequences:
         raise UsageError("--search-only with --sequences 0 leaves nothing to run")
+    unknown = [name for name in options.theme if name not in THEMES]
+    if unknown:
+        raise UsageError(f"--theme {unknown[0]}: there is none of that name, but {', '.join(THEMES)}")
     known = read_deviations(options.deviations) if options.deviations else {}
     _make_directory(options.out)
     for path in (options.html, options.json, options.junit):
@@ -35,6 +39,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     wanted = RunOptions(
         tuple(options.only), seed, options.sequences, options.steps, options.time_budget,
         search_only=options.search_only, enough=(lambda _: True) if options.stop_at_first else None,
+        themes=tuple(options.theme),
     )  # fmt: skip
     with ExitStack() as stack:
         target = stack.enter_context(target_under_test(options))

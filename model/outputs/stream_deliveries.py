@@ -40,7 +40,7 @@ def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer,
     message.acquired_count += 1
     consumer.next_offset = consumer.latest_offset = offset + 1
     consumer.has_begun = True
-    channel.unacknowledged[channel.next_tag] = Unacknowledged(message, queue, consumer)
+    channel.unacknowledged[channel.next_tag] = Unacknowledged(message, queue, consumer, number=offset)
     channel.next_tag += 1
     consumer.outstanding += 1
     if offset + 1 < len(queue.log):

@@ -30,6 +30,7 @@ def run_suite(
     search_only: bool = False,
     enough: Callable[[Failure], bool] | None = None,
     dialect: Dialect | None = None,
+    themes: tuple[str, ...] = (),
 ) -> RunResult:
     """`amqpspec run`, as far as the result; the trace is in `directory`. A broker is operated, an address is not.
 
@@ -48,7 +49,7 @@ def run_suite(
             label, str(properties["product"]), str(properties.get("version")), dialect_of(properties).name
         )
         trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
-        options = RunOptions(only, seed, sequences, 30, time_budget, shrinking_time, search_only, enough)
+        options = RunOptions(only, seed, sequences, 30, time_budget, shrinking_time, search_only, enough, themes)
         under_test = TargetUnderTest(address, description, deadline, operator, advertised(properties))
         return Runner(under_test, trace, options).run()
 
