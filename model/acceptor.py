@@ -154,8 +154,10 @@ class Acceptor:
 
     @property
     def broker(self) -> Broker:
-        """The state of the first explanation: the state, where there is only one."""
-        return self.explanations[0].broker
+        """The state of the first explanation that is lawful: the state, where there is only one."""
+        if len(self.explanations) == 1:
+            return self.explanations[0].broker
+        return next((each for each in self.explanations if each.departure is None), self.explanations[0]).broker
 
     @property
     def exercised(self) -> Counter[str]:
