@@ -205,7 +205,8 @@ def counted() -> dict[str, float]:
     made = sequences(7) + sequences(8) + sequences(9)
     shares = {"different": len({tuple(map(str, commands)) for commands in made}) / len(made)}
     shares |= _shares_of(made, QUESTIONS, "rabbitmq-4.3")
-    shares |= _shares_of(sequences(7, "rabbitmq-4.0"), QUESTIONS_OF_CHANNEL_LIMITS, "rabbitmq-4.0")
+    limited = sequences(7, "rabbitmq-4.0") + sequences(8, "rabbitmq-4.0") + sequences(9, "rabbitmq-4.0")
+    shares |= _shares_of(limited, QUESTIONS_OF_CHANNEL_LIMITS, "rabbitmq-4.0")
     for name, (_, asks) in PAIRS.items():
         crossing = [any(first.in_flight and asks(first, second) for first, second in pairwise(each)) for each in made]
         shares[name] = sum(crossing) / len(made)
