@@ -32,7 +32,7 @@ def publish_kept(broker: Broker, channel: Channel, publication: Publication) -> 
         refused |= queue.deleted and _refuses(broker, queue)
     looks_up = broker.dialect.deleted_before_commit is DeletedBeforeCommit.LOOKED_UP
     late = broker.queues.get(publication.pattern.routing_key) if looks_up and not publication.pattern.exchange else None
-    if late is not None:
+    if late is not None and not late.reply_address:
         queues.setdefault(late, "TX-002")  # the default exchange routes to names, whether there are such queues or not
     # queues that are kept count as routed to, even if they are gone
     mandatory = publication.mandatory and (looks_up or not routes.queues)
