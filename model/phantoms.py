@@ -112,7 +112,8 @@ def _drop_replaced(broker: BrokerState, queue: Queue) -> None:
     """A cancelled one goes after all with its channel, and when its tag is used again."""
     present = {(consumer.channel, consumer.tag) for consumer in queue.consumers}
     for phantom, why in list(queue.seat.phantoms.items()):
-        is_gone = broker.channels[phantom.channel].state is not ChannelState.OPEN
+        channel = broker.channels.get(phantom.channel)
+        is_gone = channel is None or channel.state is not ChannelState.OPEN
         if why is Phantom.CANCELLED and (is_gone or (phantom.channel, phantom.tag) in present):
             del queue.seat.phantoms[phantom]
 
