@@ -37,6 +37,8 @@ POSITIONAL: dict[str, tuple[str, ...]] = {
     "operator.delete-user": ("user",),
     "operator.delete-vhost": ("virtual_host",),
     "operator.set-permissions": ("user",),
+    "operator.set-policy": ("policy",),
+    "operator.clear-policy": ("policy",),
     "protocol.header": ("octets",),
     "queue.bind": ("queue", "exchange"),
     "queue.declare": ("queue",),
@@ -99,6 +101,12 @@ ARGUMENTS: dict[str, dict[str, str]] = {
     "operator.close-connection": {"name": TEXT, "reason": TEXT},
     "operator.add-vhost": {"virtual_host": TEXT},
     "operator.delete-vhost": {"virtual_host": TEXT},
+    "operator.configure": {"consumer_timeout": NUMBER, "channel_tick_interval": NUMBER},
+    "operator.reset-configuration": {},
+    "operator.set-policy": {
+        "policy": TEXT, "queue": TEXT, "virtual_host": TEXT, "priority": NUMBER, "consumer_timeout": NUMBER,
+    },
+    "operator.clear-policy": {"policy": TEXT, "virtual_host": TEXT},
     "clock.wait": {"milliseconds": NUMBER},
 }  # fmt: skip
 

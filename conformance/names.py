@@ -24,7 +24,7 @@ _DEAD_LETTER_KEY = "x-dead-letter-routing-key"
 #: Headers that name further routing keys (PUBLISH-011).
 _KEY_HEADERS = ("CC", "BCC")
 #: Whom and what the operator makes for a sequence.
-_MADE_BY_THE_OPERATOR = ("user", "virtual_host")
+_MADE_BY_THE_OPERATOR = ("user", "virtual_host", "policy")
 #: Permissions are patterns of names.
 _PATTERNS = ("configure", "write", "read")
 

@@ -22,6 +22,7 @@ from model.departures import departures_of
 from model.dialects import Dialect
 from model.doubts import may_be_proven, unproven_queues
 from model.explanations import (
+    TIMED,
     Explanation,
     TooManyExplanations,
     latent_beside,
@@ -39,7 +40,7 @@ from model.outputs.turns import is_at_rest
 from model.refuted import note_refuted
 from model.rules.blocking import blocked_by_others
 from model.rules.expiry import uses_are_over
-from model.rules.message_expiry import EXPIRE, messages_are_at_rest
+from model.rules.message_expiry import messages_are_at_rest
 from model.rules.pipelining import note_pipelined
 from model.stream_log import has_open_chunk
 from model.verdict import Failure, Verdict
@@ -222,7 +223,7 @@ class Acceptor:
 
     def _process_by_all(self, frame: Frame) -> None:
         """Only what the broker may do by itself is open: it has been done before the input, or not."""
-        if any(pending.method == EXPIRE for each in self.explanations for pending in each.pending):
+        if any(pending.method in TIMED for each in self.explanations for pending in each.pending):
             self._process_or_wait(frame)
             return
         try:

@@ -12,7 +12,7 @@ from model.alphabet import ChannelKey, Frame, Table
 from model.deadlines import NEVER
 from model.dialects import Dialect
 from model.queues import Exchange, Queue, QueueType
-from model.state import Channel, Connection, Expected, User
+from model.state import Channel, Connection, Expected, Policy, User
 
 PREDECLARED_EXCHANGES = {
     "": "direct",
@@ -73,6 +73,14 @@ class BrokerState:
         self.rested = self.foreseen = 0.0
         self.not_before = 0.0
         self.done_by = NEVER
+        #: the operator's settings (model.rules.settings), and what policies say of single queues, by their names
+        self.settings: dict[str, int] = {}
+        self.policies: dict[str, Policy] = {}
+        #: channels that hold deliveries whose time will be up, and when that of the first one may be at the earliest;
+        #: when the first input was sent since all was at rest (all: model.consumer_timeouts)
+        self.timing: dict[ChannelKey, None] = {}
+        self.next_timeout = NEVER
+        self.stirred = NEVER
         #: names handed out so far (amq.gen-…, amq.ctag-…)
         self.serial = 0
         #: addresses of direct replies: the model's name for each, and the broker's once it was seen
@@ -129,7 +137,16 @@ class BrokerState:
         self.blame(channel, requirements[0])
         channel.owed.append(
             Expected(
-                method, arguments, requirements, blame or {}, None, lane, effect, self.counting, 0, departures or {},
+                method,
+                arguments,
+                requirements,
+                blame or {},
+                None,
+                lane,
+                effect,
+                self.counting,
+                0,
+                departures or {},
                 crossing=crossing,
             )
         )

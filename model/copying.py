@@ -12,7 +12,7 @@ from dataclasses import replace
 from model.broker import Broker
 from model.queues import Binding, Consumer, Dropping, Exchange, Message, Queue, Seat
 from model.routing import Routes
-from model.state import Channel, Connection, Expected, Lost, PendingGet, Unacknowledged
+from model.state import Channel, Connection, Expected, Lost, PendingGet, TimedOut, Unacknowledged
 from model.transaction import Publication, Transaction
 
 
@@ -47,6 +47,9 @@ class _Copy:
         new.reply_addresses = dict(broker.reply_addresses)
         new.exercised = broker.exercised.copy()
         new.refuted = set(broker.refuted)
+        new.settings = dict(broker.settings)
+        new.policies = dict(broker.policies)
+        new.timing = dict(broker.timing)
         new.teardowns = list(broker.teardowns)
         new.happenings = list(broker.happenings)
         new.expiring = dict(broker.expiring)
@@ -83,7 +86,7 @@ class _Copy:
                 deque(map(message, old.gone), old.gone.maxlen), old.deleted, list(map(message, old.log)),
                 old.vhost, old.reply_address, old.idle_since, old.idle_by, old.uses, old.settled_use, old.expiring_use,
                 dict(old.chunk_starts), old.log_began,
-                old.turn, old.at_rest, weighs_properties=old.weighs_properties,
+                old.turn, old.at_rest, weighs_properties=old.weighs_properties, timeouts=old.timeouts,
                 dropping=[], crowd_via=old.crowd_via,
                 numbered=dict(old.numbered), former_priorities=dict(old.former_priorities),
             )  # fmt: skip
@@ -125,6 +128,7 @@ class _Copy:
                     settled_of_namesake=old.settled_of_namesake,
                     is_mixed_up=old.is_mixed_up, handed=old.handed,
                     former_priority=old.former_priority, served_as=old.served_as,
+                    timeout=old.timeout, timeout_from=old.timeout_from, timed_out=old.timed_out, tellable=old.tellable,
                 )  # fmt: skip
         return new
 
@@ -162,6 +166,8 @@ class _Copy:
             bereft={tag: self._consumer(each) for tag, each in old.bereft.items()},
             transaction=None if old.transaction is None else self._transaction(old.transaction),
             admissions={self._queue(each): admission for each, admission in old.admissions.items()},
+            timed_out={tag: self._timed_out(each) for tag, each in old.timed_out.items()},
+            timeout=old.timeout, tick=old.tick, oldest_tag=old.oldest_tag, oldest_by=old.oldest_by,
             selected_again=old.selected_again, confirmed_together=old.confirmed_together, batch=old.batch,
         )  # fmt: skip
 
@@ -189,7 +195,12 @@ class _Copy:
     def _unacknowledged(self, old: Unacknowledged) -> Unacknowledged:
         consumer = None if old.consumer is None else self._consumer(old.consumer)
         message, queue = self._message(old.message), self._queue(old.queue)
-        return Unacknowledged(message, queue, consumer, old.number, old.is_still_counted, old.is_inherited)
+        return Unacknowledged(
+            message, queue, consumer, old.number, old.is_still_counted, old.is_inherited, deadline=old.deadline
+        )
+
+    def _timed_out(self, old: TimedOut) -> TimedOut:
+        return TimedOut(self._queue(old.queue), None if old.consumer is None else self._consumer(old.consumer))
 
     def _owed(self, old: Expected | PendingGet) -> Expected | PendingGet:
         if isinstance(old, PendingGet):

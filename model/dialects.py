@@ -52,6 +52,19 @@ class QuorumPriorities(Enum):
     STRICT = "strict"
 
 
+class ConsumerTimeouts(Enum):
+    """What becomes of a delivery that is not settled in time (area TIMEOUT)."""
+
+    NONE = "none"
+    #: the channel closes, by the server's setting; looked at with every tick of the channel
+    #: (rabbit_channel:evaluate_consumer_timeout)
+    OF_CHANNELS = "of channels"
+    #: the same, by the queue's argument and policy before that of the server (3.12 to 4.2)
+    OF_CHANNELS_BY_QUEUE = "of channels by queue"
+    #: the message goes back to its queue and the consumer is told; in quorum queues only (rabbit_fifo, from 4.3 on)
+    OF_QUORUM_QUEUES = "of quorum queues"
+
+
 class CarriedFailures(Enum):
     """Which failed deliveries a dead letter takes along to the next queue (DLX-010; mc's `delivery_count`)."""
 
@@ -110,6 +123,7 @@ class Dialect:
     transient_queues: TransientQueues
     #: `x-consumer-timeout` of basic.consume is checked (rabbit_queue_type:consume)
     consumer_timeout_checked: bool
+    consumer_timeouts: ConsumerTimeouts
     #: nack and reject on a stream: accepted as a return of credit, or 540 (rabbit_stream_queue:settle)
     stream_reject: bool
     #: a consumer of a stream that has credit is handed a whole chunk (rabbit_stream_queue:stream_entries up to 3.10)
@@ -216,6 +230,7 @@ AMQP_0_9_1 = Dialect(
     refuses_unknown_type_for_server_name=True,
     transient_queues=TransientQueues.ALLOWED,
     consumer_timeout_checked=False,
+    consumer_timeouts=ConsumerTimeouts.NONE,
     stream_reject=True,
     stream_serves_chunks=False,
     stream_offset_text_crashes=False,
@@ -250,6 +265,7 @@ RABBITMQ_3 = replace(
     AMQP_0_9_1,
     name="rabbitmq-3",
     title="RabbitMQ 3.10 to 3.13",
+    consumer_timeouts=ConsumerTimeouts.OF_CHANNELS,
     fixed_reply_texts=True,
     extensions=True,
     recover_to_original_recipient=False,
@@ -281,6 +297,7 @@ RABBITMQ_4_0 = replace(
     RABBITMQ_3,
     name="rabbitmq-4.0",
     title="RabbitMQ 4.0 to 4.2",
+    consumer_timeouts=ConsumerTimeouts.OF_CHANNELS_BY_QUEUE,
     unknown_exchange_type=406,
     quorum_requeue=QuorumRequeue.FRONT_WITH_LIMIT,
     quorum_delivery_limit=20,
@@ -332,6 +349,7 @@ RABBITMQ_4_3 = replace(
     transient_queues=TransientQueues.EITHER,
     stream_offset_text_crashes=False,
     consumer_timeout_checked=True,
+    consumer_timeouts=ConsumerTimeouts.OF_QUORUM_QUEUES,
     reply_address_is_routable=True,
     channel_prefetch=False,
     stale_type_consumer_is_served=True,

@@ -48,7 +48,7 @@ def successor(queue: Queue, takeover: bool) -> Consumer | None:
     quorum queue that knows no takeover the one registered first (`Waiting ++ [New]`), and one that does looks at the
     free credit between the two (rabbit_fifo:sort_waiting).
     """
-    waiting = [consumer for consumer in queue.consumers if consumer is not queue.seat.holder]
+    waiting = [each for each in queue.consumers if each is not queue.seat.holder and not each.timed_out]
     if not waiting:
         return None
     if queue.type is QueueType.CLASSIC:
@@ -76,7 +76,7 @@ def elect(queue: Queue, stamp: int, *, takeover: bool, requirement: str) -> None
     new.
     """
     seat = queue.seat
-    if seat.holder is not None and seat.holder not in queue.consumers:
+    if seat.holder is not None and (seat.holder not in queue.consumers or seat.holder.timed_out):
         seat.holder, seat.is_being_left, seat.has_outstayed = None, False, False
     following = successor(queue, takeover)
     if seat.holder is None:

@@ -14,10 +14,15 @@ from model.fingerprint import fingerprint
 from model.inputs import process
 from model.mismatch import Mismatches
 from model.rules.closing import CLEAN_UP
+from model.rules.consumer_timeout import TIME_OUT
 from model.rules.expiry import expiries
 from model.rules.happenings import can_come_about, is_happening
 from model.rules.message_expiry import AHEAD, EXPIRE, message_expiries, tell_of_expiries
+from model.rules.timeouts import tell_of_timeouts, timeouts
 from model.state import Expected
+
+#: What comes about when a time is up.
+TIMED = (EXPIRE, TIME_OUT)
 
 #: Most departures followed on beside what is lawful.
 _MOST_LATENT = 4
@@ -80,6 +85,8 @@ class Explanation:
         self.broker.counting = counting
         if self.broker.ageing:
             tell_of_expiries(self.broker)
+        if self.broker.next_timeout <= self.broker.foreseen:
+            tell_of_timeouts(self.broker)
         self.expect_teardowns()
         self.forget_if_astray()
 
@@ -117,6 +124,9 @@ class Explanation:
             expiries(self.broker, now, is_certain=self.is_settled)
             message_expiries(self.broker, now, is_certain=self.is_settled and self.broker.quiet, ahead=AHEAD)
             self.expect_teardowns()
+        if self.broker.next_timeout <= now + AHEAD:
+            timeouts(self.broker, now, is_certain=self.is_settled and self.broker.quiet, ahead=AHEAD)
+            self.expect_teardowns()
         if self.pending:
             # what came about in another way, or not at all, is no longer expected
             self.pending = [f for f in self.pending if not is_happening(f) or can_come_about(self.broker, f)]
@@ -126,6 +136,9 @@ class Explanation:
         self.broker.foreseen = now
         if self.broker.ageing:
             message_expiries(self.broker, now, is_certain=False)
+            self.expect_teardowns()
+        if self.broker.next_timeout <= now:
+            timeouts(self.broker, now, is_certain=False)
             self.expect_teardowns()
 
     @property
@@ -183,7 +196,7 @@ def points(
                 further
                 for point in frontier
                 for index in _next_inputs(point.pending)
-                if point.pending[index].method != EXPIRE or can_come_about(point.broker, point.pending[index])
+                if point.pending[index].method not in TIMED or can_come_about(point.broker, point.pending[index])
                 for further in _behind(
                     shown.get(id(point)), point.pending[index], _process_one(point, departures, index)
                 )
@@ -203,7 +216,7 @@ def points(
 def _behind(before: Explanation | None, frame: Frame, reached: Iterator[Explanation]) -> Iterator[Explanation]:
     """Note of what is reached by processing the frame, if it is one more message that expires, from where it is."""
     for further in reached:
-        if frame.method == EXPIRE and before is not None and further.departure is before.departure:
+        if frame.method in TIMED and before is not None and further.departure is before.departure:
             further.behind = before
         yield further
 

@@ -16,8 +16,17 @@ def fingerprint(broker: Broker) -> Hashable:
     return (
         tuple(
             sorted(
-                (c.name, c.state.value, repr(_owed(c.owed)), c.may_end, c.blocked, len(c.held), c.out_of_step,
-                 c.prefetch, _agreed(c))
+                (
+                    c.name,
+                    c.state.value,
+                    repr(_owed(c.owed)),
+                    c.may_end,
+                    c.blocked,
+                    len(c.held),
+                    c.out_of_step,
+                    c.prefetch,
+                    _agreed(c),
+                )
                 for c in broker.connections.values()
             )
         ),
@@ -100,11 +109,16 @@ def _channel(channel: Channel) -> Hashable:
         channel.next_tag,
         tuple(
             (
-                tag, e.queue.name, e.queue.deleted, _held(e.message),
+                tag,
+                e.queue.name,
+                e.queue.deleted,
+                _held(e.message),
                 (e.consumer.tag, e.consumer.is_mixed_up) if e.consumer else None,
+                e.deadline,
             )
             for tag, e in channel.unacknowledged.items()
         ),
+        tuple((tag, e.queue.name, e.consumer.tag if e.consumer else None) for tag, e in channel.timed_out.items()),
         tuple(sorted(map(_consumer, channel.consumers.values()))),
         (channel.prefetch, channel.channel_prefetch, channel.confirming, channel.published, channel.last_queue),
         (tuple(map(_unconfirmed, channel.unconfirmed.items())), channel.batch),
@@ -142,7 +156,7 @@ def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool,
         (
             consumer.next_offset, consumer.latest_offset, consumer.has_begun, consumer.dropped,
             consumer.unheeded_prefetch, consumer.settled_of_namesake, consumer.is_mixed_up,
-            repr((consumer.former_priority, consumer.served_as)),
+            repr((consumer.former_priority, consumer.served_as)), consumer.timed_out, consumer.tellable,
         ),
     )  # fmt: skip
 
@@ -168,8 +182,16 @@ def _queue(queue: Queue) -> Hashable:
         _ready(queue.messages),
         tuple((_held(each.message), each.cause.position) for each in queue.dropping),
         (tuple(growing or ()), queue.crowd_via if growing else None),
-        (queue.returned, len(queue.unproven), queue.leaving, queue.settling, queue.next_position,
-         queue.turn, queue.at_rest, queue.weighs_properties),
+        (
+            queue.returned,
+            len(queue.unproven),
+            queue.leaving,
+            queue.settling,
+            queue.next_position,
+            queue.turn,
+            queue.at_rest,
+            queue.weighs_properties,
+        ),
         tuple((_content(message), message.arrival.value) for message in queue.log),
         tuple(sorted(queue.chunk_starts.items())),
         (queue.uses, queue.idle_since, queue.idle_by) if "x-expires" in queue.arguments else (),

@@ -31,6 +31,7 @@ def process(broker: Broker, frame: Frame, credit: str = "") -> None:
     if frame.time:
         broker.now = frame.time
         broker.latest = max(broker.latest, frame.time)
+        broker.stirred = min(broker.stirred, frame.time)
     if is_happening(frame):
         come_about(broker, frame)
         return

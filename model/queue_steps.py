@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from model.alphabet import Table
 from model.broker_state import BrokerState
+from model.deadlines import NEVER
 from model.dispatch import contenders, elect, highest
 from model.limits import own_limit_holds, shared_limit_holds, sharing, shown_by_waiting
 from model.message_order import all_have_left, has_left, put_new
@@ -40,6 +41,7 @@ class QueueSteps(BrokerState):
 
     def come_to_rest(self) -> None:
         """Nothing is under way any more."""
+        self.stirred = NEVER
         for _, queue in self.touched:
             queue.dropping.clear()
         self.touched.clear()
@@ -54,8 +56,8 @@ class QueueSteps(BrokerState):
     # ------------------------------------------------------------------------------------ deliverable
 
     def has_room(self, consumer: Consumer) -> bool:
-        """May the consumer be handed one more message, as far as limits go (`model.limits`)?"""
-        return not own_limit_holds(consumer) and not shared_limit_holds(self, consumer)
+        """May the consumer be handed one more message, as far as limits go (`model.limits`), and TIMEOUT-014?"""
+        return not consumer.timed_out and not own_limit_holds(consumer) and not shared_limit_holds(self, consumer)
 
     def refresh_sharing(self, channel: Channel) -> None:
         """What one of those who share a limit takes or settles is the others' business."""

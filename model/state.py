@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 from model.alphabet import ChannelKey, Content, Frame, Table
+from model.deadlines import Deadline
 from model.queues import Consumer, Message, Queue, QueueType
 from model.transaction import Transaction
 
@@ -29,6 +30,18 @@ class Unacknowledged:
     is_still_counted: bool = False
     #: a quorum queue takes the consumer for one of that tag which is gone, and to which the delivery was made
     is_inherited: bool = False
+    #: when its time is up (model.consumer_timeouts); None: never
+    deadline: Deadline | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """A delivery whose time was up: its message is in the queue again, and the client may still settle it (area
+    TIMEOUT). `consumer` is None when basic.get made it.
+    """
+
+    queue: Queue
+    consumer: Consumer | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +156,15 @@ class Channel:
     state: ChannelState = ChannelState.CLOSED
     next_tag: int = 1
     unacknowledged: dict[int, Unacknowledged] = field(default_factory=dict)
+    #: deliveries that the client has not settled, and which have gone back to their queues in the meantime
+    timed_out: dict[int, TimedOut] = field(default_factory=dict, kw_only=True)
+    #: the server's settings when it was opened: seconds in which a delivery is to be settled, and between two looks
+    #: at that (model.consumer_timeouts)
+    timeout: float = field(default=0.0, kw_only=True)
+    tick: float = field(default=0.0, kw_only=True)
+    #: the delivery that was the oldest one when last looked at, and since when at the latest
+    oldest_tag: int = field(default=0, kw_only=True)
+    oldest_by: float = field(default=0.0, kw_only=True)
     consumers: dict[str, Consumer] = field(default_factory=dict)
     #: tags of consumers that are gone, with the requirement that ended them: to blame late deliveries
     ended_consumers: dict[str, str] = field(default_factory=dict)
@@ -206,6 +228,31 @@ class Channel:
         if not reserved:
             return self.unacknowledged
         return {tag: entry for tag, entry in self.unacknowledged.items() if tag not in reserved}
+
+    def queue_of(self, tag: int) -> Queue:
+        """The queue that the delivery came from, which the client has not settled."""
+        late = self.timed_out.get(tag)
+        return late.queue if late is not None else self.unacknowledged[tag].queue
+
+    @property
+    def outstanding_tags(self) -> list[int]:
+        """The tags of those, and of what has timed out, in the order of delivery."""
+        if not self.timed_out:
+            return list(self.unsettled)
+        reserved = self.transaction.reserved if self.transaction is not None else ()
+        return sorted(tag for tags in (self.unacknowledged, self.timed_out) for tag in tags if tag not in reserved)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the operator said of a queue from outside."""
+
+    queue: str
+    virtual_host: str = "/"
+    #: of several that match, the highest one holds
+    priority: int = 0
+    #: milliseconds; None: it says nothing of that
+    consumer_timeout: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

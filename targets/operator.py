@@ -40,6 +40,8 @@ _UNDONE_BY = {
     "operator.add-user": ("operator.delete-user", "user"),
     "operator.add-vhost": ("operator.delete-vhost", "virtual_host"),
     "operator.set-alarm": ("operator.clear-alarm", ""),
+    "operator.configure": ("operator.reset-configuration", ""),
+    "operator.set-policy": ("operator.clear-policy", "policy"),
 }
 
 

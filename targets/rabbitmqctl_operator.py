@@ -19,6 +19,15 @@ Rabbitmqctl = Callable[..., str]
 _ALARM = "{resource_limit, memory, node()}"
 _ACTOR = '<<"amqpspec">>'
 _DONE = "amqpspec_done"
+#: Sets back what `operator.configure` has set.
+_RESET = (
+    "[begin {ok, Before} = application:get_env(rabbit, Kept),"
+    " case Before of {ok, Value} -> application:set_env(rabbit, Name, Value);"
+    " undefined -> application:unset_env(rabbit, Name) end, application:unset_env(rabbit, Kept) end"
+    " || {Name, Kept} <- [{consumer_timeout, amqpspec_consumer_timeout},"
+    " {channel_tick_interval, amqpspec_channel_tick_interval}],"
+    " application:get_env(rabbit, Kept) =/= undefined]"
+)
 #: Milliseconds for a connection that a client has open to be known to its node, and for one to be closed.
 _PATIENCE = 5000
 
@@ -84,7 +93,33 @@ def expression(frame: Frame, peer_of: PeerOf) -> str:
             return f"ok = rabbit_alarm:set_alarm({{{_ALARM}, []}}), [_ | _] = rabbit_alarm:get_alarms()"
         case "operator.clear-alarm":
             return f"ok = rabbit_alarm:clear_alarm({_ALARM}), [] = rabbit_alarm:get_alarms()"
+        case "operator.configure":
+            return ", ".join(_setting(name, value) for name, value in arguments.items()) or "ok"
+        case "operator.reset-configuration":
+            return _RESET
+        case "operator.set-policy":
+            return _policy(frame, vhost)
+        case "operator.clear-policy":
+            return f"ok = rabbit_policy:delete({vhost}, {_binary(arguments.get('policy', ''))}, {_ACTOR})"
     raise OperatorError(f"there is no {frame.method}")
+
+
+def _setting(name: str, value: int) -> str:
+    """What was there before is kept beside, for `_RESET`."""
+    return (
+        f"(case application:get_env(rabbit, amqpspec_{name}) of undefined ->"
+        f" application:set_env(rabbit, amqpspec_{name}, application:get_env(rabbit, {name})); _ -> ok end),"
+        f" ok = application:set_env(rabbit, {name}, {value})"
+    )
+
+
+def _policy(frame: Frame, vhost: str) -> str:
+    arguments = frame.arguments
+    name, pattern = _binary(arguments.get("policy", "")), _binary(f"^{re.escape(arguments.get('queue', ''))}$")
+    said = {"consumer-timeout": arguments.get("consumer_timeout")}
+    definition = ", ".join(f"{{{_binary(key)}, {value}}}" for key, value in said.items() if value is not None)
+    priority = arguments.get("priority", 0)
+    return f'ok = rabbit_policy:set({vhost}, {name}, {pattern}, [{definition}], {priority}, <<"queues">>, {_ACTOR})'
 
 
 def _closing(connection_name: str, reason: str) -> str:
@@ -127,6 +162,16 @@ def by_hand(frame: Frame, connection_name: str = "") -> list[str]:
             return [f"rabbitmqctl eval 'rabbit_alarm:set_alarm({{{_ALARM}, []}}).'"]
         case "operator.clear-alarm":
             return [f"rabbitmqctl eval 'rabbit_alarm:clear_alarm({_ALARM}).'"]
+        case "operator.configure":
+            return [
+                f"rabbitmqctl eval 'application:set_env(rabbit, {name}, {value}).'" for name, value in arguments.items()
+            ]
+        case "operator.set-policy":
+            pattern = _shell(f"^{re.escape(str(frame.arguments.get('queue', '')))}$")
+            definition = _shell(f'{{"consumer-timeout": {frame.arguments.get("consumer_timeout")}}}')
+            return [f"rabbitmqctl set_policy -p {vhost} {arguments.get('policy')} {pattern} {definition}"]
+        case "operator.clear-policy":
+            return [f"rabbitmqctl clear_policy -p {vhost} {arguments.get('policy')}"]
     return []
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from model.alphabet import Frame
 from model.broker import Broker
+from model.consumer_timeouts import begin_delivery
 from model.dead_letters import EXPIRED, is_first_here, is_likely
 from model.dead_letters import shown_by as shown_by_dead_letter
 from model.limits import broken_by_delivery, note_delivery, nothing_was_got, shown_by_delivery
@@ -137,7 +138,9 @@ def _hand_over(
         broker.drop(queue, message, "CONSUME-013")
         fired.append("CONSUME-013")
     else:
-        channel.unacknowledged[tag] = Unacknowledged(message, queue, consumer, number_of(queue, message, consumer))
+        entry = Unacknowledged(message, queue, consumer, number_of(queue, message, consumer))
+        channel.unacknowledged[tag] = entry
+        begin_delivery(broker, channel, entry)
         if consumer is not None:
             consumer.handed += 1
             note_delivery(broker, channel, consumer)

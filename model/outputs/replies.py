@@ -12,6 +12,7 @@ from model.mismatch import NONE, Mismatch, Mismatches, unexpected
 from model.patterns import Pattern, matches
 from model.reply_addresses import agree
 from model.routing import BY_TYPE
+from model.rules.consumer_timeout import is_told_again
 from model.state import Channel, Connection, Expected, PendingGet
 from model.verdict import Shape
 
@@ -49,6 +50,8 @@ def observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
                 break
             if frame.method != "basic.cancel":
                 found = found or owed
+    if found is None and is_told_again(broker, channel, frame):
+        return NONE
     if found is None:
         return nothing_explains(broker, channel, frame, None)
     if any(not isinstance(other, PendingGet) and other.lane != found.lane for other in channel.owed):

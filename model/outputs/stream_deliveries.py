@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from model.alphabet import Frame
 from model.broker import Broker
+from model.consumer_timeouts import begin_delivery
 from model.dead_letters import shown_by
 from model.messages import check_delivery, routed_by
 from model.mismatch import Mismatches, unexpected
@@ -40,7 +41,9 @@ def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer,
     message.acquired_count += 1
     consumer.next_offset = consumer.latest_offset = offset + 1
     consumer.has_begun = True
-    channel.unacknowledged[channel.next_tag] = Unacknowledged(message, queue, consumer, number=offset)
+    entry = Unacknowledged(message, queue, consumer, number=offset)
+    channel.unacknowledged[channel.next_tag] = entry
+    begin_delivery(broker, channel, entry)
     channel.next_tag += 1
     consumer.outstanding += 1
     if offset + 1 < len(queue.log):

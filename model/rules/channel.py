@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from model.alphabet import Frame
 from model.broker import Broker
+from model.consumer_timeouts import begin_channel
 from model.errors import ProtocolError
 from model.rules.closing import end_channel
 from model.state import Channel, ChannelState, Expected
@@ -20,6 +21,7 @@ def open_channel(broker: Broker, channel: Channel, frame: Frame) -> None:
             broker.settle_debts(channel)
             raise ProtocolError("CHAN-004", 504, "second 'channel.open' seen")
     fresh = Channel(channel.connection, channel.number, ChannelState.OPEN)
+    begin_channel(broker, fresh)
     broker.channels[channel.key] = fresh
     # numbers may be larger than channel-max, which limits how many are open (model.rules.frames.admit_channel)
     exceeds = 0 < broker.connections[channel.connection].channel_max < channel.number

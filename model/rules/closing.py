@@ -145,12 +145,13 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     dropped_by = "TX-009" if broker.dialect.extensions else requirement
     drop(broker, channel, dropped_by)
     tags = channel.transaction.reserved if channel.transaction is not None else ()
-    reserved = {channel.unacknowledged[tag].queue for tag in tags}
+    reserved = {channel.queue_of(tag) for tag in tags}
     lose(broker, channel)
     for consumer in list(channel.consumers.values()):
         broker.touch(channel, consumer.queue)
         broker.remove_consumer(consumer, requirement)
     channel.unacknowledged = {}
+    channel.timed_out = {}
     for queue, entries in returning.items():
         broker.used(queue)
         if queue.type is QueueType.QUORUM:

@@ -6,6 +6,7 @@ from typing import Any
 
 from model.alphabet import Frame
 from model.broker import Broker
+from model.consumer_timeouts import begin_consumer
 from model.dialects import ExclusiveQuorumConsumer
 from model.erlang_wording import wire_type
 from model.errors import ProtocolError
@@ -15,6 +16,7 @@ from model.phantoms import note_arrival
 from model.queues import Consumer, Queue, QueueType
 from model.rules import direct_reply
 from model.rules.answer import answer
+from model.rules.consumer_timeout import end_timed_out, is_told
 from model.rules.lookup import find_queue, queue_text, shortcut
 from model.rules.permission import check_read
 from model.rules.stream_consuming import check_offset_text, check_offset_type, check_stream, first_offsets
@@ -29,8 +31,11 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     arguments = frame.arguments
     name = shortcut(broker, channel, arguments.get("queue", ""))
     tag = arguments.get("consumer_tag", "")
-    if tag and tag in channel.consumers:
-        requirement = "REPLY-005" if channel.consumers[tag].queue.reply_address else "CONSUME-003"
+    former = channel.consumers.get(tag)
+    if former is not None and former.timed_out and is_told(broker, channel):
+        end_timed_out(broker, channel, former)
+    elif former is not None:
+        requirement = "REPLY-005" if former.queue.reply_address else "CONSUME-003"
         raise ProtocolError(requirement, 530, f"attempt to reuse consumer tag '{tag}'")
     check_read(broker, channel, name, "queue")
     queue = find_queue(broker, channel, name, "CONSUME-006")
@@ -60,6 +65,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
         prefetch_from=channel.prefetch_from,
         unheeded_prefetch=channel.prefetch if no_ack else 0,
     )  # fmt: skip
+    begin_consumer(broker, consumer)
     channel.consumers[tag] = consumer
     channel.ended_consumers.pop(tag, None)
     channel.bereft.pop(tag, None)

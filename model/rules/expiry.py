@@ -17,6 +17,7 @@ from model.alphabet import Frame
 from model.broker import Broker
 from model.queues import Queue, QueueType
 from model.rules.message_expiry import expire_messages_punctually, next_message_expiry
+from model.rules.timeouts import next_due, time_out_punctually
 
 ARGUMENT = "x-expires"
 
@@ -74,13 +75,14 @@ def expiries(broker: Broker, now: float, is_certain: bool = True) -> None:
 def next_expiry(broker: Broker) -> float:
     """When, for a broker that knows the times itself, the next queue or message expires; `NEVER` if none does."""
     if not broker.expiring:
-        return next_message_expiry(broker)
+        return min(next_message_expiry(broker), next_due(broker))
     moments = [queue.idle_since + seconds for queue, seconds in _idle(broker)]
-    return min([*moments, next_message_expiry(broker)])
+    return min([*moments, next_message_expiry(broker), next_due(broker)])
 
 
 def expire_punctually(broker: Broker, now: float) -> None:
     expire_messages_punctually(broker, now)
+    time_out_punctually(broker, now)
     for queue, seconds in list(_idle(broker)):
         if now >= queue.idle_since + seconds:
             expire(broker, queue)

@@ -9,14 +9,16 @@ from __future__ import annotations
 from model.alphabet import Frame
 from model.broker import Broker
 from model.rules.closing import CLEAN_UP, clean_up
+from model.rules.consumer_timeout import TIME_OUT
 from model.rules.expiry import EXPIRE, is_outstanding, process_expiry
 from model.rules.message_expiry import EXPIRE as EXPIRE_MESSAGE
 from model.rules.message_expiry import doubted_message, process_message_expiry
+from model.rules.timeouts import doubted_delivery, process_timeout
 from model.rules.unseen import GIVE_UP, LOSE, doubted, give_up, lose_message, lost_message
 
 
 def is_happening(frame: Frame) -> bool:
-    return frame.method in (EXPIRE, EXPIRE_MESSAGE, CLEAN_UP, GIVE_UP, LOSE)
+    return frame.method in (EXPIRE, EXPIRE_MESSAGE, TIME_OUT, CLEAN_UP, GIVE_UP, LOSE)
 
 
 def come_about(broker: Broker, frame: Frame) -> None:
@@ -25,6 +27,8 @@ def come_about(broker: Broker, frame: Frame) -> None:
         process_expiry(broker, frame)
     elif frame.method == EXPIRE_MESSAGE:
         process_message_expiry(broker, frame)
+    elif frame.method == TIME_OUT:
+        process_timeout(broker, frame)
     elif frame.method == GIVE_UP:
         give_up(broker, frame)
     elif frame.method == LOSE:
@@ -47,6 +51,8 @@ def can_come_about(broker: Broker, frame: Frame) -> bool:
         return is_outstanding(broker, frame)
     if frame.method == EXPIRE_MESSAGE:
         return doubted_message(broker, frame) is not None
+    if frame.method == TIME_OUT:
+        return doubted_delivery(broker, frame) is not None
     if frame.method == GIVE_UP:
         return doubted(broker, frame) is not None
     if frame.method == LOSE:

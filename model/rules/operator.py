@@ -3,7 +3,7 @@
 `operator.add-user USER password=`, `operator.set-permissions USER virtual-host= configure= write= read=` (replaces what
 was granted there before), `operator.delete-user USER`, `operator.add-vhost V` (to which nobody has access yet),
 `operator.delete-vhost V`, `operator.close-connection NAME reason=`, `operator.set-alarm`, `operator.clear-alarm` (of
-memory).
+memory). Settings and policies: `model.rules.settings`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from model.patterns import Anything, OneOf
 from model.rules.blocking import clear_alarm, set_alarm
 from model.rules.closing import end_connection
 from model.rules.handshake import owe
+from model.rules.settings import clear_policy, configure, reset_configuration, set_policy
 from model.state import Connection, ConnectionState, Expected, User
 
 #: Where permissions hold, and connections go, that name no virtual host.
@@ -135,4 +136,8 @@ _RULES: dict[str, Callable[[Broker, Frame], None]] = {
     "operator.close-connection": _close_connection,
     "operator.set-alarm": lambda broker, frame: set_alarm(broker),
     "operator.clear-alarm": lambda broker, frame: clear_alarm(broker),
+    "operator.configure": configure,
+    "operator.reset-configuration": reset_configuration,
+    "operator.set-policy": set_policy,
+    "operator.clear-policy": clear_policy,
 }

@@ -5,9 +5,11 @@ from __future__ import annotations
 from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
+from model.rules.consumer_timeout import settle_late
 from model.rules.settlement import Settled, requeue
 from model.rules.stream_settlement import check_recovered
 from model.state import Channel
+from model.transaction import Outcome, Ruling
 
 
 def recover_async(broker: Broker, channel: Channel, frame: Frame, requirement: str = "RECOVER-002") -> None:
@@ -17,7 +19,11 @@ def recover_async(broker: Broker, channel: Channel, frame: Frame, requirement: s
     broker.blame(channel, requirement)
     check_recovered(broker, channel)
     settled: Settled = []
-    for tag in list(channel.unsettled):  # at once, in a transaction as well
+    for tag in channel.outstanding_tags:  # at once, in a transaction as well
+        if tag in channel.timed_out:
+            settle_late(broker, channel, tag, Ruling(Outcome.REQUEUED))
+            channel.recovered.append(tag)
+            continue
         settled.append((tag, broker.release(channel, tag, requirement)))
         channel.recovered.append(tag)
     broker.make_room(channel, settled, requirement)

@@ -126,6 +126,8 @@ def shown_by(broker: Broker, queue: Queue, message: Message, consumer: Consumer 
         yield place_requirement(broker, queue)
     if queue.type is QueueType.QUORUM:
         yield "QUORUM-002"
+        if message.reason.startswith("TIMEOUT"):
+            yield "TIMEOUT-013"
         if _has_negative_limit(queue):
             yield "QUORUM-004"
         if message.reason.startswith("RECOVER"):

@@ -5,13 +5,14 @@ rabbit_channel:collect_acks. Seed: RabbitMQ guide, consumer acknowledgements.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
 from model.queues import Queue, QueueType
+from model.rules.consumer_timeout import settle_late
 from model.rules.dead_letter import give_up
 from model.rules.requeue import by_consumer, exceeded_limit, give_back, return_order
 from model.rules.stream_settlement import check_stream, return_credit
@@ -52,15 +53,15 @@ def _meant(broker: Broker, channel: Channel, frame: Frame, wording: Wording) -> 
     """
     tag = frame.arguments.get("delivery_tag", 0)
     multiple = bool(frame.arguments.get("multiple"))
-    unacknowledged = channel.unsettled
+    outstanding = channel.outstanding_tags
     if multiple and tag == 0:
-        tags = list(unacknowledged)
+        tags = outstanding
         requirement = wording.everything if tags else wording.nothing
         broker.fired(requirement)
-    elif tag not in unacknowledged:
+    elif tag not in outstanding:
         raise ProtocolError(_unknown(broker, channel, tag, multiple), 406, f"unknown delivery tag {tag}")
     elif multiple:
-        tags = [other for other in unacknowledged if other <= tag]
+        tags = [other for other in outstanding if other <= tag]
         requirement = wording.several
         if len(tags) > 1:
             broker.fired(requirement)
@@ -75,9 +76,12 @@ def _meant(broker: Broker, channel: Channel, frame: Frame, wording: Wording) -> 
     return tags, requirement
 
 
-def carry_out(broker: Broker, channel: Channel, tags: Iterable[int], ruling: Ruling, requirement: str) -> None:
+def carry_out(broker: Broker, channel: Channel, tags: Sequence[int], ruling: Ruling, requirement: str) -> None:
     """Do with those deliveries of the channel what the client wants, by that requirement."""
-    settled = _take_off(broker, channel, tags, requirement)
+    late = [tag for tag in tags if tag in channel.timed_out]
+    settled = _take_off(broker, channel, [tag for tag in tags if tag not in channel.timed_out], requirement)
+    for tag in late:
+        settle_late(broker, channel, tag, ruling)
     if ruling.outcome is Outcome.DONE:
         finish(broker, channel, settled, requirement)
         return
@@ -112,7 +116,7 @@ def tags_meant(channel: Channel, frame: Frame) -> list[int]:
         return []  # nothing is settled yet
     if not frame.arguments.get("multiple"):
         return [tag] if tag in channel.unacknowledged else []
-    if tag and tag not in channel.unacknowledged:
+    if tag and tag not in channel.unacknowledged and tag not in channel.timed_out:
         return []
     return [other for other in channel.unacknowledged if other <= tag or not tag]
 

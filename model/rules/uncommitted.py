@@ -32,7 +32,7 @@ def reserve(broker: Broker, channel: Channel, transaction: Transaction, tags: It
     broker.blame(channel, "TX-007" if transaction.restored.intersection(tags) else "TX-005")
     transaction.rulings.append((ruling, tags))
     for tag in tags:
-        _unchanged(broker, channel, channel.unacknowledged[tag].queue, "TX-005")
+        _unchanged(broker, channel, channel.queue_of(tag), "TX-005")
 
 
 def drop(broker: Broker, channel: Channel, requirement: str) -> None:
@@ -45,7 +45,7 @@ def drop(broker: Broker, channel: Channel, requirement: str) -> None:
     for publication in transaction.publications:
         _nowhere(broker, channel, publication, requirement)
     for tag in transaction.reserved:
-        _unchanged(broker, channel, channel.unacknowledged[tag].queue, requirement)
+        _unchanged(broker, channel, channel.queue_of(tag), requirement)
 
 
 def _nowhere(broker: Broker, channel: Channel, publication: Publication, requirement: str) -> None:

@@ -1,0 +1,128 @@
+"""How long a delivery may wait for its settlement, and since when it does (area TIMEOUT).
+
+Seed: RabbitMQ guide, consumer timeouts. RabbitMQ: rabbit_queue_type:get_consumer_timeout (4.3), which is asked when a
+consumer is made and by each basic.get; rabbit_channel:get_queue_consumer_timeout (4.0), asked whenever the channel
+looks at its deliveries; rabbit_channel:get_consumer_timeout, the server's setting, read when a channel is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from model.alphabet import Table
+from model.broker_state import BrokerState
+from model.deadlines import NEVER, Deadline
+from model.dialects import ConsumerTimeouts
+from model.queues import Consumer, Queue, QueueType
+from model.state import Channel, Unacknowledged
+
+ARGUMENT = "x-consumer-timeout"
+
+#: The operator's settings: milliseconds in which a delivery is to be settled, and between two looks of a channel at it.
+TIMEOUT, TICK = "consumer_timeout", "channel_tick_interval"
+#: What they are as long as nobody sets them.
+DEFAULTS = {TIMEOUT: 1_800_000, TICK: 60_000}
+
+#: Seconds beyond which nobody waits for a time to be up: such deliveries are not looked at.
+LONGEST = 600.0
+
+#: The requirements by which a time is what it is: of the consumer, of the queue or a policy, of the server.
+OF_CONSUMER, OF_QUEUE, OF_SERVER = "TIMEOUT-024", "TIMEOUT-025", "TIMEOUT-026"
+
+
+def setting(broker: BrokerState, name: str) -> float:
+    """Seconds."""
+    return broker.settings.get(name, DEFAULTS[name]) / 1000
+
+
+def begin_channel(broker: BrokerState, channel: Channel) -> None:
+    """The channel is opened: later settings are none of its business."""
+    channel.timeout, channel.tick = setting(broker, TIMEOUT), setting(broker, TICK)
+
+
+def begin_consumer(broker: BrokerState, consumer: Consumer) -> None:
+    """The consumer is made: later settings and policies are none of its business (TIMEOUT-028)."""
+    if broker.dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES:
+        consumer.timeout, consumer.timeout_from = _of(broker, consumer.queue, consumer.arguments)
+
+
+def _of(broker: BrokerState, queue: Queue, arguments: Table) -> tuple[float, str]:
+    """Seconds, and the requirement by which it is so many."""
+    of_consumer = arguments.get(ARGUMENT)
+    if type(of_consumer) is int:
+        return of_consumer / 1000, OF_CONSUMER
+    of_queue = of_queue_and_policy(broker, queue)
+    if of_queue is not None:
+        return of_queue, OF_QUEUE
+    return setting(broker, TIMEOUT), OF_SERVER
+
+
+def of_queue_and_policy(broker: BrokerState, queue: Queue) -> float | None:
+    """Seconds: the less of both (TIMEOUT-025); None if neither says anything."""
+    matching = [
+        policy
+        for policy in broker.policies.values()
+        if policy.queue == queue.name and policy.virtual_host == queue.vhost
+    ]
+    policy = max(matching, key=lambda each: each.priority, default=None)
+    said = [queue.arguments.get(ARGUMENT), policy.consumer_timeout if policy is not None else None]
+    return min((each / 1000 for each in said if type(each) is int), default=None)
+
+
+# ------------------------------------------------------------------------------------------- deliveries
+
+
+def begin_delivery(broker: BrokerState, channel: Channel, entry: Unacknowledged) -> None:
+    """The client has been handed the message just now: the clock runs from the delivery on.
+
+    It was made since the first input that the broker was sent when it was at rest.
+    """
+    seconds = _seconds(broker, channel, entry)
+    if seconds is None or seconds > LONGEST:
+        return
+    since = min(broker.stirred, broker.latest)
+    entry.deadline = Deadline(seconds, since, broker.latest)
+    broker.timing[channel.key] = None
+    broker.next_timeout = min(broker.next_timeout, entry.deadline.earliest)
+
+
+def _seconds(broker: BrokerState, channel: Channel, entry: Unacknowledged) -> float | None:
+    """How long the client may take, by what is known when the delivery is made; None: as long as it likes."""
+    ways = broker.dialect.consumer_timeouts
+    if ways is ConsumerTimeouts.NONE or entry.queue.reply_address:
+        return None
+    if ways is ConsumerTimeouts.OF_QUORUM_QUEUES:
+        if entry.queue.type is not QueueType.QUORUM:
+            return None
+        return entry.consumer.timeout if entry.consumer is not None else _of(broker, entry.queue, {})[0]
+    if ways is ConsumerTimeouts.OF_CHANNELS_BY_QUEUE:
+        of_queue = of_queue_and_policy(broker, entry.queue)
+        if of_queue is not None:
+            return of_queue
+    return channel.timeout
+
+
+def first_of_each(channel: Channel) -> Iterator[tuple[int, Unacknowledged]]:
+    """The oldest delivery of each consumer that waits for its settlement, and those of basic.get: these time out next.
+
+    A consumer's deliveries time out in their order, as its time is the same for all of them.
+    """
+    seen: set[int] = set()
+    for tag, entry in channel.unacknowledged.items():
+        if entry.deadline is None or entry.queue.deleted:
+            continue
+        if entry.consumer is None or id(entry.consumer) not in seen:
+            seen.add(id(entry.consumer))
+            yield tag, entry
+
+
+def note_next_timeout(broker: BrokerState) -> None:
+    """Deliveries were settled, or have timed out: when may the next one, at the earliest?"""
+    broker.next_timeout = NEVER
+    for key in list(broker.timing):
+        channel = broker.channels.get(key)
+        deadlines = [e.deadline.earliest for _, e in first_of_each(channel) if e.deadline] if channel else []
+        if deadlines:
+            broker.next_timeout = min(broker.next_timeout, *deadlines)
+        else:
+            del broker.timing[key]

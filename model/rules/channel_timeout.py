@@ -1,0 +1,40 @@
+"""Deliveries that are not settled in time close their channel: up to 4.2 (area TIMEOUT).
+
+Seed: RabbitMQ guide, consumer timeouts, "changes from 4.2". RabbitMQ: rabbit_channel:evaluate_consumer_timeout looks at
+the oldest delivery that waits for its settlement, with every tick of the channel.
+"""
+
+from __future__ import annotations
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.consumer_timeouts import of_queue_and_policy
+from model.dialects import ConsumerTimeouts
+from model.queues import QueueType
+from model.rules.consumer_timeout import close_for
+from model.state import Channel, Unacknowledged
+
+
+def oldest(channel: Channel) -> tuple[int, Unacknowledged] | None:
+    """The oldest delivery that waits for its settlement: the only one that is looked at (TIMEOUT-003)."""
+    return next(iter(channel.unsettled.items()), None)
+
+
+def close_channel(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """TIMEOUT-001: the channel closes, and what it holds goes back to the queues (TIMEOUT-004)."""
+    found = oldest(channel)
+    assert found is not None
+    tag, entry = found
+    requirements = ["TIMEOUT-001", "TIMEOUT-002"]
+    if tag > 1 and len(channel.settled):
+        requirements.append("TIMEOUT-003")
+    ways = broker.dialect.consumer_timeouts
+    if ways is ConsumerTimeouts.OF_CHANNELS_BY_QUEUE and of_queue_and_policy(broker, entry.queue) is not None:
+        requirements.append("TIMEOUT-005")
+    if entry.queue.type is QueueType.STREAM:
+        requirements.append("TIMEOUT-032")
+    if any(each.queue.type is not QueueType.STREAM for each in channel.unacknowledged.values()):
+        requirements.append("TIMEOUT-004")
+    counting, broker.counting = broker.counting, True  # it is the broker's own doing, also in a barrier
+    close_for(broker, channel, entry, frame, *requirements)
+    broker.counting = counting

@@ -1,0 +1,180 @@
+"""Deliveries to quorum queues' consumers that are not settled in time: from 4.3 on (area TIMEOUT).
+
+Seed: RabbitMQ guide, consumer timeouts. The message goes back to its queue, and the consumer is handed nothing more
+until its client has settled what timed out; the client is told by basic.cancel, or, if it does not understand that, by
+the close of its channel. RabbitMQ: rabbit_fifo:apply {timeout, evaluate_consumer_timeout}, maybe_untimeout;
+rabbit_channel:handle_queue_actions released.
+
+When the time of a delivery is up is known as a span (`model.deadlines`). Within it the acceptor tries at every point
+whether it has timed out already: an input of nobody's, `delivery.time-out`. A consumer's deliveries time out in their
+order, so one of these is open for each consumer, and the next comes with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.consumer_timeouts import OF_CONSUMER, OF_QUEUE, of_queue_and_policy
+from model.errors import ProtocolError
+from model.queues import Consumer, Queue
+from model.rules.closing import fail
+from model.rules.requeue import give_back
+from model.state import Channel, Expected, TimedOut, Unacknowledged
+from model.transaction import Outcome, Ruling
+
+TIME_OUT = "delivery.time-out"
+
+#: What RabbitMQ 4.3 says in place of the time that was up, as it does not know it any more (rabbit_channel:
+#: handle_queue_actions).
+TEXT_WITHOUT_VALUE = "timeout-text-without-value"
+
+#: By how the client settles late, the requirement by which its consumer is served again.
+_RECOVERED_BY = {Outcome.DONE: "TIMEOUT-016", Outcome.DISCARDED: "TIMEOUT-017", Outcome.REQUEUED: "TIMEOUT-018"}
+
+
+def time_out(broker: Broker, channel: Channel, tag: int, frame: Frame) -> None:
+    """The time of that delivery is up."""
+    entry = channel.unacknowledged.pop(tag)
+    queue, consumer = entry.queue, entry.consumer
+    is_first = consumer is None or not consumer.timed_out
+    is_served = consumer is not None and channel.consumers.get(consumer.tag) is consumer
+    channel.timed_out[tag] = TimedOut(queue, consumer)
+    broker.touch(channel, queue, keeps_state=False)
+    broker.used(queue)
+    queue.settling += 1
+    if consumer is not None:
+        consumer.outstanding -= 1
+        consumer.stamp = broker.stamp
+        consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
+        if is_served:
+            consumer.timed_out += 1
+            broker.elect(queue, "TIMEOUT-029")
+    counting, broker.counting = broker.counting, True  # it is the broker's own doing, also in a barrier
+    if not is_first:
+        broker.fired("TIMEOUT-020")
+    give_back(
+        broker, queue, [entry.message], "TIMEOUT-012" if is_first else "TIMEOUT-020", failed=False, holder=channel.key
+    )
+    _tell(broker, channel, entry, frame, is_first=is_first, is_served=is_served)
+    queue.timeouts += 1
+    broker.counting = counting
+
+
+def _tell(
+    broker: Broker, channel: Channel, entry: Unacknowledged, frame: Frame, *, is_first: bool, is_served: bool
+) -> None:
+    """What the client is told of it."""
+    consumer = entry.consumer
+    if consumer is None:
+        close_for(broker, channel, entry, frame, "TIMEOUT-010")
+    elif not is_told(broker, channel):
+        close_for(broker, channel, entry, frame, "TIMEOUT-009")
+    elif not is_served:
+        broker.fired("TIMEOUT-011")
+    elif not is_first:
+        consumer.tellable += 1
+    else:
+        _notify(broker, channel, entry, consumer)
+
+
+def _notify(broker: Broker, channel: Channel, entry: Unacknowledged, consumer: Consumer) -> None:
+    requirements = [*_contested(broker, consumer), "TIMEOUT-008", "TIMEOUT-031", consumer.timeout_from]
+    if entry.queue.timeouts:
+        requirements.insert(0, "TIMEOUT-021")
+    if len(channel.consumers) > 1:
+        requirements.append("TIMEOUT-022")
+    broker.owe(
+        channel, "basic.cancel", {"consumer_tag": consumer.tag, "nowait": True}, *dict.fromkeys(requirements),
+        blame={"nowait": "CANCEL-008"}, lane=f"timeout of {consumer.tag}",
+    )  # fmt: skip
+
+
+def _contested(broker: Broker, consumer: Consumer) -> list[str]:
+    """The requirement by which the consumer's time is what it is, where something else could have said so as well."""
+    queue = consumer.queue
+    is_contested = consumer.timeout_from == OF_CONSUMER and of_queue_and_policy(broker, queue) is not None
+    if consumer.timeout_from == OF_QUEUE:
+        is_contested = any(policy.queue == queue.name for policy in broker.policies.values())
+    return [consumer.timeout_from] if is_contested else []
+
+
+def close_for(broker: Broker, channel: Channel, entry: Unacknowledged, frame: Frame, *requirements: str) -> None:
+    """The channel is closed because of the delivery, with a text that names the time which was up."""
+    assert entry.deadline is not None
+    milliseconds = round(entry.deadline.seconds * 1000)
+    fail(broker, channel, frame, ProtocolError(requirements[0], 406, _text(channel, milliseconds)))
+    close = channel.owed[-1]
+    assert isinstance(close, Expected)
+    without_value = ProtocolError(requirements[0], 406, _text(channel, -1)).text
+    channel.owed[-1] = replace(
+        close,
+        requirements=tuple(dict.fromkeys((*requirements, *close.requirements))),
+        blame={**close.blame, "reply_text": "TIMEOUT-009"},
+        departures={"reply_text": (without_value, TEXT_WITHOUT_VALUE)},
+    )
+
+
+def _text(channel: Channel, milliseconds: int) -> str:
+    return (
+        f"delivery acknowledgement on channel {channel.number} timed out. Timeout value used: {milliseconds} ms."
+        " This timeout value can be configured, see consumers doc guide to learn more"
+    )
+
+
+# ------------------------------------------------------------------------------------------ settling late
+
+
+def settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> None:
+    """The client settles what has timed out: nothing becomes of the message (TIMEOUT-019), which is not his any more.
+
+    When all that timed out is settled his consumer is served again (TIMEOUT-016, TIMEOUT-017, TIMEOUT-018).
+    """
+    entry = channel.timed_out.pop(tag)
+    channel.settled.append(tag)
+    broker.fired("TIMEOUT-019")
+    broker.touch(channel, entry.queue)
+    consumer = entry.consumer
+    if consumer is None or entry.queue.deleted or channel.consumers.get(consumer.tag) is not consumer:
+        _is_unchanged(broker, entry.queue)
+        return
+    consumer.timed_out -= 1
+    if consumer.timed_out:
+        _is_unchanged(broker, entry.queue)
+        return
+    consumer.tellable = 0
+    requirement = _RECOVERED_BY[ruling.outcome]
+    consumer.reason, consumer.stamp = requirement, broker.stamp
+    consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
+    broker.blame(channel, requirement)
+    if entry.queue.messages:
+        broker.fired(requirement)
+    broker.elect(entry.queue, requirement)
+    broker.refresh(entry.queue)
+
+
+def _is_unchanged(broker: Broker, queue: Queue) -> None:
+    if not queue.deleted and not queue.unproven:
+        queue.reason = "TIMEOUT-019"
+
+
+def is_told(broker: Broker, channel: Channel) -> bool:
+    """Is the client told of consumers that the broker cancels?"""
+    return broker.connections[channel.connection].is_told_of_cancels
+
+
+def end_timed_out(broker: Broker, channel: Channel, consumer: Consumer) -> None:
+    """TIMEOUT-030: the client was told that the consumer is cancelled, and uses its tag for another one."""
+    broker.fired("TIMEOUT-030")
+    consumer.timed_out = consumer.tellable = 0
+    broker.remove_consumer(consumer, "TIMEOUT-030")
+
+
+def is_told_again(broker: Broker, channel: Channel, frame: Frame) -> bool:
+    """Does the broker tell of a further delivery that has timed out? It need not."""
+    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
+    if frame.method != "basic.cancel" or consumer is None or not consumer.tellable:
+        return False
+    consumer.tellable -= 1
+    return True

@@ -1,0 +1,121 @@
+"""Which deliveries time out when: what a judge knows of it, and what a broker does that knows the times itself.
+
+What it means: `model.rules.consumer_timeout`, `model.rules.channel_timeout`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.consumer_timeouts import first_of_each, note_next_timeout
+from model.deadlines import LATE_SECONDS
+from model.dialects import ConsumerTimeouts
+from model.rules.channel_timeout import close_channel, oldest
+from model.rules.consumer_timeout import TIME_OUT, time_out
+from model.state import Channel, ChannelState, Unacknowledged
+
+
+def candidates(broker: Broker) -> Iterator[tuple[Channel, int, Unacknowledged]]:
+    """The deliveries that are next to time out, one of each consumer or of each channel."""
+    for key in broker.timing:
+        channel = broker.channels.get(key)
+        if channel is None or channel.state is not ChannelState.OPEN:
+            continue
+        if broker.dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES:
+            for tag, entry in first_of_each(channel):
+                yield channel, tag, entry
+        elif (first := oldest(channel)) is not None and first[1].deadline is not None:
+            yield channel, *first
+
+
+def timeouts(broker: Broker, now: float, *, is_certain: bool, ahead: float = 0.0) -> None:
+    """It is `now`: have what must have timed out time out, and tell of what may have (`Broker.happenings`).
+
+    `is_certain`: nothing is under way that might have settled it. `ahead`: as in `message_expiries`.
+    """
+    if is_certain:
+        while over := [each for each in candidates(broker) if _certain_by(broker, each[0], each[1], each[2]) < now]:
+            for channel, tag, entry in over:
+                if _is_open(channel, tag, entry):
+                    _process(broker, channel, tag, _happening(channel, tag))
+    broker.foreseen = max(broker.foreseen, now + ahead)
+    tell_of_timeouts(broker)
+    note_next_timeout(broker)
+
+
+def _is_open(channel: Channel, tag: int, entry: Unacknowledged) -> bool:
+    return channel.state is ChannelState.OPEN and channel.unacknowledged.get(tag) is entry
+
+
+def _certain_by(broker: Broker, channel: Channel, tag: int, entry: Unacknowledged) -> float:
+    """From when on it has certainly timed out, as long as nobody settles it."""
+    assert entry.deadline is not None
+    if broker.dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES:
+        return entry.deadline.latest
+    if channel.oldest_tag != tag:
+        channel.oldest_tag, channel.oldest_by = tag, broker.latest
+    return max(entry.deadline.due, channel.oldest_by) + channel.tick + LATE_SECONDS
+
+
+def tell_of_timeouts(broker: Broker) -> None:
+    """Put down what may time out in the time that matters now."""
+    for channel, tag, entry in candidates(broker):
+        assert entry.deadline is not None
+        if entry.deadline.earliest <= broker.foreseen:
+            broker.happenings.append(_happening(channel, tag))
+
+
+def _happening(channel: Channel, tag: int) -> Frame:
+    arguments = {"connection": channel.connection, "channel": channel.number, "delivery_tag": tag}
+    # of nobody's connection, so that no order towards other inputs is implied
+    return Frame(f"deliveries on {channel.connection}.{channel.number}", tag, TIME_OUT, arguments, sent=True)
+
+
+def doubted_delivery(broker: Broker, frame: Frame) -> tuple[Channel, Unacknowledged] | None:
+    """The delivery that times out if what the frame tells of comes about; None: it cannot any more."""
+    key = (frame.arguments["connection"], frame.arguments["channel"])
+    wanted = frame.arguments["delivery_tag"]
+    for channel, tag, entry in candidates(broker):
+        if channel.key == key and tag == wanted:
+            assert entry.deadline is not None
+            return (channel, entry) if entry.deadline.earliest <= broker.foreseen else None
+    return None
+
+
+def process_timeout(broker: Broker, frame: Frame) -> None:
+    """The delivery times out at this point, and the next one may as well."""
+    found = doubted_delivery(broker, frame)
+    if found is not None:
+        channel, entry = found
+        assert entry.deadline is not None
+        broker.not_before = max(broker.not_before, entry.deadline.earliest)
+        broker.stirred = min(broker.stirred, entry.deadline.earliest)
+        _process(broker, channel, frame.arguments["delivery_tag"], frame)
+        tell_of_timeouts(broker)
+
+
+def _process(broker: Broker, channel: Channel, tag: int, frame: Frame) -> None:
+    if broker.dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES:
+        time_out(broker, channel, tag, frame)
+    else:
+        close_channel(broker, channel, frame)
+
+
+# ------------------------------------------------------------------------- a broker that knows the times itself
+
+
+def next_due(broker: Broker) -> float:
+    """When the next delivery times out, `NEVER` if none does."""
+    dues = [entry.deadline.since + entry.deadline.seconds for _, _, entry in candidates(broker) if entry.deadline]
+    return min(dues, default=float("inf"))
+
+
+def time_out_punctually(broker: Broker, now: float) -> None:
+    while next_due(broker) <= now:
+        for channel, tag, entry in list(candidates(broker)):
+            deadline = entry.deadline
+            if deadline and deadline.since + deadline.seconds <= now and _is_open(channel, tag, entry):
+                _process(broker, channel, tag, _happening(channel, tag))
+    note_next_timeout(broker)
