@@ -132,6 +132,7 @@ PSEUDO_METHODS = frozenset({
     "frame.method", "frame.header", "frame.body", "frame.other",
     "operator.add-user", "operator.delete-user", "operator.set-permissions", "operator.close-connection",
     "operator.set-alarm", "operator.clear-alarm", "operator.add-vhost", "operator.delete-vhost", CLOCK_WAIT,
+    "operator.configure", "operator.reset-configuration", "operator.set-policy", "operator.clear-policy",
 })  # fmt: skip
 
 #: Methods that carry content.

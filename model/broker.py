@@ -86,7 +86,9 @@ class Broker(QueueSteps):
             _remember_end(channel, consumer.tag, "CANCEL-007")
             if queue.type is QueueType.QUORUM and not self.connections[channel.connection].is_told_of_cancels:
                 channel.bereft[consumer.tag] = consumer
-            if consumer.channel != told_later:
+            if consumer.timed_out and self.connections[channel.connection].is_told_of_cancels:
+                may_be_told_again(channel, consumer)
+            elif consumer.channel != told_later:
                 first = "CANCEL-012" if consumer.channel in told else "CANCEL-007"
                 self.owe_notice(channel, consumer.tag, first, "CANCEL-007", "CANCEL-008", crossing=crossing)
                 told.add(consumer.channel)
@@ -169,6 +171,7 @@ class Broker(QueueSteps):
             if own_limit_holds(consumer) and entry.queue.messages:
                 self.fired("QOS-004")
             consumer.outstanding -= 1
+            consumer.is_forgotten = False
             consumer.reason = requirement
             consumer.stamp = self.stamp
             consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
@@ -240,6 +243,20 @@ class Broker(QueueSteps):
             else owed
             for owed in channel.owed
         ]
+
+
+def may_be_told_again(channel: Channel, consumer: Consumer) -> None:
+    """The client was told that the consumer is cancelled, and another thing happens to it: he may hear of that."""
+    channel.may_be_told[consumer.tag] = channel.may_be_told.get(consumer.tag, 0) + 1
+
+
+def is_told_again(channel: Channel, frame: Frame) -> bool:
+    """Is the frame such a further basic.cancel?"""
+    tag = frame.arguments.get("consumer_tag", "")
+    if frame.method != "basic.cancel" or not channel.may_be_told.get(tag):
+        return False
+    channel.may_be_told[tag] -= 1
+    return True
 
 
 def crossed_by_cancel(queue: Queue) -> str:

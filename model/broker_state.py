@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 
 from model.alphabet import ChannelKey, Frame, Table
-from model.deadlines import NEVER
+from model.deadlines import NEVER, Deadline
 from model.dialects import Dialect
 from model.queues import Exchange, Queue, QueueType
 from model.state import Channel, Connection, Expected, Policy, User
@@ -77,9 +77,11 @@ class BrokerState:
         self.settings: dict[str, int] = {}
         self.policies: dict[str, Policy] = {}
         #: channels that hold deliveries whose time will be up, and when that of the first one may be at the earliest;
+        #: what would time out but for a requirement that it does not;
         #: when the first input was sent since all was at rest (all: model.consumer_timeouts)
         self.timing: dict[ChannelKey, None] = {}
         self.next_timeout = NEVER
+        self.spared: list[tuple[ChannelKey, str, Deadline]] = []
         self.stirred = NEVER
         #: names handed out so far (amq.gen-…, amq.ctag-…)
         self.serial = 0

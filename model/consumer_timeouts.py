@@ -43,10 +43,10 @@ def begin_channel(broker: BrokerState, channel: Channel) -> None:
 def begin_consumer(broker: BrokerState, consumer: Consumer) -> None:
     """The consumer is made: later settings and policies are none of its business (TIMEOUT-028)."""
     if broker.dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES:
-        consumer.timeout, consumer.timeout_from = _of(broker, consumer.queue, consumer.arguments)
+        consumer.timeout, consumer.timeout_from = time_of(broker, consumer.queue, consumer.arguments)
 
 
-def _of(broker: BrokerState, queue: Queue, arguments: Table) -> tuple[float, str]:
+def time_of(broker: BrokerState, queue: Queue, arguments: Table) -> tuple[float, str]:
     """Seconds, and the requirement by which it is so many."""
     of_consumer = arguments.get(ARGUMENT)
     if type(of_consumer) is int:
@@ -77,11 +77,12 @@ def begin_delivery(broker: BrokerState, channel: Channel, entry: Unacknowledged)
 
     It was made since the first input that the broker was sent when it was at rest.
     """
+    spare(broker, channel, entry.queue, entry.consumer)
     seconds = _seconds(broker, channel, entry)
     if seconds is None or seconds > LONGEST:
         return
     since = min(broker.stirred, broker.latest)
-    entry.deadline = Deadline(seconds, since, broker.latest)
+    entry.deadline = Deadline(seconds, since, NEVER if entry.queue.forgets_deadlines else broker.latest)
     broker.timing[channel.key] = None
     broker.next_timeout = min(broker.next_timeout, entry.deadline.earliest)
 
@@ -94,12 +95,44 @@ def _seconds(broker: BrokerState, channel: Channel, entry: Unacknowledged) -> fl
     if ways is ConsumerTimeouts.OF_QUORUM_QUEUES:
         if entry.queue.type is not QueueType.QUORUM:
             return None
-        return entry.consumer.timeout if entry.consumer is not None else _of(broker, entry.queue, {})[0]
+        return entry.consumer.timeout if entry.consumer is not None else time_of(broker, entry.queue, {})[0]
     if ways is ConsumerTimeouts.OF_CHANNELS_BY_QUEUE:
         of_queue = of_queue_and_policy(broker, entry.queue)
         if of_queue is not None:
             return of_queue
     return channel.timeout
+
+
+def spare(broker: BrokerState, channel: Channel, queue: Queue, consumer: Consumer | None) -> None:
+    """The client has been handed a message: note it if it would time out but for a requirement that it does not."""
+    found = _spared(broker, queue, consumer)
+    if found is not None and found[0] <= LONGEST:
+        deadline = Deadline(found[0], min(broker.stirred, broker.latest), broker.latest)
+        broker.spared.append((channel.key, found[1], deadline))
+        broker.next_timeout = min(broker.next_timeout, deadline.earliest)
+
+
+def _spared(broker: BrokerState, queue: Queue, consumer: Consumer | None) -> tuple[float, str] | None:
+    """Seconds and the requirement."""
+    ways = broker.dialect.consumer_timeouts
+    if ways is ConsumerTimeouts.NONE or queue.reply_address:
+        return None
+    if ways is ConsumerTimeouts.OF_QUORUM_QUEUES:
+        if queue.type is not QueueType.QUORUM:
+            return time_of(broker, queue, {})[0], "TIMEOUT-007"
+        return (consumer.timeout, "TIMEOUT-023") if consumer is not None and consumer.no_ack else None
+    of_consumer = consumer.arguments.get(ARGUMENT) if consumer is not None else None
+    if type(of_consumer) is int:
+        return of_consumer / 1000, "TIMEOUT-006"
+    of_queue = queue.arguments.get(ARGUMENT)
+    if ways is ConsumerTimeouts.OF_CHANNELS and type(of_queue) is int:
+        return of_queue / 1000, "TIMEOUT-005"
+    return None
+
+
+def spared_on(broker: BrokerState, channel: Channel) -> str | None:
+    """The requirement by which something on the channel does not time out that otherwise might."""
+    return next((requirement for key, requirement, _ in broker.spared if key == channel.key), None)
 
 
 def first_of_each(channel: Channel) -> Iterator[tuple[int, Unacknowledged]]:
@@ -118,7 +151,7 @@ def first_of_each(channel: Channel) -> Iterator[tuple[int, Unacknowledged]]:
 
 def note_next_timeout(broker: BrokerState) -> None:
     """Deliveries were settled, or have timed out: when may the next one, at the earliest?"""
-    broker.next_timeout = NEVER
+    broker.next_timeout = min((deadline.earliest for _, _, deadline in broker.spared), default=NEVER)
     for key in list(broker.timing):
         channel = broker.channels.get(key)
         deadlines = [e.deadline.earliest for _, e in first_of_each(channel) if e.deadline] if channel else []

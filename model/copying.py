@@ -50,6 +50,7 @@ class _Copy:
         new.settings = dict(broker.settings)
         new.policies = dict(broker.policies)
         new.timing = dict(broker.timing)
+        new.spared = list(broker.spared)
         new.teardowns = list(broker.teardowns)
         new.happenings = list(broker.happenings)
         new.expiring = dict(broker.expiring)
@@ -87,6 +88,7 @@ class _Copy:
                 old.vhost, old.reply_address, old.idle_since, old.idle_by, old.uses, old.settled_use, old.expiring_use,
                 dict(old.chunk_starts), old.log_began,
                 old.turn, old.at_rest, weighs_properties=old.weighs_properties, timeouts=old.timeouts,
+                forgets_deadlines=old.forgets_deadlines,
                 dropping=[], crowd_via=old.crowd_via,
                 numbered=dict(old.numbered), former_priorities=dict(old.former_priorities),
             )  # fmt: skip
@@ -128,7 +130,8 @@ class _Copy:
                     settled_of_namesake=old.settled_of_namesake,
                     is_mixed_up=old.is_mixed_up, handed=old.handed,
                     former_priority=old.former_priority, served_as=old.served_as,
-                    timeout=old.timeout, timeout_from=old.timeout_from, timed_out=old.timed_out, tellable=old.tellable,
+                    timeout=old.timeout, timeout_from=old.timeout_from, timed_out=old.timed_out,
+                    is_forgotten=old.is_forgotten,
                 )  # fmt: skip
         return new
 
@@ -167,7 +170,9 @@ class _Copy:
             transaction=None if old.transaction is None else self._transaction(old.transaction),
             admissions={self._queue(each): admission for each, admission in old.admissions.items()},
             timed_out={tag: self._timed_out(each) for tag, each in old.timed_out.items()},
+            may_be_told=dict(old.may_be_told),
             timeout=old.timeout, tick=old.tick, oldest_tag=old.oldest_tag, oldest_by=old.oldest_by,
+            closed_for_timeout=old.closed_for_timeout,
             selected_again=old.selected_again, confirmed_together=old.confirmed_together, batch=old.batch,
         )  # fmt: skip
 

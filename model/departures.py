@@ -26,6 +26,7 @@ from model.departures_of_returns import RETURN_DEPARTURES
 from model.departures_of_settling import SETTLING_DEPARTURES
 from model.departures_of_streams import STREAM_DEPARTURES
 from model.departures_of_tags import TAG_DEPARTURES, break_some_time
+from model.departures_of_timeouts import TIMEOUT_DEPARTURES
 from model.departures_of_transactions import TRANSACTION_DEPARTURES
 from model.dialects import Dialect, ExclusiveQuorumConsumer
 from model.inputs import process
@@ -210,6 +211,7 @@ DEPARTURES: tuple[Departure, ...] = (
     *CANCELLING_DEPARTURES,
     *ERROR_DEPARTURES,
     *PUBLISHING_DEPARTURES,
+    *TIMEOUT_DEPARTURES,
     *TRANSACTION_DEPARTURES,
     *QUEUE_DEPARTURES,
     *TAG_DEPARTURES,

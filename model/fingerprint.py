@@ -119,6 +119,7 @@ def _channel(channel: Channel) -> Hashable:
             for tag, e in channel.unacknowledged.items()
         ),
         tuple((tag, e.queue.name, e.consumer.tag if e.consumer else None) for tag, e in channel.timed_out.items()),
+        tuple(channel.may_be_told.items()),
         tuple(sorted(map(_consumer, channel.consumers.values()))),
         (channel.prefetch, channel.channel_prefetch, channel.confirming, channel.published, channel.last_queue),
         (tuple(map(_unconfirmed, channel.unconfirmed.items())), channel.batch),
@@ -156,7 +157,7 @@ def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool,
         (
             consumer.next_offset, consumer.latest_offset, consumer.has_begun, consumer.dropped,
             consumer.unheeded_prefetch, consumer.settled_of_namesake, consumer.is_mixed_up,
-            repr((consumer.former_priority, consumer.served_as)), consumer.timed_out, consumer.tellable,
+            repr((consumer.former_priority, consumer.served_as)), consumer.timed_out, consumer.is_forgotten,
         ),
     )  # fmt: skip
 

@@ -14,6 +14,8 @@ from model.departure import KnownDeparture
 from model.departures import DEPARTURES
 from model.messages import DIRECT_REPLIES_NOT_COUNTED
 from model.outputs.late_deliveries import BEHIND_CHANNEL_CLOSE
+from model.outputs.replies import CLOSED_AGAIN
+from model.rules.consumer_timeout import TEXT_WITHOUT_VALUE
 from model.rules.queue import HOLDERS_COUNTED, STREAM_CONSUMERS_NOT_COUNTED
 from model.stream_content import STREAM_DROPS_CLUSTER_ID, STREAM_DROPS_NESTED_HEADERS, STREAM_TURNS_OCTETS_INTO_TEXT
 from model.time_to_live import LATE_BY_PRIORITY
@@ -28,6 +30,21 @@ ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
         " and does not count the waiting consumers of a single-active-consumer queue.",
         source="rabbit_fifo:query_stat, the size of its map of consumers",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+    ),
+    KnownDeparture(
+        name=TEXT_WITHOUT_VALUE,
+        requirement="TIMEOUT-009",
+        statement="The text of the close names -1 ms, and not the time that was up.",
+        source="rabbit_channel:handle_queue_actions released, handle_consumer_timed_out(-1, ...)",
+        dialects=("rabbitmq-4.3",),
+    ),
+    KnownDeparture(
+        name=CLOSED_AGAIN,
+        requirement="CHAN-005",
+        statement="A channel that is closed because a delivery was not settled in time is closed again with every tick,"
+        " until the client has answered.",
+        source="rabbit_channel:handle_info tick, which does not ask whether the channel is closing",
+        dialects=("rabbitmq-3", "rabbitmq-4.0"),
     ),
     KnownDeparture(
         name=STREAM_CONSUMERS_NOT_COUNTED,

@@ -185,6 +185,9 @@ def shown_by_waiting(broker: BrokerState, queue: Queue) -> Iterator[str]:
 
 def _holding(broker: BrokerState, consumer: Consumer) -> Iterator[str]:
     """The requirements by which the consumer is held back, the one that says most first."""
+    if consumer.timed_out:
+        yield "TIMEOUT-014"
+        return
     channel = broker.channels[consumer.channel]
     own, shared = own_limit_holds(consumer), shared_limit_holds(broker, consumer)
     if channel.transaction is not None and _holds_on_condition(broker, channel, consumer, own, shared):

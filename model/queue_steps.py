@@ -51,13 +51,16 @@ class QueueSteps(BrokerState):
             channel.under_way = 0
             channel.admissions = {queue: told.heard for queue, told in channel.admissions.items() if not queue.deleted}
             channel.leaving.clear()
+            channel.may_be_told.clear()
             channel.lost.clear()
 
     # ------------------------------------------------------------------------------------ deliverable
 
     def has_room(self, consumer: Consumer) -> bool:
         """May the consumer be handed one more message, as far as limits go (`model.limits`), and TIMEOUT-014?"""
-        return not consumer.timed_out and not own_limit_holds(consumer) and not shared_limit_holds(self, consumer)
+        if consumer.timed_out or consumer.is_forgotten:
+            return False
+        return not own_limit_holds(consumer) and not shared_limit_holds(self, consumer)
 
     def refresh_sharing(self, channel: Channel) -> None:
         """What one of those who share a limit takes or settles is the others' business."""

@@ -145,11 +145,11 @@ class Consumer:
     #: it got its room so late that the queue may not know of it yet
     is_doubtful: bool = field(default=True, kw_only=True)
     #: seconds in which it has to settle a delivery, by which requirement; how many of its deliveries have timed out
-    #: and are not settled; how many more of the broker's basic.cancel may come for these (model.rules.consumer_timeout)
+    #: and are not settled (model.rules.consumer_timeout); by a known defect it is not served (departures_of_timeouts)
     timeout: float = field(default=0.0, kw_only=True)
     timeout_from: str = field(default="", kw_only=True)
     timed_out: int = field(default=0, kw_only=True)
-    tellable: int = field(default=0, kw_only=True)
+    is_forgotten: bool = field(default=False, kw_only=True)
     #: consumers of its priority that were served since it has been waiting with room (PRIORITY-002)
     overtaken_by: frozenset[tuple[ChannelKey, str]] = field(default=frozenset(), kw_only=True)
 
@@ -249,6 +249,8 @@ class Queue:
     dropping: list[Dropping] = field(default_factory=list, kw_only=True)
     #: how many of its deliveries have timed out
     timeouts: int = field(default=0, kw_only=True)
+    #: by a known defect it may not know when the next one does (`model.departures_of_timeouts`)
+    forgets_deadlines: bool = field(default=False, kw_only=True)
     #: its limit in octets is seen to count properties as well (`model.departures_of_overflow`)
     weighs_properties: bool = field(default=False, kw_only=True)
 

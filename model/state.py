@@ -158,10 +158,14 @@ class Channel:
     unacknowledged: dict[int, Unacknowledged] = field(default_factory=dict)
     #: deliveries that the client has not settled, and which have gone back to their queues in the meantime
     timed_out: dict[int, TimedOut] = field(default_factory=dict, kw_only=True)
+    #: tags of consumers of whose end the client may be told once more, and how often (model.rules.consumer_timeout)
+    may_be_told: dict[str, int] = field(default_factory=dict, kw_only=True)
     #: the server's settings when it was opened: seconds in which a delivery is to be settled, and between two looks
     #: at that (model.consumer_timeouts)
     timeout: float = field(default=0.0, kw_only=True)
     tick: float = field(default=0.0, kw_only=True)
+    #: the broker closed it because a delivery was not settled in time
+    closed_for_timeout: bool = field(default=False, kw_only=True)
     #: the delivery that was the oldest one when last looked at, and since when at the latest
     oldest_tag: int = field(default=0, kw_only=True)
     oldest_by: float = field(default=0.0, kw_only=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from model.alphabet import Frame
 from model.broker import Broker
-from model.consumer_timeouts import begin_delivery
+from model.consumer_timeouts import begin_delivery, spare
 from model.dead_letters import EXPIRED, is_first_here, is_likely
 from model.dead_letters import shown_by as shown_by_dead_letter
 from model.limits import broken_by_delivery, note_delivery, nothing_was_got, shown_by_delivery
@@ -135,6 +135,7 @@ def _hand_over(
     if no_ack:
         channel.automatic.append(tag)
         note_unnumbered(broker, queue, message, consumer)
+        spare(broker, channel, queue, consumer)
         broker.drop(queue, message, "CONSUME-013")
         fired.append("CONSUME-013")
     else:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from model.alphabet import Content, Frame
-from model.broker import Broker
+from model.broker import Broker, is_told_again
+from model.consumer_timeouts import spared_on
+from model.dialects import ConsumerTimeouts
 from model.field_types import retyped
 from model.messages import ONE_COPY, routed_by
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
 from model.patterns import Pattern, matches
+from model.queues import Consumer
 from model.reply_addresses import agree
 from model.routing import BY_TYPE
-from model.rules.consumer_timeout import is_told_again
 from model.state import Channel, Connection, Expected, PendingGet
 from model.verdict import Shape
 
@@ -21,6 +23,10 @@ HARMLESS = frozenset(
     {"reply_text", "reply_code", "class_id", "method_id", "message_count", "consumer_count", "nowait", "octets",
      "server_properties", "mechanisms", "locales", "channel_max", "frame_max", "heartbeat"}
 )  # fmt: skip
+
+#: Known departure: as long as the client has not answered the close of a channel that has timed out (up to 4.2), it is
+#: closed again with every tick.
+CLOSED_AGAIN = "timed-out-channel-closed-again"
 
 #: What a frame breaks that nothing asked for.
 UNSOLICITED = {
@@ -50,8 +56,11 @@ def observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
                 break
             if frame.method != "basic.cancel":
                 found = found or owed
-    if found is None and is_told_again(broker, channel, frame):
+    if found is None and is_told_again(channel, frame):
         return NONE
+    if found is None and frame.method == "channel.close" and channel.closed_for_timeout:
+        detail = "channel.close again"
+        return (Mismatch("CHAN-005", Shape.UNEXPECTED, detail, False, departure=CLOSED_AGAIN),)
     if found is None:
         return nothing_explains(broker, channel, frame, None)
     if any(not isinstance(other, PendingGet) and other.lane != found.lane for other in channel.owed):
@@ -131,6 +140,9 @@ def _routed_all_the_same(broker: Broker, frame: Frame) -> str:
 def _told_in_vain(broker: Broker, channel: Channel, frame: Frame) -> str:
     """Blame for a basic.cancel of a consumer that did not end, that the client ended, or of whom he is not told."""
     connection = broker.connections[channel.connection]
+    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
+    if consumer is not None and (of_time := _of_time(broker, channel, consumer)):
+        return of_time
     if not connection.is_told_of_cancels:
         return "CAP-005" if connection.wish_in_vain else "CANCEL-010"
     tag = frame.arguments.get("consumer_tag", "")
@@ -145,6 +157,28 @@ def _told_in_vain(broker: Broker, channel: Channel, frame: Frame) -> str:
     return "CANCEL-007" if tag in channel.consumers or ended is not None else ""
 
 
+def _of_time(broker: Broker, channel: Channel, consumer: Consumer) -> str:
+    """Blame for a basic.cancel of a consumer whose time is not up, or who was told of it; "": time is no matter."""
+    if consumer.timed_out:
+        return "TIMEOUT-008"
+    if any(entry.consumer is consumer and entry.deadline for entry in channel.unacknowledged.values()):
+        return consumer.timeout_from
+    return spared_on(broker, channel) or ""
+
+
+def _closed_for_time(broker: Broker, channel: Channel, frame: Frame) -> str:
+    """Blame for a channel.close that says that a delivery was not settled in time; "": it says something else."""
+    if frame.method != "channel.close" or "delivery acknowledgement" not in str(frame.arguments.get("reply_text")):
+        return ""
+    if spared := spared_on(broker, channel):
+        return spared
+    if broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES:
+        return "TIMEOUT-003" if channel.settled else "TIMEOUT-001"
+    if broker.connections[channel.connection].is_told_of_cancels:
+        return "TIMEOUT-008" if channel.consumers else "TIMEOUT-011"
+    return "TIMEOUT-009"
+
+
 def nothing_explains(
     broker: Broker, channel: Channel, frame: Frame, requirement: str | None, asked: bool = False
 ) -> Mismatches:
@@ -152,6 +186,8 @@ def nothing_explains(
     for owed in broker.connections[channel.connection].owed:
         if isinstance(owed, Expected) and owed.method == "connection.close":
             return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
+    if closed := _closed_for_time(broker, channel, frame):
+        return unexpected(closed, frame.method)
     if frame.method == "basic.cancel" and (told := _told_in_vain(broker, channel, frame)):
         return unexpected(told, frame.method)
     if not asked:

@@ -34,6 +34,8 @@ def cancel(broker: Broker, channel: Channel, frame: Frame) -> None:
         if _is_told(broker, channel):
             # it would be told of any other end of its consumer
             requirements += ("CANCEL-002",)
+        if consumer.timed_out:
+            requirements = ("TIMEOUT-015", *requirements)
         if consumer.outstanding:
             broker.fired("CANCEL-016")
             if consumer.queue.type is QueueType.QUORUM:

@@ -33,7 +33,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     tag = arguments.get("consumer_tag", "")
     former = channel.consumers.get(tag)
     if former is not None and former.timed_out and is_told(broker, channel):
-        end_timed_out(broker, channel, former)
+        end_timed_out(broker, former)
     elif former is not None:
         requirement = "REPLY-005" if former.queue.reply_address else "CONSUME-003"
         raise ProtocolError(requirement, 530, f"attempt to reuse consumer tag '{tag}'")
@@ -101,6 +101,8 @@ def _announcement(broker: Broker, channel: Channel, tag: str) -> str:
 
     CANCEL-013: it can also be used again when it was the broker that ended its consumer.
     """
+    if channel.ended_consumers.get(tag) == "TIMEOUT-030":
+        return "TIMEOUT-030"
     if any(entry.consumer is not None and entry.consumer.tag == tag for entry in channel.unacknowledged.values()):
         return "CONSUME-016"
     if tag in channel.ended_consumers:

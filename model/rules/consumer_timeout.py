@@ -15,8 +15,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from model.alphabet import Frame
-from model.broker import Broker
-from model.consumer_timeouts import OF_CONSUMER, OF_QUEUE, of_queue_and_policy
+from model.broker import Broker, may_be_told_again
+from model.consumer_timeouts import OF_CONSUMER, OF_QUEUE, of_queue_and_policy, time_of
+from model.dialects import ConsumerTimeouts
 from model.errors import ProtocolError
 from model.queues import Consumer, Queue
 from model.rules.closing import fail
@@ -74,7 +75,7 @@ def _tell(
     elif not is_served:
         broker.fired("TIMEOUT-011")
     elif not is_first:
-        consumer.tellable += 1
+        may_be_told_again(channel, consumer)
     else:
         _notify(broker, channel, entry, consumer)
 
@@ -83,6 +84,8 @@ def _notify(broker: Broker, channel: Channel, entry: Unacknowledged, consumer: C
     requirements = [*_contested(broker, consumer), "TIMEOUT-008", "TIMEOUT-031", consumer.timeout_from]
     if entry.queue.timeouts:
         requirements.insert(0, "TIMEOUT-021")
+    if consumer.timeout == 0:
+        requirements.insert(0, "TIMEOUT-027")
     if len(channel.consumers) > 1:
         requirements.append("TIMEOUT-022")
     broker.owe(
@@ -94,6 +97,8 @@ def _notify(broker: Broker, channel: Channel, entry: Unacknowledged, consumer: C
 def _contested(broker: Broker, consumer: Consumer) -> list[str]:
     """The requirement by which the consumer's time is what it is, where something else could have said so as well."""
     queue = consumer.queue
+    if time_of(broker, queue, consumer.arguments)[0] != consumer.timeout:
+        return ["TIMEOUT-028"]
     is_contested = consumer.timeout_from == OF_CONSUMER and of_queue_and_policy(broker, queue) is not None
     if consumer.timeout_from == OF_QUEUE:
         is_contested = any(policy.queue == queue.name for policy in broker.policies.values())
@@ -108,12 +113,19 @@ def close_for(broker: Broker, channel: Channel, entry: Unacknowledged, frame: Fr
     close = channel.owed[-1]
     assert isinstance(close, Expected)
     without_value = ProtocolError(requirements[0], 406, _text(channel, -1)).text
+    is_known = broker.dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES
     channel.owed[-1] = replace(
         close,
         requirements=tuple(dict.fromkeys((*requirements, *close.requirements))),
-        blame={**close.blame, "reply_text": "TIMEOUT-009"},
-        departures={"reply_text": (without_value, TEXT_WITHOUT_VALUE)},
+        blame={**close.blame, "reply_text": "TIMEOUT-009" if is_known else "TIMEOUT-001"},
+        departures={"reply_text": (without_value, TEXT_WITHOUT_VALUE)} if is_known else {},
     )
+    channel.closed_for_timeout = True
+
+
+def close_without_value(broker: Broker, channel: Channel, frame: Frame, requirement: str) -> None:
+    """The channel is closed as RabbitMQ 4.3 does it."""
+    fail(broker, channel, frame, ProtocolError(requirement, 406, _text(channel, -1)))
 
 
 def _text(channel: Channel, milliseconds: int) -> str:
@@ -143,7 +155,6 @@ def settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> N
     if consumer.timed_out:
         _is_unchanged(broker, entry.queue)
         return
-    consumer.tellable = 0
     requirement = _RECOVERED_BY[ruling.outcome]
     consumer.reason, consumer.stamp = requirement, broker.stamp
     consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
@@ -164,17 +175,8 @@ def is_told(broker: Broker, channel: Channel) -> bool:
     return broker.connections[channel.connection].is_told_of_cancels
 
 
-def end_timed_out(broker: Broker, channel: Channel, consumer: Consumer) -> None:
+def end_timed_out(broker: Broker, consumer: Consumer) -> None:
     """TIMEOUT-030: the client was told that the consumer is cancelled, and uses its tag for another one."""
     broker.fired("TIMEOUT-030")
-    consumer.timed_out = consumer.tellable = 0
+    consumer.timed_out = 0
     broker.remove_consumer(consumer, "TIMEOUT-030")
-
-
-def is_told_again(broker: Broker, channel: Channel, frame: Frame) -> bool:
-    """Does the broker tell of a further delivery that has timed out? It need not."""
-    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
-    if frame.method != "basic.cancel" or consumer is None or not consumer.tellable:
-        return False
-    consumer.tellable -= 1
-    return True

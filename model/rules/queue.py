@@ -216,7 +216,7 @@ def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
     requirement = "QUEUE-022" if queue is None else "QUEUE-024"
     if queue is not None and (frame.arguments.get("if_unused") or frame.arguments.get("if_empty")):
         requirement = "QUEUE-023"
-    tags = () if queue is None else tuple(sorted(c.tag for c in queue.consumers if c.channel == channel.key))
+    tags = () if queue is None else _told_by(queue, channel)
     effect = None
     if queue is not None and tags:
         effect = ("tell_of_deletion", (channel.key, tags, crossed_by_cancel(queue)))
@@ -245,3 +245,8 @@ def _check_conditions(broker: Broker, channel: Channel, queue: Queue, frame: Fra
             if frame.arguments.get(flag):
                 text = f"operations with {flag.replace('_', '-')} flag set are not supported by quorum queues"
                 raise ProtocolError("QUEUE-023", 540, f"cannot delete {where}. queue.delete {text}")
+
+
+def _told_by(queue: Queue, channel: Channel) -> tuple[str, ...]:
+    """The tags of the channel's consumers that are told of the queue's end: those that time has cancelled were told."""
+    return tuple(sorted(c.tag for c in queue.consumers if c.channel == channel.key and not c.timed_out))

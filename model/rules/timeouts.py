@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from model.alphabet import Frame
+from model.alphabet import ChannelKey, Frame
 from model.broker import Broker
 from model.consumer_timeouts import first_of_each, note_next_timeout
 from model.deadlines import LATE_SECONDS
@@ -41,8 +41,24 @@ def timeouts(broker: Broker, now: float, *, is_certain: bool, ahead: float = 0.0
                 if _is_open(channel, tag, entry):
                     _process(broker, channel, tag, _happening(channel, tag))
     broker.foreseen = max(broker.foreseen, now + ahead)
+    _note_spared(broker, now)
     tell_of_timeouts(broker)
     note_next_timeout(broker)
+
+
+def _note_spared(broker: Broker, now: float) -> None:
+    """Some of what does not time out would have by now."""
+    over = [each for each in broker.spared if each[2].latest + _tick(broker, each[0]) < now]
+    if over:
+        broker.spared = [each for each in broker.spared if each not in over]
+        for key, requirement, _ in over:
+            if key in broker.channels and broker.channels[key].state is ChannelState.OPEN:
+                broker.exercised[requirement] += 1
+
+
+def _tick(broker: Broker, key: ChannelKey) -> float:
+    is_by_tick = broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES
+    return broker.channels[key].tick if is_by_tick and key in broker.channels else 0.0
 
 
 def _is_open(channel: Channel, tag: int, entry: Unacknowledged) -> bool:

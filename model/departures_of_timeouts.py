@@ -1,0 +1,169 @@
+"""Departures (`model.departures`) of consumer timeouts, all of them RabbitMQ's from 4.3 on (area TIMEOUT)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from model.alphabet import Frame
+from model.broker import Broker
+from model.deadlines import NEVER
+from model.departure import ANY_NUMBER, Departure
+from model.inputs import process
+from model.queues import Consumer, Queue
+from model.rules.consumer_timeout import TIME_OUT, close_without_value, is_told
+from model.rules.timeouts import doubted_delivery
+from model.state import Channel, ChannelState, Unacknowledged
+
+_DIALECTS = ("rabbitmq-4.3",)
+
+
+def _channel(broker: Broker, frame: Frame) -> Channel | None:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    return channel if channel is not None and channel.state is ChannelState.OPEN else None
+
+
+# ------------------------------------------------------------------------ the client has cancelled his consumer
+
+
+def _is_cancelled(broker: Broker, frame: Frame) -> bool:
+    found = doubted_delivery(broker, frame)
+    if found is None:
+        return False
+    channel, entry = found
+    consumer = entry.consumer
+    return consumer is not None and channel.consumers.get(consumer.tag) is not consumer and is_told(broker, channel)
+
+
+def _close_all_the_same(broker: Broker, frame: Frame) -> None:
+    found = doubted_delivery(broker, frame)
+    process(broker, frame)
+    if found is not None:
+        close_without_value(broker, found[0], frame, "TIMEOUT-011")
+
+
+# ------------------------------------------------------------------------------------- the tag is still in use
+
+
+def _timed_out_namesake(broker: Broker, frame: Frame) -> Consumer | None:
+    channel = _channel(broker, frame)
+    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", "")) if channel is not None else None
+    return consumer if consumer is not None and consumer.timed_out else None
+
+
+def _refuse_tag(broker: Broker, frame: Frame) -> None:
+    consumer = _timed_out_namesake(broker, frame)
+    if consumer is not None:
+        consumer.timed_out = 0
+    process(broker, frame)
+
+
+# -------------------------------------------------------------------------------------- given back, and not served
+
+
+def _recovering(broker: Broker, frame: Frame) -> Iterator[Consumer]:
+    """Consumers that have timed out, and all of whose late deliveries the input gives back."""
+    channel = _channel(broker, frame)
+    if channel is None or not channel.timed_out:
+        return
+    is_recover = frame.method.startswith("basic.recover")
+    if not is_recover and not frame.arguments.get("requeue", True):
+        return
+    tag, multiple = frame.arguments.get("delivery_tag", 0), frame.arguments.get("multiple")
+    everything = is_recover or (multiple and not tag)
+    left = {
+        entry.consumer
+        for late, entry in channel.timed_out.items()
+        if not (everything or late == tag or (multiple and late < tag))
+    }
+    for consumer in {entry.consumer: None for entry in channel.timed_out.values()}:
+        if consumer is not None and consumer not in left and channel.consumers.get(consumer.tag) is consumer:
+            yield consumer
+
+
+def _gives_back_late(broker: Broker, frame: Frame) -> bool:
+    return any(not consumer.queue.single_active_consumer for consumer in _recovering(broker, frame))
+
+
+def _forget_consumer(broker: Broker, frame: Frame) -> None:
+    forgotten = [each for each in _recovering(broker, frame) if not each.queue.single_active_consumer]
+    process(broker, frame)
+    for consumer in forgotten:
+        consumer.is_forgotten = True
+        broker.refresh(consumer.queue)
+
+
+# --------------------------------------------------------------------------------------- the next deadline is lost
+
+
+def _others(broker: Broker, queue: Queue, but: Unacknowledged) -> Iterator[Unacknowledged]:
+    for channel in broker.channels.values():
+        for entry in channel.unacknowledged.values():
+            if entry.queue is queue and entry is not but and entry.deadline is not None:
+                yield entry
+
+
+def _has_next(broker: Broker, frame: Frame) -> bool:
+    found = doubted_delivery(broker, frame)
+    return found is not None and any(True for _ in _others(broker, found[1].queue, found[1]))
+
+
+def _forget_next(broker: Broker, frame: Frame) -> None:
+    found = doubted_delivery(broker, frame)
+    process(broker, frame)
+    for entry in _others(broker, found[1].queue, found[1]) if found is not None else ():
+        assert entry.deadline is not None
+        entry.deadline = replace(entry.deadline, by=NEVER)
+        entry.queue.forgets_deadlines = True
+
+
+TIMEOUT_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="timeout-after-cancel-closes-channel",
+        requirement="TIMEOUT-011",
+        statement="When the client has cancelled its consumer and holds a delivery of it until its time is up, its"
+        " channel is closed, with the capability consumer_cancel_notify as without.",
+        source="rabbit_channel:handle_queue_actions released, where the tag is none of consumer_mapping",
+        dialects=_DIALECTS,
+        methods=(TIME_OUT,),
+        applies=_is_cancelled,
+        process=_close_all_the_same,
+    ),
+    Departure(
+        name="timed-out-tag-stays-in-use",
+        requirement="TIMEOUT-030",
+        statement="The tag of a consumer whose client was told by basic.cancel that it has timed out is still in use:"
+        " to consume with it again closes the connection (530).",
+        source="rabbit_channel:handle_queue_actions released, which leaves consumer_mapping as it is",
+        dialects=_DIALECTS,
+        methods=("basic.consume",),
+        applies=lambda broker, frame: _timed_out_namesake(broker, frame) is not None,
+        process=_refuse_tag,
+    ),
+    Departure(
+        name="given-back-late-not-served",
+        requirement="TIMEOUT-018",
+        statement="A consumer that has timed out, and whose client gives back what timed out, is handed nothing any"
+        " more, until it settles something that it still holds.",
+        source="rabbit_fifo:return, return_multiple pass over messages that are not checked out, and do not put the"
+        " consumer among those to be served again (as complete does)",
+        dialects=_DIALECTS,
+        methods=("basic.nack", "basic.reject", "basic.recover", "basic.recover-async"),
+        applies=_gives_back_late,
+        process=_forget_consumer,
+        shows_within=ANY_NUMBER,
+    ),
+    Departure(
+        name="next-deadline-forgotten",
+        requirement="TIMEOUT-021",
+        statement="When a delivery times out, the next deadline of the queue may be forgotten: nothing happens when it"
+        " has passed, until something else happens to the queue.",
+        source="rabbit_fifo:handle_aux eval: no timer is set if the last one was for this very millisecond"
+        " (LastConTimeout0 < Ts), and the next deadline is not earlier",
+        dialects=_DIALECTS,
+        methods=(TIME_OUT,),
+        applies=_has_next,
+        process=_forget_next,
+        shows_within=ANY_NUMBER,
+    ),
+)
