@@ -81,10 +81,15 @@ def begin_delivery(broker: BrokerState, channel: Channel, entry: Unacknowledged)
     seconds = _seconds(broker, channel, entry)
     if seconds is None or seconds > LONGEST:
         return
-    since = min(broker.stirred, broker.latest)
-    entry.deadline = Deadline(seconds, since, NEVER if entry.queue.forgets_deadlines else broker.latest)
+    by = NEVER if entry.queue.forgets_deadlines else broker.latest
+    entry.deadline = Deadline(seconds, _since(broker), by)
     broker.timing[channel.key] = None
     broker.next_timeout = min(broker.next_timeout, entry.deadline.earliest)
+
+
+def _since(broker: BrokerState) -> float:
+    """The earliest moment at which the delivery was made."""
+    return broker.latest if broker.is_punctual else min(broker.stirred, broker.latest)
 
 
 def _seconds(broker: BrokerState, channel: Channel, entry: Unacknowledged) -> float | None:
@@ -107,7 +112,7 @@ def spare(broker: BrokerState, channel: Channel, queue: Queue, consumer: Consume
     """The client has been handed a message: note it if it would time out but for a requirement that it does not."""
     found = _spared(broker, queue, consumer)
     if found is not None and found[0] <= LONGEST:
-        deadline = Deadline(found[0], min(broker.stirred, broker.latest), broker.latest)
+        deadline = Deadline(found[0], _since(broker), broker.latest)
         broker.spared.append((channel.key, found[1], deadline))
         broker.next_timeout = min(broker.next_timeout, deadline.earliest)
 
