@@ -92,6 +92,7 @@ class SequenceJudge:
             reason=reason,
             frames=self._frames,
             refuted=tuple(sorted(acceptor.refuted)),
+            measurements=tuple(acceptor.measurements),
         )
 
     def row(self, row: TraceRow) -> bool:

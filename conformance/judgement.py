@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from conformance.known_behaviour import DepartureOutcome
 from model.known_departures import is_as_known
+from model.measurement import Measurement
 from model.verdict import Failure, Shape, Verdict
 
 
@@ -37,6 +38,8 @@ class SequenceJudgement:
     reason: str | None
     frames: int
     refuted: tuple[str, ...] = ()
+    #: how late the broker was with what it did by itself
+    measurements: tuple[Measurement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,8 @@ class RunResult:
     lost: str | None = None
     #: what became of the departures that are known of the target's dialect
     departures: tuple[DepartureOutcome, ...] = ()
+    #: how late the broker was with what it did by itself: (sequence, measurement)
+    measurements: tuple[tuple[str, Measurement], ...] = ()
 
     @property
     def summary(self) -> dict[str, int]:

@@ -13,11 +13,15 @@ from conformance.command_file import CommandFile, read_command_file
 
 DIRECTORY = Path(__file__).parent / "scenarios"
 
+#: Begins the name of a scenario's sequence.
+_SCENARIO = "scenario"
+
 #: Chapters in the order in which they are run: what every client does comes first, how connections and consumers end
 #: comes last, so that a broker that breaks down half-way has said the most.
 CHAPTERS = (
     "exchange", "binding", "publish", "get", "ack", "channel", "confirm", "tx", "consume", "qos", "recover",
-    "quorum", "dlx", "overflow", "ttl", "stream", "sac", "consumer-priority", "direct-reply", "queue", "connection",
+    "quorum", "dlx", "overflow", "ttl", "timeout", "stream", "sac", "consumer-priority", "direct-reply", "queue",
+    "connection",
     "capabilities", "permission", "cancel",
 )  # fmt: skip
 
@@ -51,4 +55,9 @@ def selected(prefixes: Sequence[str], dialect: str) -> list[CommandFile]:
 
 
 def sequence_name(scenario: CommandFile) -> str:
-    return " ".join(filter(None, ("scenario", scenario.name, scenario.queue_type)))
+    return " ".join(filter(None, (_SCENARIO, scenario.name, scenario.queue_type)))
+
+
+def is_scenario(sequence: str) -> bool:
+    """Is it the name of a scenario's sequence?"""
+    return sequence.startswith(f"{_SCENARIO} ")

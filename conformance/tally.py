@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from conformance.judgement import FoundFailure, RequirementVerdict, SequenceJudgement, requirement_verdicts
 from conformance.known_behaviour import DepartureOutcome, departure_outcomes, departures_tested
+from model.measurement import Measurement
 from model.registry import Requirement
 from model.verdict import Verdict, worst
 
@@ -34,6 +35,8 @@ class Tally:
     undecided: list[tuple[str, str]] = field(default_factory=list)
     #: (departure, whether it was seen) -> sequences that put it to the test
     tested: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    #: (sequence, measurement); to come to one takes its time, so there are never very many
+    measurements: list[tuple[str, Measurement]] = field(default_factory=list)
 
     def add(self, judgement: SequenceJudgement) -> None:
         """Takes one sequence into account."""
@@ -49,6 +52,7 @@ class Tally:
             self.reasons.setdefault(judgement.requirement or "", reason)
             if judgement.verdict is Verdict.INCONCLUSIVE and len(self.undecided) < MAX_UNDECIDED:
                 self.undecided.append((judgement.sequence, reason))
+        self.measurements += ((judgement.sequence, each) for each in judgement.measurements)
         distinct = {failure.identity: failure for failure in reversed(judgement.failures)}
         for identity, failure in distinct.items():
             known = self.found.get(identity)

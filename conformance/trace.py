@@ -21,6 +21,7 @@ from conformance.trace_row import (
     TraceError,
     TraceRow,
     frame_row,
+    measurement_row,
     row_frame,
     row_line,
     row_problem,
@@ -130,7 +131,9 @@ class TraceWriter:
         return self._write(row)
 
     def end(self, judgement: SequenceJudgement) -> TraceRow:
-        """A sequence is over: what was found live."""
+        """A sequence is over: what was measured and found live. Gives the last row."""
+        for measurement in judgement.measurements:
+            self._write(measurement_row(judgement.sequence, measurement))
         row = TraceRow(
             kind="end",
             sequence=judgement.sequence,

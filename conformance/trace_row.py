@@ -18,6 +18,7 @@ from typing import Any, Literal, TypedDict, get_args
 
 from conformance.trace_values import encode_value
 from model.alphabet import EMPTY_CONTENT, Content, Frame
+from model.measurement import Measurement
 
 #: Longer bodies are kept as size and digest.
 MAX_BODY = 64 * 1024
@@ -34,7 +35,7 @@ Mark = Literal["barrier", "quiescent", "overdue"]
 class TraceRow(TypedDict, total=False):
     """One row. `kind` and `sequence` are always there; docs/trace-format.md lists the keys of each kind."""
 
-    kind: Literal["start", "command", "frame", "mark", "end"]
+    kind: Literal["start", "command", "frame", "mark", "measurement", "end"]
     sequence: str
     time: float
     # start
@@ -63,6 +64,11 @@ class TraceRow(TypedDict, total=False):
     # mark
     mark: Mark
     waited: float
+    # measurement, with requirement and method
+    nominal: float
+    least: float
+    most: float
+    tick: float
     # end
     verdict: str
     failures: list[dict[str, Any]]
@@ -91,6 +97,21 @@ def frame_row(sequence: str, frame: Frame) -> TraceRow:
             row["properties"] = dict(frame.content.properties)
         put_body(row, frame.content.body)
     return row
+
+
+def measurement_row(sequence: str, measurement: Measurement) -> TraceRow:
+    """The row that says how late the broker was with something."""
+    return TraceRow(
+        kind="measurement",
+        sequence=sequence,
+        time=measurement.time,
+        requirement=measurement.requirement,
+        method=measurement.method,
+        nominal=measurement.nominal,
+        least=measurement.least,
+        most=measurement.most,
+        tick=measurement.tick,
+    )
 
 
 def put_body(row: TraceRow, body: bytes) -> None:
@@ -168,6 +189,10 @@ _KEYS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
         "method": _TEXT, "arguments": _OBJECT,
     },
     "mark": {"sequence": _TEXT, "time": _NUMBER, "mark": _TEXT},
+    "measurement": {
+        "sequence": _TEXT, "time": _NUMBER, "requirement": _TEXT, "method": _TEXT, "nominal": _NUMBER,
+        "least": _NUMBER, "most": _NUMBER, "tick": _NUMBER,
+    },
     "end": {"sequence": _TEXT, "verdict": _TEXT, "failures": (list,), "exercised": _OBJECT,
             "reason": _TEXT_OR_NULL},
 }  # fmt: skip

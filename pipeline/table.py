@@ -8,6 +8,7 @@ process, so both ways give the same table.
 from __future__ import annotations
 
 import json
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -27,12 +28,14 @@ from conformance.judgement import (
 from conformance.known_behaviour import departures_tested
 from conformance.trace import TraceError, TraceRow, read_trace, sequences
 from model.verdict import Failure, Verdict
+from reports.accuracy import Accuracy, added_up
 from reports.text import visible
 
 #: What `Part.key` is.
 Key = tuple[str, str, str, str, str, str]
 
 SEEN, REFUTED = "seen", "refuted"
+EXPECTED, UNEXPECTED = "expected", "unexpected"
 
 #: Judges the rows of one sequence. Must be importable by name to be used by Spark.
 Judge = Callable[[Iterable[TraceRow]], SequenceJudgement]
@@ -80,6 +83,15 @@ class TableDeparture:
 
 
 @dataclass(frozen=True, slots=True)
+class TableAccuracy:
+    """How late a target was where a time was up, to the millisecond."""
+
+    target: str
+    dialect: str
+    accuracy: Accuracy
+
+
+@dataclass(frozen=True, slots=True)
 class ComplianceTable:
     """What any number of traces say. Rows, failures and departures are in the order of their texts."""
 
@@ -89,6 +101,8 @@ class ComplianceTable:
     frames: int
     #: those only that some sequence put to the test
     departures: tuple[TableDeparture, ...] = ()
+    #: those targets only on which a time was up
+    accuracies: tuple[TableAccuracy, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -103,9 +117,11 @@ class ComplianceTable:
 class Part:
     """What is known of one row or one failure of the table; parts of the same `key` can be merged.
 
-    `kind` is "verdict", "failure", "departure" or "total"; `name` is the verdict, the failure's identity or the
-    departure's name; `as_known` is the second verdict, or whether the departure was "seen" or "refuted". `example`
-    and `text` go together: the sequence whose name is the first, and its failure (JSON) or reason.
+    `kind` is "verdict", "failure", "departure", "measurement" or "total"; `name` is the verdict, the failure's
+    identity, the departure's name or the milliseconds by which something was late; `as_known` is the second verdict,
+    whether the departure was "seen" or "refuted", or the lateness "expected" or "unexpected". `sequences` is a number
+    of measurements for these. `example` and `text` go together: the sequence whose name is the first, and its failure
+    (JSON) or reason.
     """
 
     kind: str
@@ -144,6 +160,10 @@ class TableBuilder:
         for name, seen in departures_tested(judgement.failures, judgement.refuted, dialect).items():
             outcome = SEEN if seen else REFUTED
             self.merge(Part("departure", "", target, dialect, name, 1, 0, 0, sequence, "", outcome))
+        for measured in judgement.measurements:
+            late = str(round(measured.most * 1000))
+            outcome = EXPECTED if measured.is_expected else UNEXPECTED
+            self.merge(Part("measurement", "", target, dialect, late, 1, 0, 0, sequence, "", outcome))
         distinct = {failure.identity: failure for failure in reversed(judgement.failures)}
         for identity, failure in distinct.items():
             text = json.dumps(failure_to_json(failure))
@@ -168,7 +188,7 @@ class TableBuilder:
 
     def table(self) -> ComplianceTable:
         """The table of all that was added."""
-        by_kind: dict[str, list[Part]] = {"verdict": [], "failure": [], "departure": [], "total": []}
+        by_kind: defaultdict[str, list[Part]] = defaultdict(list)
         for part in sorted(self._parts.values(), key=lambda part: part.key):
             by_kind[part.kind].append(part)
         rows = tuple(
@@ -197,6 +217,7 @@ class TableBuilder:
             sum(part.sequences for part in totals),
             sum(part.frames for part in totals),
             _departures(by_kind["departure"]),
+            _accuracies(by_kind["measurement"]),
         )
 
 
@@ -205,6 +226,16 @@ def _departures(parts: Iterable[Part]) -> tuple[TableDeparture, ...]:
     for part in parts:
         counts.setdefault((part.target, part.dialect, part.name), {})[part.as_known] = part.sequences
     return tuple(sorted(TableDeparture(*key, n.get(SEEN, 0), n.get(REFUTED, 0)) for key, n in counts.items()))
+
+
+def _accuracies(parts: Iterable[Part]) -> tuple[TableAccuracy, ...]:
+    late: defaultdict[tuple[str, str], Counter[float]] = defaultdict(Counter)
+    unexpected: Counter[tuple[str, str]] = Counter()
+    for part in parts:
+        key = part.target, part.dialect
+        late[key][int(part.name) / 1000] += part.sequences
+        unexpected[key] += part.sequences * (part.as_known == UNEXPECTED)
+    return tuple(TableAccuracy(*key, added_up(late[key], unexpected[key])) for key in sorted(late))
 
 
 def judge_traces(paths: Iterable[Path | str], judge: Judge | None = None) -> Iterator[SequenceJudgement]:

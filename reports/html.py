@@ -9,6 +9,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from conformance.judgement import RunResult
 from model.registry import Requirement
 from model.verdict import Verdict
+from reports.accuracy import accuracy_line, accuracy_rows, seconds_text
+from reports.accuracy_plot import accuracy_plot
 from reports.as_known import STANDING_SIGNS, broker_as_known, departure_entries, headline_as_known, new_as_known
 from reports.overview import SIGNS, VERDICTS, again, areas, entries, headline, notes
 from reports.text import plural, visible
@@ -26,7 +28,7 @@ def render_html(result: RunResult, registry: Mapping[str, Requirement] | None = 
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
     environment.filters["css"] = lambda verdict: str(verdict).replace(" ", "-")
-    environment.globals.update(again=again, notes=notes, plural=plural)
+    environment.globals.update(again=again, notes=notes, plural=plural, seconds_text=seconds_text)
     listed = entries(result, registry)
     return environment.get_template("report.html").render(
         result=result,
@@ -37,6 +39,9 @@ def render_html(result: RunResult, registry: Mapping[str, Requirement] | None = 
         broker_as_known=broker_as_known(result),
         departures=departure_entries(result),
         standing_signs=STANDING_SIGNS,
+        plot=accuracy_plot(result),
+        accuracy_line=accuracy_line(result),
+        accuracy_rows=accuracy_rows(result),
         areas=areas(listed),
         entries=listed,
         failing=[entry for entry in listed if entry.failures],

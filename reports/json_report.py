@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from conformance.judgement import FoundFailure, RunResult
+from model.measurement import Measurement
 from model.verdict import Verdict
 from reports.as_known import DepartureEntry, departure_entries
 
@@ -18,6 +19,8 @@ def report_object(result: RunResult) -> dict[str, Any]:
     applicable only. `failures[].rate` is [failed, tried] when the commands were run again, `failures[].known` what
     explains a known deviation, `failures[].as_known` "pass" where its departure is known of the target's dialect.
     `departures` are all that are known of it, with the sequences that showed them, and those that would have.
+    `measurements` are of times that were up, all in seconds: `late` is by how much the broker was late, at least and
+    at most, `expected` the same as the model expects it, `tick` the time between two looks at its clock.
     """
     return {
         "tool": {"name": result.tool, "version": result.tool_version},
@@ -48,6 +51,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
         ],
         "failures": [_failure(found, result.is_as_known(found)) for found in result.failures],
         "departures": [_departure(entry) for entry in departure_entries(result)],
+        "measurements": [_measurement(sequence, measurement) for sequence, measurement in result.measurements],
         "undecided": [{"sequence": sequence, "reason": reason} for sequence, reason in result.undecided],
     }
 
@@ -63,6 +67,19 @@ def _departure(entry: DepartureEntry) -> dict[str, Any]:
         "standing": str(outcome.standing),
         "sequences": outcome.seen,
         "not_seen_in": outcome.refuted,
+    }
+
+
+def _measurement(sequence: str, measurement: Measurement) -> dict[str, Any]:
+    return {
+        "sequence": sequence,
+        "requirement": measurement.requirement,
+        "method": measurement.method,
+        "nominal": measurement.nominal,
+        "late": [round(measurement.least, 6), round(measurement.most, 6)],
+        "expected": [round(measurement.earliest, 6), round(measurement.latest, 6)],
+        "tick": measurement.tick,
+        "is_expected": measurement.is_expected,
     }
 
 

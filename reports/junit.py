@@ -21,6 +21,7 @@ from junit_xml import TestCase, TestSuite, to_xml_report_string
 from conformance.judgement import FoundFailure, RunResult
 from model.registry import Requirement
 from model.verdict import Verdict
+from reports.accuracy import accuracy_line
 from reports.as_known import as_known_text, broker_as_known, not_seen
 from reports.overview import Entry, again, entries, notes
 from reports.text import visible
@@ -44,6 +45,7 @@ def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None =
             "failing against the promise": str(result.summary[Verdict.FAIL]),
             "failing as known": str(result.summary_as_known[Verdict.FAIL]),
             "broker as known": broker_as_known(result),
+            "timeouts": accuracy_line(result) or "none measured",
             "known departures not seen": " ".join(entry.departure.name for entry in not_seen(result)),
         },
     )

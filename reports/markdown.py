@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from conformance.judgement import FoundFailure, RunResult
 from model.registry import Requirement
+from reports.accuracy import accuracy_line
 from reports.as_known import as_known_text, broker_as_known, departure_entries, headline_as_known
 from reports.overview import VERDICTS, Entry, again, areas, entries, headline, notes
 from reports.text import plural, visible
@@ -17,6 +18,7 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
     target = result.target
     listed = entries(result, registry)
     as_known = headline_as_known(result)
+    measured = accuracy_line(result)
     seed = "" if result.seed is None else f", seed {result.seed}"
     lines = [
         f"# {_prose(target.product)} {_prose(target.version)}: {_prose(headline(result))}",
@@ -25,6 +27,7 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
         f"{plural(result.sequences, 'sequence')}, {plural(result.frames, 'frame')}.",
         "",
         *([f"{_prose(as_known)}.", ""] if as_known else []),
+        *([f"{_prose(measured)}.", ""] if measured else []),
         "| area | " + " | ".join(map(str, VERDICTS)) + " |",
         "|---" + "|--:" * len(VERDICTS) + "|",
     ]

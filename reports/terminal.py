@@ -25,6 +25,7 @@ from conformance.judgement import FoundFailure, RunResult
 from model.known_departures import is_as_known
 from model.registry import Requirement, requirements
 from model.verdict import Verdict
+from reports.accuracy import accuracy_line
 from reports.as_known import headline_as_known, not_seen
 from reports.overview import SIGNS, VERDICTS, Entry, again, areas, entries, headline, notes
 from reports.text import plural, visible
@@ -58,6 +59,8 @@ def print_report(console: Console, result: RunResult, registry: Mapping[str, Req
         console.print(Text("Known departures that would have shown, and did not:", style=STYLES[Verdict.INCONCLUSIVE]))
         console.print(_lines(f"  {each.departure.requirement} {each.departure.name}" for each in missing))
     console.print()
+    if measured := accuracy_line(result):
+        console.print(_text(measured))
     if as_known := headline_as_known(result):
         console.print(_text(as_known))
     console.print(headline_text(result))

@@ -46,5 +46,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
             console.print(
                 Text(visible(f"known departure {each.departure} not seen on {where}: fixed?"), style="yellow")
             )
+    for measured in table.accuracies:
+        console.print(Text(visible(f"{measured.target}: {measured.accuracy.text}")))
     console.print(Text(f"{table.sequences:,} sequences, {table.frames:,} frames judged"))
     return table.exit_code

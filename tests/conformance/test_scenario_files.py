@@ -30,7 +30,7 @@ from targets.embedded import EmbeddedBroker
 WHOLE_AREAS = (
     "ack", "binding", "cancel", "capabilities", "channel", "confirm", "connection", "consume", "consumer-priority",
     "direct-reply", "dlx", "exchange", "get", "overflow", "permission", "publish-routing", "qos", "queue", "quorum",
-    "recover", "sac", "stream", "ttl", "tx",
+    "recover", "sac", "stream", "timeout", "ttl", "tx",
 )  # fmt: skip
 WITHOUT_SCENARIO = dict(OUT_OF_REACH)
 

@@ -21,7 +21,7 @@ FINDINGS = Path(__file__).parents[2] / "docs" / "findings.md"
 WHOLE_AREAS = (
     "ack", "binding", "cancel", "capabilities", "channel", "confirm", "connection", "consume", "consumer-priority",
     "direct-reply", "dlx", "exchange", "get", "overflow", "permission", "publish-routing", "qos", "queue", "quorum",
-    "recover", "sac", "stream", "ttl", "tx",
+    "recover", "sac", "stream", "timeout", "ttl", "tx",
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from conformance.judgement import FoundFailure, RequirementVerdict, RunResult, TargetDescription
 from conformance.known_behaviour import departure_outcomes
+from model.measurement import Measurement
 from model.registry import requirements
 from model.verdict import Failure, Shape, Verdict
 
@@ -62,6 +63,16 @@ DEPARTED = Failure(
 )
 
 
+#: In time, early for as far as is known, far too late, by ticks, and many of one place.
+MEASUREMENTS = (
+    ("scenario TIMEOUT-008", Measurement("TIMEOUT-031", "basic.cancel", 3.0, 0.5, 0.003, 0.004)),
+    ("scenario TIMEOUT-009", Measurement("TIMEOUT-031", "channel.close", 3.0, 2.0, -0.03, 0.02)),
+    (f"search {HOSTILE}", Measurement("TIMEOUT-031", "basic.cancel", 9.0, 1.5, 2.95, 3.0)),
+    ("scenario TIMEOUT-002", Measurement("TIMEOUT-002", "channel.close", 3.0, 0.3, 0.7, 0.75, 1.0)),
+    *((f"search {number}", Measurement("TIMEOUT-031", "basic.cancel", 1.0, 0.5, 0.01, 0.012)) for number in range(40)),
+)
+
+
 def result(*, failures: bool = True, undecided: bool = True) -> RunResult:
     """Requirements of the real registry with made-up verdicts, spread over all areas."""
     found = (
@@ -88,6 +99,7 @@ def result(*, failures: bool = True, undecided: bool = True) -> RunResult:
         frames=93_455,
         undecided=(("search 90", f"too many explanations {HOSTILE}"),) if undecided else (),
         seconds=74.25,
+        measurements=MEASUREMENTS,
         departures=departure_outcomes(
             {
                 ("exclusive-consumer-ignored", True): 2 if failures else 0,
