@@ -62,6 +62,7 @@ def complete_barrier(session: Session, command: Command) -> None:
     for connection in ended:
         _await_rest(session, connection)
     session.drain()
+    session.collect()  # what that had us answer may be answered in turn
     session.mark("quiescent")
 
 

@@ -9,12 +9,16 @@ from conformance.command import Command
 from conformance.events import FailureShrunk, Listener, tell
 from conformance.judgement import FoundFailure, SequenceJudgement
 from conformance.reproducer import reproducer
-from conformance.shrink import shrink
+from conformance.scenario_files import is_scenario
+from conformance.shrink import shrink, waits
 from model.dialects import Dialect
+from model.known_departures import is_as_known
 from model.verdict import Failure
 
 #: Seconds for shrinking one failure.
 SHRINKING_TIME = 20.0
+#: The same for one that takes time to show.
+WAITING_SHRINKING_TIME = 60.0
 #: Times that a shrunk sequence is run again, to tell what always fails from what is flaky.
 REPEATS = 3
 
@@ -50,6 +54,10 @@ class Findings:
 
     def shrink_and_tell(self, failure: Failure, sequence: str, commands: Sequence[Command]) -> None:
         """Remember the failure with the shortest commands found. Raises `TargetError`, after it has been told."""
+        if is_scenario(sequence) and is_as_known(failure, self._dialect.name):
+            # somebody wrote it down as short as it can be, and what it is is known
+            tell(self._listeners, FailureShrunk(self.remember(failure, sequence, commands)))
+            return
         latest = failure
 
         def shows(candidate: Sequence[Command]) -> bool:
@@ -67,7 +75,8 @@ class Findings:
         rate: tuple[int, int] | None = None
         try:
             if self._shrinking_left > 0:
-                shortest = shrink(commands, shows, self._dialect, min(SHRINKING_TIME, self._shrinking_left))
+                most = WAITING_SHRINKING_TIME if waits(commands) else SHRINKING_TIME
+                shortest = shrink(commands, shows, self._dialect, min(most, self._shrinking_left))
                 rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
                 if not rate[0]:
                     shortest = tuple(commands)

@@ -38,6 +38,7 @@ def _wait(session: Session, seconds: float) -> None:
     while (left := until - time.monotonic()) > 0:
         if session.receive(left) is None and not session.client.open_names():
             threading.Event().wait(left)  # nobody is there who could send anything
+    session.drain()  # what has come by now is not late, however late it is read
 
 
 def undo(session: Session) -> None:

@@ -13,6 +13,7 @@ from conformance.names import REPLY_ADDRESS
 from conformance.opening import STEPS, step
 from model.alphabet import OPERATOR, Frame, Table
 from model.broker import Broker
+from model.deadlines import NEVER
 from model.dialects import Dialect
 from model.inputs import process
 from model.observation import observe
@@ -123,6 +124,7 @@ class Plan:
         self._answer()
         expire_punctually(self.broker, self._now)
         self._answer()
+        self.broker.stirred = NEVER  # all is at rest again: what comes next was not under way before
 
     def _answer(self) -> None:
         self.broker.touched.clear()

@@ -20,10 +20,10 @@ from conformance.events import Listener, RunFinished, RunStarted, SequenceFinish
 from conformance.findings import Findings
 from conformance.judgement import RunResult, SequenceJudgement
 from conformance.scenario_files import selected, sequence_name
-from conformance.search import CommandSearch, Deviation
+from conformance.search import CommandSearch, Deviation, themes_for
 from conformance.search_round import run_round
 from conformance.session import Session
-from conformance.side_by_side import OneAtATime, under_way
+from conformance.side_by_side import OneAtATime, SetAside, under_way
 from conformance.tally import Tally
 from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceWriter
@@ -57,6 +57,10 @@ class RunOptions:
     enough: Callable[[Failure], bool] | None = None
     #: names of the themes of the search (`conformance.search.THEMES`); none: all
     themes: tuple[str, ...] = ()
+
+
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() > deadline
 
 
 def tool_version() -> str:
@@ -128,15 +132,18 @@ class Runner:
         return self._carry_out(name, scenario.commands, self._target(), scenario.requirement)
 
     def _conclude(self, scenario: CommandFile, session: Session) -> None:
-        name = sequence_name(scenario)
+        self._take(sequence_name(scenario), scenario.commands, session)
+
+    def _take(self, name: str, commands: Sequence[Command], session: Session) -> None:
+        """Count a finished session, and shrink what is new in it."""
         judgement = session.finish()
         self._count(judgement)
         new = [failure for failure in judgement.failures if failure.identity not in self.findings.found]
         for failure in new:
-            self.findings.remember(failure, name, scenario.commands)
+            self.findings.remember(failure, name, commands)
         self._heed(session)
         for failure in new:
-            self.findings.shrink_and_tell(failure, name, scenario.commands)
+            self.findings.shrink_and_tell(failure, name, commands)
 
     def _carry_out(
         self, name: str, commands: Sequence[Command], target: TargetUnderTest, requirement: str | None = None
@@ -174,19 +181,33 @@ class Runner:
 
     def _search(self) -> None:
         """Search until the number of sequences is reached; a new failure is shrunk, then the search goes on."""
+        if not themes_for(dialect_named(self.target.description.dialect), self.options.themes):
+            return
         deadline = None
         if self.options.time_budget is not None:
             deadline = time.monotonic() + self.options.time_budget
         done = 0
         rounds = 0
-        while done < self.options.sequences and (deadline is None or time.monotonic() < deadline) and not self._enough:
-            before = self._serial
-            machine = self._machine(deadline, self.options.sequences - done)
-            failure = self._search_once(machine, rounds)
-            done += self._serial - before
-            rounds += 1
-            if failure is not None:
-                self.findings.shrink_and_tell(failure, machine.failing_sequence, machine.failing)
+        with SetAside(self._begin_set_aside) as waiting:
+            while done < self.options.sequences and not _is_over(deadline) and not self._enough:
+                before = self._serial
+                machine = self._machine(deadline, self.options.sequences - done, waiting)
+                failure = self._search_once(machine, rounds)
+                done += self._serial - before
+                rounds += 1
+                if failure is not None:
+                    self.findings.shrink_and_tell(failure, machine.failing_sequence, machine.failing)
+                for name, commands, session in waiting.taken():
+                    self._take(name, commands, session)
+            for name, commands, session in waiting.taken(but=0):
+                if not self._enough:
+                    self._take(name, commands, session)
+
+    def _begin_set_aside(self, name: str, commands: Sequence[Command]) -> Session:
+        """Carry out a sequence of the search that waits; gives its finished session."""
+        tell(self.listeners, SequenceStarted(name))
+        # with all the patience that there is: what keeps one waiting keeps up nobody else
+        return self._carry_out(name, commands, self.target)
 
     def _search_once(self, machine: type[CommandSearch], number: int) -> Failure | None:
         try:
@@ -199,7 +220,7 @@ class Runner:
                 raise machine.lost
         return None
 
-    def _machine(self, deadline: float | None, most: int) -> type[CommandSearch]:
+    def _machine(self, deadline: float | None, most: int, waiting: SetAside) -> type[CommandSearch]:
         runner = self
 
         class Search(CommandSearch):
@@ -215,7 +236,7 @@ class Runner:
 
             @classmethod
             def open_session(cls) -> Session | None:
-                if cls.left <= 0 or (deadline is not None and time.monotonic() > deadline):
+                if cls.left <= 0 or _is_over(deadline):
                     return None
                 cls.left -= 1
                 if cls.let_pass:
@@ -224,10 +245,15 @@ class Runner:
                     except TargetError as error:
                         cls.lost = error
                         return None
-                runner._serial += 1
-                name = f"search {runner._serial}"
+                name = runner._next_name()
                 tell(runner.listeners, SequenceStarted(name))
                 return Session(runner._target(), runner.trace, name, seed=runner.options.seed)
+
+            @classmethod
+            def set_aside(cls, commands: list[Command]) -> None:
+                if cls.left > 0 and not _is_over(deadline):
+                    cls.left -= 1
+                    waiting.begin(runner._next_name(), commands)
 
             @classmethod
             def finished(cls, session: Session, commands: list[Command]) -> None:
@@ -240,6 +266,10 @@ class Runner:
                     cls.failing, cls.failing_sequence, cls.failure = tuple(commands), session.sequence, new[0]
 
         return Search
+
+    def _next_name(self) -> str:
+        self._serial += 1
+        return f"search {self._serial}"
 
     # -------------------------------------------------------------------------------------------- result
 
@@ -263,4 +293,5 @@ class Runner:
             seconds=time.monotonic() - self._began,
             lost=lost,
             departures=self.tally.departures(dialect),
+            measurements=tuple(self.tally.measurements),
         )

@@ -1,8 +1,8 @@
 """Stateful search: Hypothesis makes command sequences, the target carries them out, the model judges.
 
-Each sequence has a theme, which weighs the actions: traffic, consumers, publishing, topology, or the protocol itself.
-Commands are chosen with a view to the planning broker (`conformance.plan`) only. Right ones and deliberately wrong
-ones are made; how often which, is `tests/conformance/test_search_distribution.py`'s business to show.
+Each sequence has a theme, which weighs the actions: traffic, consumers, publishing, timeouts, topology, or the protocol
+itself. Commands are chosen with a view to the planning broker (`conformance.plan`) only. Right ones and deliberately
+wrong ones are made; how often which, is `tests/conformance/test_search_distribution.py`'s business to show.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from conformance.search_expiry import ExpiryActions
 from conformance.search_limits import LimitActions
 from conformance.search_protocol import PROTOCOL, ProtocolActions
 from conformance.search_publishing import PUBLISHING
+from conformance.search_timeouts import TIMED_KINDS, TIMEOUTS, TimeoutActions
 from conformance.search_topology import TOPOLOGY, TopologyActions
 from conformance.search_traffic import TRAFFIC
 from conformance.session import Session
+from model.dialects import ConsumerTimeouts, Dialect
 from model.verdict import Failure
 from targets.errors import TargetError
 
@@ -44,23 +46,37 @@ class Theme:
     kinds: Sequence[str] = TYPES
     #: the action that everything begins with
     opening: str | None = None
+    #: sequences spend their time waiting, and are carried out beside others when they have been made
+    waits: bool = False
+    #: only brokers have it whose consumers time out like that; none: all
+    consumer_timeouts: ConsumerTimeouts | None = None
+
+    def is_for(self, dialect: Dialect) -> bool:
+        return self.consumer_timeouts in (None, dialect.consumer_timeouts)
 
 
 THEMES = {
     "traffic": Theme(5, TRAFFIC),
     "consumers": Theme(5, CONSUMERS, SHARED_KINDS, "set_the_stage"),
     "publishing": Theme(5, PUBLISHING, (), "set_the_targets"),
+    # up to 4.2 only the server's setting counts, and a tick that is a minute long
+    "timeouts": Theme(
+        2, TIMEOUTS, TIMED_KINDS, "set_the_clocks", waits=True, consumer_timeouts=ConsumerTimeouts.OF_QUORUM_QUEUES
+    ),
     "topology": Theme(3, TOPOLOGY),
     "protocol": Theme(2, PROTOCOL),
 }
 
 
-@cache
-def themes(chosen: tuple[str, ...]) -> st.SearchStrategy[Theme]:
-    """One of the themes of these names, as often as it is due; none chosen: of all."""
-    among = [THEMES[name] for name in chosen or THEMES]
-    return st.sampled_from([theme for theme in among for _ in range(theme.share)])
+def themes_for(dialect: Dialect, chosen: tuple[str, ...] = ()) -> list[Theme]:
+    """Of the themes of these names (none: of all) those that the dialect has."""
+    return [theme for name in chosen or THEMES if (theme := THEMES[name]).is_for(dialect)]
 
+
+@cache
+def themes(dialect: Dialect, chosen: tuple[str, ...]) -> st.SearchStrategy[Theme]:
+    """One of the themes, as often as it is due."""
+    return st.sampled_from([theme for theme in themes_for(dialect, chosen) for _ in range(theme.share)])
 
 
 class Deviation(AssertionError):
@@ -86,6 +102,7 @@ class CommandSearch(
     LimitActions,
     ConsumerMistakes,
     ExpiryActions,
+    TimeoutActions,
     TopologyActions,
     ProtocolActions,
     RuleBasedStateMachine,
@@ -116,20 +133,29 @@ class CommandSearch(
     def finished(cls, session: Session, commands: list[Command]) -> None:
         """Told of every finished sequence and its commands."""
 
+    @classmethod
+    def set_aside(cls, commands: list[Command]) -> None:
+        """Given the commands of every sequence that is to be carried out beside others, as its theme waits."""
+
     def __init__(self) -> None:
         super().__init__()
         self.plan = Plan(self.dialect)
         self.commands: list[Command] = []
         kind = type(self)
         kind.made += 1
-        # None when the time is up, and for the first of a round: such sequences are not carried out
-        self.session = kind.open_session() if kind.made > 1 else None
+        #: None as well when the time is up: such sequences are not carried out
+        self.session: Session | None = None
+        self.is_set_aside = False
 
     # -------------------------------------------------------------------------------------- what is drawn
 
     @initialize(data=st.data())
     def begin(self, data: st.DataObject) -> None:
-        theme = data.draw(themes(type(self).chosen_themes))
+        kind = type(self)
+        theme = data.draw(themes(self.dialect, kind.chosen_themes))
+        if kind.made > 1:  # the first of a round is left out
+            self.is_set_aside = theme.waits
+            self.session = None if theme.waits else kind.open_session()
         self.actions = st.sampled_from([action for action, weight in theme.actions.items() for _ in range(weight)])
         for queue in QUEUES if theme.kinds else ():
             self.declare(("a", 1), queue, data.draw(st.sampled_from(theme.kinds)))
@@ -139,7 +165,9 @@ class CommandSearch(
     @rule(data=st.data())
     def step(self, data: st.DataObject) -> None:
         """One action. A single rule, as Hypothesis leaves out some of several in every sequence."""
-        getattr(self, data.draw(self.actions))(data.draw)
+        action = data.draw(self.actions)
+        if not self.is_over:
+            getattr(self, action)(data.draw)
 
     # ------------------------------------------------------------------------------------------------ steps
 
@@ -148,6 +176,9 @@ class CommandSearch(
             return
         # the plan always, whatever became of the target: what is drawn next may depend on nothing else
         self.plan.carry_out(command)
+        if self.is_set_aside:
+            self.commands.append(command)
+            return
         if self.session is None or self.session.over or self.lost is not None:
             return
         self.commands.append(command)
@@ -161,7 +192,9 @@ class CommandSearch(
                 raise deviation(failure)
 
     def teardown(self) -> None:
-        if self.session is not None:
+        if self.is_set_aside:
+            type(self).set_aside(self.commands)
+        elif self.session is not None:
             with self.session:
                 self.session.finish(complete=self.lost is None)
             type(self).finished(self.session, self.commands)

@@ -44,6 +44,21 @@ KINDS: dict[str, Table] = {
         "x-dead-letter-exchange": "",
         "x-dead-letter-routing-key": "q2",
     },
+    "timed quorum": {"x-queue-type": "quorum", "x-consumer-timeout": 500},
+    "slowly timed quorum": {"x-queue-type": "quorum", "x-consumer-timeout": 2500},
+    "timed single active quorum": {
+        "x-queue-type": "quorum",
+        "x-single-active-consumer": True,
+        "x-consumer-timeout": 500,
+    },
+    "timed few returns": {
+        "x-queue-type": "quorum",
+        "x-delivery-limit": 1,
+        "x-consumer-timeout": 500,
+        "x-dead-letter-exchange": "",
+        "x-dead-letter-routing-key": "q2",
+    },
+    "timed and expiring": {"x-queue-type": "quorum", "x-consumer-timeout": 500, "x-expires": 1000},
 }
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -71,6 +86,11 @@ class Actions:
 
     def carry_out(self, command: Command) -> None:
         raise NotImplementedError
+
+    @property
+    def is_over(self) -> bool:
+        """Has the sequence taken all the time that it may take?"""
+        return False
 
     # -------------------------------------------------------------------------------------- who acts
 

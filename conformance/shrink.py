@@ -3,6 +3,8 @@
 A delivery tag means another delivery as soon as an earlier command is left out. So tags are remembered by what they
 stood for, the message and who got it from where, and looked up again, with the help of the planning broker, in every
 shorter list. What need not cross other commands in flight is made to wait for its answer: less can happen then.
+
+Lists that spend their time waiting are tried many at a time.
 """
 
 from __future__ import annotations
@@ -13,7 +15,10 @@ from dataclasses import dataclass, replace
 
 from conformance.command import Command
 from conformance.plan import Plan
+from conformance.side_by_side import MOST_SET_ASIDE, first_of
+from model.alphabet import CLOCK_WAIT
 from model.dialects import Dialect
+from model.state import TimedOut, Unacknowledged
 
 #: Does running these commands show the failure that is looked for?
 Shows = Callable[[Sequence[Command]], bool]
@@ -48,23 +53,34 @@ def shrink(commands: Sequence[Command], shows: Shows, dialect: Dialect, time_lim
     deadline = time.monotonic() + time_limit
     best = _meant(commands, dialect)
     shortest = tuple(commands)
+    at_once = MOST_SET_ASIDE if waits(commands) else 1
     size = max(len(best) // 2, 1)
     while time.monotonic() < deadline:
         shorter = False
         place = len(best)
         while place > 0 and time.monotonic() < deadline:
-            start = max(place - size, 0)
-            candidate = best[:start] + best[place:]
-            written = _written(candidate, dialect)
-            if written and shows(written):
-                best, shortest = candidate, written
+            spans = _spans(place, size)[:at_once]
+            candidates = [best[:start] + best[end:] for start, end in spans]
+            written = [_written(candidate, dialect) for candidate in candidates]
+            found = first_of(written, lambda each: bool(each) and shows(each))
+            if found is not None:
+                best, shortest = candidates[found], written[found]
                 shorter = True
-            place = start
+            place = spans[-1 if found is None else found][0]
         if size > 1:
             size //= 2
         elif not shorter:
             break
     return _in_lockstep(shortest, shows, deadline)
+
+
+def waits(commands: Sequence[Command]) -> bool:
+    return any(command.method == CLOCK_WAIT for command in commands)
+
+
+def _spans(end: int, size: int) -> list[tuple[int, int]]:
+    """Spans of that size that end there, each before the last."""
+    return [(max(place - size, 0), place) for place in range(end, 0, -size)]
 
 
 def _in_lockstep(commands: tuple[Command, ...], shows: Shows, deadline: float) -> tuple[Command, ...]:
@@ -108,7 +124,11 @@ def _deliveries(plan: Plan, command: Command) -> dict[int, _Delivery]:
     if "delivery_tag" not in command.arguments:
         return {}
     channel = plan.channel(command.connection, command.channel)
+    held: dict[int, Unacknowledged | TimedOut] = {}
+    if channel is not None:
+        held.update(channel.unacknowledged)
+        held.update(channel.timed_out)
     return {
         tag: _Delivery(entry.message.content.body, entry.queue.name, entry.consumer.tag if entry.consumer else None)
-        for tag, entry in (channel.unacknowledged.items() if channel is not None else ())
+        for tag, entry in held.items()
     }

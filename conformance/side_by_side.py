@@ -1,22 +1,28 @@
-"""Scenarios that spend their time waiting run beside the others, each on connections of its own.
+"""Sequences that spend their time waiting run beside the others, each on connections of its own.
 
-What they need of the machine is next to nothing; what they wait for (a broker's delay before it hangs up, heartbeats)
-takes seconds. Results are taken in order, so a run tells the same story each time.
+What they need of the machine is next to nothing; what they wait for (a broker's delay before it hangs up, heartbeats,
+times to live, timeouts) takes seconds. Results are taken in order, so a run tells the same story each time.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
 
+from conformance.command import Command
 from conformance.command_file import CommandFile
 from conformance.events import Event, Listener, tell
 from conformance.session import Session
 
-#: Sequences that wait at one time.
+#: Scenarios that wait at one time.
 MOST_AT_ONCE = 16
+#: The same for sequences of the search, which do more than to wait.
+MOST_SET_ASIDE = 8
 
 CarryOut = Callable[[CommandFile], Session]
 
@@ -52,3 +58,42 @@ def under_way(
         yield ((scenario, future.result()) for scenario, future in futures)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+class SetAside:
+    """Sequences of the search that wait: begun as soon as they are made, taken in the order in which they were made.
+
+    When one is taken depends on how many have been made since, and not on how long they take. Use as a context manager:
+    at its end those that have not begun never will.
+    """
+
+    def __init__(self, carry_out: Callable[[str, Sequence[Command]], Session]) -> None:
+        self._carry_out = carry_out
+        self._pool = ThreadPoolExecutor(MOST_SET_ASIDE, thread_name_prefix="waiting")
+        self._begun: deque[tuple[str, Sequence[Command], Future[Session]]] = deque()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def begin(self, name: str, commands: Sequence[Command]) -> None:
+        self._begun.append((name, commands, self._pool.submit(self._carry_out, name, commands)))
+
+    def taken(self, but: int = MOST_SET_ASIDE) -> Iterator[tuple[str, Sequence[Command], Session]]:
+        """The oldest ones with their finished sessions, until only so many are left. Raises what `carry_out` raised."""
+        while len(self._begun) > but:
+            name, commands, future = self._begun.popleft()
+            yield name, commands, future.result()
+
+
+def first_of(candidates: Sequence[Sequence[Command]], shows: Callable[[Sequence[Command]], bool]) -> int | None:
+    """The place of the first of which that is true; all are tried at one time. Raises what `shows` raises."""
+    if len(candidates) == 1:
+        return 0 if shows(candidates[0]) else None
+    with ThreadPoolExecutor(max(len(candidates), 1), thread_name_prefix="shrinking") as pool:
+        found = list(pool.map(shows, candidates))
+    return found.index(True) if True in found else None

@@ -22,6 +22,7 @@ from model.departures import departures_of
 from model.dialects import Dialect
 from model.doubts import may_be_proven, unproven_queues
 from model.explanations import (
+    MOST_LATENT,
     TIMED,
     Explanation,
     TooManyExplanations,
@@ -34,6 +35,7 @@ from model.explanations import (
     settled,
 )
 from model.failures import failure_of, failure_of_debt
+from model.measurement import Measurement
 from model.mismatch import Mismatch, Mismatches
 from model.observation import observe
 from model.outputs.turns import is_at_rest
@@ -80,6 +82,8 @@ class Acceptor:
         for explanation in self.explanations:
             explanation.time_passes(frame.time)
         if frame.method == CLOCK_WAIT:
+            for explanation in self.explanations:
+                explanation.broker.waited = frame.time
             return  # that time has passed is all
         only = self.explanations[0]
         if len(self.explanations) == 1 and not only.pending and only.broker.quiet and not self.overlapping:
@@ -168,6 +172,11 @@ class Acceptor:
     def refuted(self) -> frozenset[str]:
         """Names of the known departures that would have shown, and did not (`model.refuted`)."""
         return frozenset(self.broker.refuted).difference(failure.departure for failure in self.failures)
+
+    @property
+    def measurements(self) -> list[Measurement]:
+        """How late the broker was with what it did by itself."""
+        return self.broker.measurements
 
     @property
     def verdict(self) -> Verdict:
@@ -262,12 +271,15 @@ class Acceptor:
         flawed: list[tuple[Explanation, Mismatches]] = []
         best: tuple[Explanation, Mismatches] | None = None
         contradicted: list[Explanation] = []
+        latent: list[Explanation] = []
         for explanation in self.explanations:
             for candidate in points(explanation, self._departures, self.bound):
                 if candidate.broker.not_before > frame.time:
                     continue  # something would have come about too early
                 mismatches = observe(candidate.broker, frame)
                 if mismatches and candidate.departure is not None:
+                    if candidate.is_latent and all(m.departure and not m.fatal for m in mismatches):
+                        latent.append(candidate)  # wrong in another way that is known, besides
                     contradicted.append(candidate)
                 if not mismatches:
                     if not candidate.is_foreseen:
@@ -298,7 +310,7 @@ class Acceptor:
             self._go_on_from_departure()
         elif flawed:
             flawed = least_flawed(flawed)
-            self.explanations = merged([candidate for candidate, _ in flawed])
+            self.explanations = merged([candidate for candidate, _ in flawed] + latent[:MOST_LATENT])
             self._record(self.broker, frame, flawed[0][1])
         elif best is not None:
             self.explanations = [best[0]]

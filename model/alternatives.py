@@ -20,7 +20,9 @@ from model.queues import QueueType
 from model.rules.cancel import crosses_notice, withdraw_notice
 from model.rules.closing import is_said_by_queue
 from model.rules.commit import is_missed
+from model.rules.consumer_timeout import TIME_OUT
 from model.rules.publish import routes_of
+from model.rules.timeouts import others_due, process_timeouts
 from model.state import Channel, ChannelState, Expected, PendingGet
 from model.transaction import Transaction
 
@@ -94,7 +96,30 @@ def _overlook_deletion(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
 
 
+def _times_out_with(number: int) -> Callable[[Broker, Frame], bool]:
+    return lambda broker, frame: len(others_due(broker, frame)) >= number
+
+
+def _time_out_with(number: int) -> Callable[[Broker, Frame], None]:
+    return lambda broker, frame: process_timeouts(broker, frame, others_due(broker, frame)[:number])
+
+
+#: How many deliveries, at most, may time out with the one because of which a channel is closed.
+_MOST_TOGETHER = 4
+
+
 ALTERNATIVES: tuple[Alternative, ...] = (
+    *(
+        Alternative(
+            name=f"{number} more timed out before the channel was closed",
+            requirement="TIMEOUT-020",
+            source="rabbit_fifo:apply {timeout, evaluate_consumer_timeout} releases all that it finds",
+            methods=(TIME_OUT,),
+            applies=_times_out_with(number),
+            process=_time_out_with(number),
+        )
+        for number in range(1, _MOST_TOGETHER + 1)
+    ),
     Alternative(
         name="transient queue refused",
         requirement="QUEUE-018",

@@ -11,6 +11,7 @@ from collections import Counter, deque
 from model.alphabet import ChannelKey, Frame, Table
 from model.deadlines import NEVER, Deadline
 from model.dialects import Dialect
+from model.measurement import Due, Measurement
 from model.queues import Exchange, Queue, QueueType
 from model.state import Channel, Connection, Expected, Policy, User
 
@@ -50,6 +51,8 @@ class BrokerState:
         self.exercised: Counter[str] = Counter()
         #: known departures that would have shown, and did not (model.refuted)
         self.refuted: set[str] = set()
+        #: how late it was with what it did by itself
+        self.measurements: list[Measurement] = []
         #: the queue that does not refuse what it should by all that is known, or does (model.overflow)
         self.contrary: Queue | None = None
         #: the requirement that the input processed last came under: blamed for what nothing explains
@@ -81,6 +84,8 @@ class BrokerState:
         #: when the first input was sent since all was at rest (all: model.consumer_timeouts)
         self.timing: dict[ChannelKey, None] = {}
         self.next_timeout = NEVER
+        #: until when, at last, the client has done nothing but take what came
+        self.waited = 0.0
         self.spared: list[tuple[ChannelKey, str, Deadline]] = []
         self.stirred = NEVER
         #: names handed out so far (amq.gen-…, amq.ctag-…)
@@ -132,6 +137,8 @@ class BrokerState:
         effect: tuple[str, object] | None = None,
         departures: dict[str, tuple[object, str]] | None = None,
         crossing: str = "",
+        due: Due | None = None,
+        missed_as: str = "",
     ) -> None:
         """The channel owes this frame; the first requirement is broken if it does not come."""
         if self.credit:
@@ -150,6 +157,8 @@ class BrokerState:
                 0,
                 departures or {},
                 crossing=crossing,
+                due=due,
+                missed_as=missed_as,
             )
         )
         self.debtors[channel.key] = None

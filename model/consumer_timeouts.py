@@ -7,12 +7,14 @@ looks at its deliveries; rabbit_channel:get_consumer_timeout, the server's setti
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from model.alphabet import Table
 from model.broker_state import BrokerState
 from model.deadlines import NEVER, Deadline
 from model.dialects import ConsumerTimeouts
+from model.measurement import Due
 from model.queues import Consumer, Queue, QueueType
 from model.state import Channel, Unacknowledged
 
@@ -42,7 +44,8 @@ def begin_channel(broker: BrokerState, channel: Channel) -> None:
 
 def begin_consumer(broker: BrokerState, consumer: Consumer) -> None:
     """The consumer is made: later settings and policies are none of its business (TIMEOUT-028)."""
-    if broker.dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES:
+    ways = broker.dialect.consumer_timeouts
+    if ways is ConsumerTimeouts.OF_QUORUM_QUEUES and consumer.queue.type is QueueType.QUORUM:
         consumer.timeout, consumer.timeout_from = time_of(broker, consumer.queue, consumer.arguments)
 
 
@@ -81,15 +84,22 @@ def begin_delivery(broker: BrokerState, channel: Channel, entry: Unacknowledged)
     seconds = _seconds(broker, channel, entry)
     if seconds is None or seconds > LONGEST:
         return
-    by = NEVER if entry.queue.forgets_deadlines else broker.latest
+    by = NEVER if entry.queue.forgets_deadlines else _by(broker)
     entry.deadline = Deadline(seconds, _since(broker), by)
+    entry.queue.deadlines += 1
     broker.timing[channel.key] = None
     broker.next_timeout = min(broker.next_timeout, entry.deadline.earliest)
 
 
 def _since(broker: BrokerState) -> float:
     """The earliest moment at which the delivery was made."""
-    return broker.latest if broker.is_punctual else min(broker.stirred, broker.latest)
+    # what the broker does by itself may be what stirred it last, and behind what was heard of last
+    return broker.latest if broker.is_punctual or broker.stirred == NEVER else broker.stirred
+
+
+def _by(broker: BrokerState) -> float:
+    """The latest one: the delivery has been seen (`BrokerState.foreseen` is when, as long as a judge looks at it)."""
+    return max(broker.latest, broker.foreseen)
 
 
 def _seconds(broker: BrokerState, channel: Channel, entry: Unacknowledged) -> float | None:
@@ -138,6 +148,20 @@ def _spared(broker: BrokerState, queue: Queue, consumer: Consumer | None) -> tup
 def spared_on(broker: BrokerState, channel: Channel) -> str | None:
     """The requirement by which something on the channel does not time out that otherwise might."""
     return next((requirement for key, requirement, _ in broker.spared if key == channel.key), None)
+
+
+def note_oldest(broker: BrokerState, channel: Channel, settled: Sequence[int]) -> None:
+    """These deliveries, oldest first, are being settled: if the channel's oldest is among them, it is another now."""
+    if settled and settled[0] == next(iter(channel.unsettled), 0):
+        channel.oldest_since = broker.now
+
+
+def due_with_tick(channel: Channel, deadline: Deadline) -> Due:
+    """Up to 4.2, the oldest delivery is looked at with each tick; not before it is the oldest one."""
+    since = channel.oldest_since - deadline.seconds
+    if since > deadline.since:
+        deadline = replace(deadline, since=since, by=NEVER)
+    return Due("TIMEOUT-002", deadline, channel.tick)
 
 
 def first_of_each(channel: Channel) -> Iterator[tuple[int, Unacknowledged]]:

@@ -47,6 +47,7 @@ class _Copy:
         new.reply_addresses = dict(broker.reply_addresses)
         new.exercised = broker.exercised.copy()
         new.refuted = set(broker.refuted)
+        new.measurements = list(broker.measurements)
         new.settings = dict(broker.settings)
         new.policies = dict(broker.policies)
         new.timing = dict(broker.timing)
@@ -88,6 +89,7 @@ class _Copy:
                 old.vhost, old.reply_address, old.idle_since, old.idle_by, old.uses, old.settled_use, old.expiring_use,
                 dict(old.chunk_starts), old.log_began,
                 old.turn, old.at_rest, weighs_properties=old.weighs_properties, timeouts=old.timeouts,
+                deadlines=old.deadlines,
                 forgets_deadlines=old.forgets_deadlines,
                 dropping=[], crowd_via=old.crowd_via,
                 numbered=dict(old.numbered), former_priorities=dict(old.former_priorities),
@@ -131,7 +133,8 @@ class _Copy:
                     is_mixed_up=old.is_mixed_up, handed=old.handed,
                     former_priority=old.former_priority, served_as=old.served_as,
                     timeout=old.timeout, timeout_from=old.timeout_from, timed_out=old.timed_out,
-                    is_forgotten=old.is_forgotten,
+                    is_forgotten=old.is_forgotten, keeps_place=old.keeps_place, is_beside=old.is_beside,
+                    was_leaving=old.was_leaving,
                 )  # fmt: skip
         return new
 
@@ -172,6 +175,7 @@ class _Copy:
             timed_out={tag: self._timed_out(each) for tag, each in old.timed_out.items()},
             may_be_told=dict(old.may_be_told),
             timeout=old.timeout, tick=old.tick, oldest_tag=old.oldest_tag, oldest_by=old.oldest_by,
+            oldest_since=old.oldest_since,
             closed_for_timeout=old.closed_for_timeout,
             selected_again=old.selected_again, confirmed_together=old.confirmed_together, batch=old.batch,
         )  # fmt: skip
@@ -205,7 +209,8 @@ class _Copy:
         )
 
     def _timed_out(self, old: TimedOut) -> TimedOut:
-        return TimedOut(self._queue(old.queue), None if old.consumer is None else self._consumer(old.consumer))
+        consumer = None if old.consumer is None else self._consumer(old.consumer)
+        return TimedOut(self._queue(old.queue), consumer, self._message(old.message), old.number)
 
     def _owed(self, old: Expected | PendingGet) -> Expected | PendingGet:
         if isinstance(old, PendingGet):

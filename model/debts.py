@@ -24,6 +24,8 @@ class Debt:
     requirement: str
     detail: str
     frame: Frame | None
+    #: the known departure that it is
+    departure: str = ""
 
     shape = Shape.MISSING
 
@@ -31,7 +33,7 @@ class Debt:
 def debts(broker: Broker) -> Iterator[Debt]:
     """Frames that must still come, in an order in which they may."""
     for frame in permitted(broker):
-        yield Debt(_requirement(broker, frame), frame.method, frame)
+        yield Debt(_requirement(broker, frame), frame.method, frame, _missed_as(broker, frame))
 
 
 def unproven(broker: Broker) -> Iterator[Debt]:
@@ -45,6 +47,12 @@ def unproven(broker: Broker) -> Iterator[Debt]:
             yield Debt(expected or queue.reason, f"{numbers} ready messages of {queue.name}", None)
         if queue.leaving and queue.type is not QueueType.STREAM:  # which is asked by nobody: it counts none
             yield Debt("QUEUE-001", f"{queue.leaving} consumers of {queue.name} are still counted", None)
+
+
+def _missed_as(broker: Broker, frame: Frame) -> str:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    owed = [each for each in channel.owed if isinstance(each, Expected)] if channel is not None else []
+    return next((each.missed_as for each in owed if each.method == frame.method), "")
 
 
 def _requirement(broker: Broker, frame: Frame) -> str:
@@ -79,8 +87,12 @@ def _delivery_requirement(broker: Broker, queue: Queue, consumer: Consumer) -> s
         return message.ttl_from  # it was not yet time for it to go
     if queue.single_active_consumer and queue.seat.reason != "SAC-001":
         return queue.seat.reason  # it has the seat, and was never served there
-    if message.stamp > consumer.stamp and not message.redelivered and (held_up := held_up_by(broker, queue, consumer)):
-        return held_up
+    if message.stamp > consumer.stamp and not message.redelivered:
+        others = broker.channels[consumer.channel].consumers.values()
+        if any(other.timed_out for other in others):
+            return "TIMEOUT-022"
+        if held_up := held_up_by(broker, queue, consumer):
+            return held_up
     return message.reason if message.stamp >= consumer.stamp else consumer.reason
 
 

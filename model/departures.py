@@ -17,6 +17,7 @@ from model.departures_of_cancelling import CANCELLING_DEPARTURES
 from model.departures_of_dead_letters import DEAD_LETTER_DEPARTURES
 from model.departures_of_dispatch import DISPATCH_DEPARTURES
 from model.departures_of_errors import ERROR_DEPARTURES
+from model.departures_of_late_settling import LATE_SETTLING_DEPARTURES
 from model.departures_of_limits import LIMIT_DEPARTURES
 from model.departures_of_overflow import OVERFLOW_DEPARTURES
 from model.departures_of_phantoms import PHANTOM_DEPARTURES
@@ -212,6 +213,7 @@ DEPARTURES: tuple[Departure, ...] = (
     *ERROR_DEPARTURES,
     *PUBLISHING_DEPARTURES,
     *TIMEOUT_DEPARTURES,
+    *LATE_SETTLING_DEPARTURES,
     *TRANSACTION_DEPARTURES,
     *QUEUE_DEPARTURES,
     *TAG_DEPARTURES,

@@ -11,9 +11,10 @@ from model.deadlines import NEVER
 from model.departure import ANY_NUMBER, Departure
 from model.inputs import process
 from model.queues import Consumer, Queue
-from model.rules.consumer_timeout import TIME_OUT, close_without_value, is_told
+from model.rules.consumer_timeout import NEXT_DEADLINE_FORGOTTEN, TIME_OUT, close_without_value, is_told
 from model.rules.timeouts import doubted_delivery
 from model.state import Channel, ChannelState, Unacknowledged
+from model.transaction import Outcome
 
 _DIALECTS = ("rabbitmq-4.3",)
 
@@ -61,36 +62,85 @@ def _refuse_tag(broker: Broker, frame: Frame) -> None:
 # -------------------------------------------------------------------------------------- given back, and not served
 
 
-def _recovering(broker: Broker, frame: Frame) -> Iterator[Consumer]:
-    """Consumers that have timed out, and all of whose late deliveries the input gives back."""
+def settled_late(channel: Channel, frame: Frame) -> Iterator[tuple[Outcome, list[int]]]:
+    """What has timed out and is settled by the input at once, and in what way."""
+    if frame.method == "tx.commit":
+        for ruling, tags in channel.transaction.batches() if channel.transaction is not None else ():
+            yield ruling.outcome, [tag for tag in tags if tag in channel.timed_out]
+    elif frame.method.startswith("basic.recover"):
+        yield Outcome.REQUEUED, list(channel.timed_out)
+    elif channel.transaction is None:
+        tag, multiple = frame.arguments.get("delivery_tag", 0), frame.arguments.get("multiple")
+        outcome = Outcome.REQUEUED if frame.arguments.get("requeue") else Outcome.DONE
+        yield outcome, [late for late in channel.timed_out if late == tag or (multiple and (late < tag or not tag))]
+
+
+def _recovering(broker: Broker, frame: Frame) -> Iterator[tuple[Consumer, Outcome]]:
+    """Consumers that have timed out, all of whose late deliveries the input settles; and how it settles the last."""
     channel = _channel(broker, frame)
     if channel is None or not channel.timed_out:
         return
-    is_recover = frame.method.startswith("basic.recover")
-    if not is_recover and not frame.arguments.get("requeue", True):
-        return
-    tag, multiple = frame.arguments.get("delivery_tag", 0), frame.arguments.get("multiple")
-    everything = is_recover or (multiple and not tag)
     left = {
-        entry.consumer
-        for late, entry in channel.timed_out.items()
-        if not (everything or late == tag or (multiple and late < tag))
+        consumer: {tag for tag, entry in channel.timed_out.items() if entry.consumer is consumer}
+        for consumer in channel.consumers.values()
+        if consumer.timed_out
     }
-    for consumer in {entry.consumer: None for entry in channel.timed_out.values()}:
-        if consumer is not None and consumer not in left and channel.consumers.get(consumer.tag) is consumer:
-            yield consumer
+    for outcome, tags in settled_late(channel, frame):
+        for consumer, late in left.items():
+            if late:
+                late.difference_update(tags)
+                if not late:
+                    yield consumer, outcome
 
 
-def _gives_back_late(broker: Broker, frame: Frame) -> bool:
-    return any(not consumer.queue.single_active_consumer for consumer in _recovering(broker, frame))
+def _given_back(broker: Broker, frame: Frame) -> list[Consumer]:
+    return [
+        consumer
+        for consumer, outcome in _recovering(broker, frame)
+        if outcome is Outcome.REQUEUED and not consumer.queue.single_active_consumer
+    ]
 
 
 def _forget_consumer(broker: Broker, frame: Frame) -> None:
-    forgotten = [each for each in _recovering(broker, frame) if not each.queue.single_active_consumer]
+    forgotten = _given_back(broker, frame)
     process(broker, frame)
     for consumer in forgotten:
         consumer.is_forgotten = True
         broker.refresh(consumer.queue)
+
+
+# ------------------------------------------------------------------------------------------ two in place of one
+
+
+def _returning(broker: Broker, frame: Frame) -> list[Consumer]:
+    """Consumers that come back to a place of their own beside the seat."""
+    return [
+        consumer
+        for consumer, outcome in _recovering(broker, frame)
+        if outcome is not Outcome.REQUEUED and consumer.keeps_place and consumer.queue.seat.holder is not None
+    ]
+
+
+def _serve_both(broker: Broker, frame: Frame) -> None:
+    returning = _returning(broker, frame)
+    process(broker, frame)
+    for consumer in returning:
+        consumer.is_beside = True
+        broker.refresh(consumer.queue)
+
+
+# -------------------------------------------------------------------------------------- leaving for ever
+
+
+def _leaving_for_ever(broker: Broker, frame: Frame) -> list[Consumer]:
+    recovering = (consumer for consumer, _ in _recovering(broker, frame))
+    return [each for each in recovering if each.was_leaving and not each.keeps_place]
+
+
+def _leave_for_ever(broker: Broker, frame: Frame) -> None:
+    for consumer in _leaving_for_ever(broker, frame):
+        consumer.is_forgotten = True
+    process(broker, frame)
 
 
 # --------------------------------------------------------------------------------------- the next deadline is lost
@@ -148,16 +198,42 @@ TIMEOUT_DEPARTURES: tuple[Departure, ...] = (
         source="rabbit_fifo:return, return_multiple pass over messages that are not checked out, and do not put the"
         " consumer among those to be served again (as complete does)",
         dialects=_DIALECTS,
-        methods=("basic.nack", "basic.reject", "basic.recover", "basic.recover-async"),
-        applies=_gives_back_late,
+        methods=("basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
+        applies=lambda broker, frame: bool(_given_back(broker, frame)),
         process=_forget_consumer,
         shows_within=ANY_NUMBER,
     ),
     Departure(
-        name="next-deadline-forgotten",
+        name="timed-out-leaver-never-active",
+        requirement="TIMEOUT-016",
+        statement="A single active consumer that was to leave its seat to one of higher priority when it timed out"
+        " never becomes active again, though its client settles what timed out.",
+        source="rabbit_fifo:handle_waiting_timedout_consumers gives it back the status that it had, quiescing, and"
+        " activate_next_consumer takes only those that are up",
+        dialects=_DIALECTS,
+        methods=("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
+        applies=lambda broker, frame: bool(_leaving_for_ever(broker, frame)),
+        process=_leave_for_ever,
+        shows_within=ANY_NUMBER,
+    ),
+    Departure(
+        name="two-active-consumers-after-timeout",
+        requirement="SAC-001",
+        statement="A single active consumer that timed out while it held another message, which has not, and whose"
+        " client then settles what timed out, is served beside the one that has followed it.",
+        source="rabbit_fifo:apply {timeout, evaluate_consumer_timeout} leaves it among the consumers while it holds"
+        " something, and activates the next one; complete_and_checkout, maybe_untimeout have it be up again there",
+        dialects=_DIALECTS,
+        methods=("basic.ack", "basic.nack", "basic.reject", "tx.commit"),
+        applies=lambda broker, frame: bool(_returning(broker, frame)),
+        process=_serve_both,
+        shows_within=ANY_NUMBER,
+    ),
+    Departure(
+        name=NEXT_DEADLINE_FORGOTTEN,
         requirement="TIMEOUT-021",
-        statement="When a delivery times out, the next deadline of the queue may be forgotten: nothing happens when it"
-        " has passed, until something else happens to the queue.",
+        statement="When a deadline is over, whether its delivery was settled or not, the next one of the queue may be"
+        " forgotten: nothing happens when it has passed, until something else happens to the queue.",
         source="rabbit_fifo:handle_aux eval: no timer is set if the last one was for this very millisecond"
         " (LastConTimeout0 < Ts), and the next deadline is not earlier",
         dialects=_DIALECTS,

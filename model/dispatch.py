@@ -29,7 +29,8 @@ def contenders(queue: Queue) -> list[Consumer]:
         return []
     if not queue.single_active_consumer:
         return queue.consumers
-    return [] if seat.holder is None or seat.is_being_left else [seat.holder]
+    beside = [consumer for consumer in queue.consumers if consumer.is_beside and consumer is not seat.holder]
+    return beside if seat.holder is None or seat.is_being_left else [seat.holder, *beside]
 
 
 def highest(consumers: Iterable[Consumer]) -> list[Consumer]:
@@ -48,9 +49,12 @@ def successor(queue: Queue, takeover: bool) -> Consumer | None:
     quorum queue that knows no takeover the one registered first (`Waiting ++ [New]`), and one that does looks at the
     free credit between the two (rabbit_fifo:sort_waiting).
     """
-    waiting = [each for each in queue.consumers if each is not queue.seat.holder and not each.timed_out]
+    others = (each for each in queue.consumers if each is not queue.seat.holder)
+    waiting = [each for each in others if not each.timed_out and not each.is_forgotten]
     if not waiting:
         return None
+    if beside := [consumer for consumer in waiting if consumer.is_beside]:
+        return beside[0]
     if queue.type is QueueType.CLASSIC:
         return highest(waiting)[0]
     if not takeover:

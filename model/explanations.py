@@ -25,7 +25,7 @@ from model.state import Expected
 TIMED = (EXPIRE, TIME_OUT)
 
 #: Most departures followed on beside what is lawful.
-_MOST_LATENT = 4
+MOST_LATENT = 4
 
 
 class TooManyExplanations(Exception):
@@ -337,7 +337,7 @@ def latent_beside(proven: list[Explanation], quiet: list[Explanation]) -> list[E
     lawful = {fingerprint(explanation.broker) for explanation in proven} if latent else set()
     for explanation in latent:
         explanation.rests += 1
-    return merged([each for each in latent if fingerprint(each.broker) not in lawful])[:_MOST_LATENT]
+    return merged([each for each in latent if fingerprint(each.broker) not in lawful])[:MOST_LATENT]
 
 
 def least_flawed(flawed: list[tuple[Explanation, Mismatches]]) -> list[tuple[Explanation, Mismatches]]:

@@ -37,5 +37,5 @@ def failure_of_debt(broker: Broker, debt: Debt, command: str, departure: Departu
         "nothing",
         (debt_text(debt),),
         state_lines(broker, debt.frame),
-        departure.name if departure else "",
+        departure.name if departure else debt.departure,
     )

@@ -41,10 +41,11 @@ ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
     KnownDeparture(
         name=CLOSED_AGAIN,
         requirement="CHAN-005",
-        statement="A channel that is closed because a delivery was not settled in time is closed again with every tick,"
-        " until the client has answered.",
-        source="rabbit_channel:handle_info tick, which does not ask whether the channel is closing",
-        dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        statement="A channel that is closed because a delivery was not settled in time is closed again until the client"
+        " has answered: with every tick, and from 4.3 on for every further consumer that times out.",
+        source="rabbit_channel:handle_info tick, and handle_queue_actions released, which do not ask whether the"
+        " channel is closing",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
     ),
     KnownDeparture(
         name=STREAM_CONSUMERS_NOT_COUNTED,

@@ -173,7 +173,7 @@ def limited_namesake(channel: Channel, entry: Unacknowledged) -> Consumer | None
 def broken_by_delivery(broker: BrokerState, consumer: Consumer) -> str:
     """The requirement that one more delivery to a consumer without room breaks."""
     if consumer.timed_out:
-        return "TIMEOUT-014"
+        return consumer.reason  # TIMEOUT-014, or that which says that what was settled late is not enough
     return next(iter(_holding(broker, consumer)), "QOS-006")
 
 

@@ -90,6 +90,8 @@ def check_delivery(
         requirement = "STREAM-003" if queue.type is QueueType.STREAM else "ACK-015"
         if is_first_here(message):
             requirement = "DLX-010"
+        elif message.reason.startswith("TIMEOUT") and message.redelivered:
+            requirement = "TIMEOUT-012"
         wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{frame.method} redelivered", False, allowed))
     if arguments.get("exchange", "") != message.exchange or arguments.get("routing_key", "") != message.routing_key:
         allowed = f"exchange={message.exchange} routing-key={message.routing_key}"

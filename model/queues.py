@@ -150,6 +150,12 @@ class Consumer:
     timeout_from: str = field(default="", kw_only=True)
     timed_out: int = field(default=0, kw_only=True)
     is_forgotten: bool = field(default=False, kw_only=True)
+    #: of a single-active-consumer queue: it held more when it timed out, so that its place is not free; and by a known
+    #: defect it is served beside who has the seat by now (both: departures_of_timeouts)
+    keeps_place: bool = field(default=False, kw_only=True)
+    is_beside: bool = field(default=False, kw_only=True)
+    #: it was to leave the seat when it timed out
+    was_leaving: bool = field(default=False, kw_only=True)
     #: consumers of its priority that were served since it has been waiting with room (PRIORITY-002)
     overtaken_by: frozenset[tuple[ChannelKey, str]] = field(default=frozenset(), kw_only=True)
 
@@ -247,8 +253,9 @@ class Queue:
     seat: Seat = field(default_factory=Seat, kw_only=True)
     #: what it has dropped because of a message that may not have come to it yet: until then it has them still
     dropping: list[Dropping] = field(default_factory=list, kw_only=True)
-    #: how many of its deliveries have timed out
+    #: how many of its deliveries have timed out, and how many had a deadline
     timeouts: int = field(default=0, kw_only=True)
+    deadlines: int = field(default=0, kw_only=True)
     #: by a known defect it may not know when the next one does (`model.departures_of_timeouts`)
     forgets_deadlines: bool = field(default=False, kw_only=True)
     #: its limit in octets is seen to count properties as well (`model.departures_of_overflow`)

@@ -13,6 +13,7 @@ from typing import Any
 
 from model.alphabet import ChannelKey, Content, Frame, Table
 from model.deadlines import Deadline
+from model.measurement import Due
 from model.queues import Consumer, Message, Queue, QueueType
 from model.transaction import Transaction
 
@@ -42,6 +43,9 @@ class TimedOut:
 
     queue: Queue
     consumer: Consumer | None
+    message: Message
+    #: as for `Unacknowledged`
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,10 @@ class Expected:
     not_before: float = 0.0
     #: the requirement that a request of the client's comes under which crosses it
     crossing: str = ""
+    #: the known departure that it is if it does not come, "" for none
+    missed_as: str = ""
+    #: the time that is up, if it is sent because of one
+    due: Due | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -169,6 +177,8 @@ class Channel:
     #: the delivery that was the oldest one when last looked at, and since when at the latest
     oldest_tag: int = field(default=0, kw_only=True)
     oldest_by: float = field(default=0.0, kw_only=True)
+    #: since when, at the earliest, another delivery is the oldest one than before, because that was settled
+    oldest_since: float = field(default=0.0, kw_only=True)
     consumers: dict[str, Consumer] = field(default_factory=dict)
     #: tags of consumers that are gone, with the requirement that ended them: to blame late deliveries
     ended_consumers: dict[str, str] = field(default_factory=dict)

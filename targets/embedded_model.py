@@ -13,6 +13,7 @@ from model.observation import observe
 from model.permitted import permitted
 from model.rules.expiry import expire_punctually, next_expiry
 from model.rules.happenings import all_come_about
+from model.rules.timeouts import due_by, time_out_now
 from model.state import ConnectionState
 from targets.embedded_handshake import DEFAULT_ACCESS, Access
 from targets.fault_hooks import Fault, Proceed
@@ -39,22 +40,31 @@ class Responder:
         """Process a client's frame."""
         self._broker.now = self._broker.latest = self._broker.rested = time.monotonic()
         self.tick(self._broker.now)
-        fault = self._fault
-        if fault is not None and fault.input_hook is not None and frame.method in fault.methods:
-            fault.input_hook(self._broker, frame, self._process)
-        else:
-            self._process(frame)
+        self._take_in(frame, self._process)
         all_come_about(self._broker)
         self.tick(self._broker.now)
         self._broker.touched.clear()
         self._broker.teardowns.clear()
+
+    def _take_in(self, frame: Frame, proceed: Proceed) -> None:
+        """Process an input as the fault does it, if it looks at these."""
+        fault = self._fault
+        if fault is not None and fault.input_hook is not None and frame.method in fault.methods:
+            fault.input_hook(self._broker, frame, proceed)
+        else:
+            proceed(frame)
 
     def due(self) -> float:
         """When (of `time.monotonic`) `tick` has something to do."""
         return next_expiry(self._broker)
 
     def tick(self, now: float) -> None:
-        """What the passing of time brings about: queues expire (QUEUE-027), and messages (area TTL)."""
+        """What the passing of time brings about: deliveries time out (area TIMEOUT), queues expire (QUEUE-027), and
+        messages (area TTL).
+        """
+        self._broker.now = self._broker.latest = max(now, self._broker.latest)
+        for frame in due_by(self._broker, now):
+            self._take_in(frame, partial(time_out_now, self._broker))
         expire_punctually(self._broker, now)
 
     def next_frames(self, congested: Callable[[str], bool], busy: Callable[[str], bool]) -> Iterable[Frame] | None:

@@ -58,9 +58,11 @@ class Chapter:
 
         return declare
 
-    def on_output(self, name: str, requirement: str, defect: str, *methods: str) -> Callable[[OutputHook], OutputHook]:
+    def on_output(
+        self, name: str, requirement: str, defect: str, *methods: str, dialect: str = DEFAULT_DIALECT.name
+    ) -> Callable[[OutputHook], OutputHook]:
         def declare(hook: OutputHook) -> OutputHook:
-            self._add(Fault(name, requirement, defect, frozenset(methods), output_hook=hook))
+            self._add(Fault(name, requirement, defect, frozenset(methods), output_hook=hook, dialect=dialect))
             return hook
 
         return declare

@@ -25,6 +25,9 @@ from targets.fault_quorum import QUORUM
 from targets.fault_settlement import SETTLEMENT
 from targets.fault_stream import STREAM
 from targets.fault_time_to_live import TIME_TO_LIVE
+from targets.fault_timeouts import TIMEOUTS
+from targets.fault_timeouts_channels import TIMEOUTS_OF_CHANNELS
+from targets.fault_timeouts_effects import TIMEOUT_EFFECTS
 from targets.fault_topology import TOPOLOGY
 from targets.fault_transactions import TRANSACTIONS
 
@@ -33,6 +36,7 @@ __all__ = ["FAULTS", "Fault", "UnknownFault", "fault_named"]
 _CHAPTERS: tuple[Chapter, ...] = (
     SETTLEMENT, DELIVERY, CANCEL, LIMITS, DISPATCH, DISPATCH_ORDER, MESSAGES, STREAM, QUORUM, TOPOLOGY, PROTOCOL,
     TIME_TO_LIVE, TRANSACTIONS, OVERFLOWING, CONFIRMS, CONTENTS,
+    TIMEOUTS, TIMEOUT_EFFECTS, TIMEOUTS_OF_CHANNELS,
 )  # fmt: skip
 
 

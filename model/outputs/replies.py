@@ -15,6 +15,7 @@ from model.patterns import Pattern, matches
 from model.queues import Consumer
 from model.reply_addresses import agree
 from model.routing import BY_TYPE
+from model.rules.consumer_timeout import contested
 from model.state import Channel, Connection, Expected, PendingGet
 from model.verdict import Shape
 
@@ -58,7 +59,7 @@ def observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
                 found = found or owed
     if found is None and is_told_again(channel, frame):
         return NONE
-    if found is None and frame.method == "channel.close" and channel.closed_for_timeout:
+    if found is None and frame.method == "channel.close" and _has_been_closed_for_time(channel):
         detail = "channel.close again"
         return (Mismatch("CHAN-005", Shape.UNEXPECTED, detail, False, departure=CLOSED_AGAIN),)
     if found is None:
@@ -66,6 +67,12 @@ def observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
     if any(not isinstance(other, PendingGet) and other.lane != found.lane for other in channel.owed):
         broker.fired("CHAN-019")
     return take_expected(broker, channel, found, frame)
+
+
+def _has_been_closed_for_time(channel: Channel) -> bool:
+    """Has the client been told so, and not answered yet?"""
+    is_owed = any(isinstance(owed, Expected) and owed.method == "channel.close" for owed in channel.owed)
+    return channel.closed_for_timeout and not is_owed
 
 
 def _fits(expected: Expected, frame: Frame) -> bool:
@@ -100,11 +107,15 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
                 continue  # known, and asked for by a barrier: what a sequence is about shows it or does not
             departure = expected.departures[name][1]
         wrong += (Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, name not in HARMLESS, allowed, departure),)
+    if expected.due is not None and frame.time > broker.waited > expected.due.latest:
+        wrong += (Mismatch(expected.requirements[0], Shape.UNEXPECTED, f"{frame.method} too late", False),)
     if expected.content is not None and not _same_content(broker, expected.content, frame.content):
         wrong += (Mismatch(expected.requirements[0], Shape.WRONG_ARGUMENT, f"{frame.method} content", False),)
     if wrong and any(mismatch.fatal for mismatch in wrong):
         return wrong
     holder.owed.remove(expected)
+    if expected.due is not None and not broker.is_punctual:
+        broker.measurements.append(expected.due.measured(frame))
     if expected.counted:
         broker.refuted.update(_refuted(expected, frame))
     if expected.effect is not None:
@@ -140,6 +151,9 @@ def _routed_all_the_same(broker: Broker, frame: Frame) -> str:
 def _told_in_vain(broker: Broker, channel: Channel, frame: Frame) -> str:
     """Blame for a basic.cancel of a consumer that did not end, that the client ended, or of whom he is not told."""
     connection = broker.connections[channel.connection]
+    for owed in channel.owed:
+        if isinstance(owed, Expected) and owed.method == "channel.close" and owed.due is not None:
+            return owed.requirements[0]
     consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
     if consumer is not None and (of_time := _of_time(broker, channel, consumer)):
         return of_time
@@ -159,10 +173,18 @@ def _told_in_vain(broker: Broker, channel: Channel, frame: Frame) -> str:
 
 def _of_time(broker: Broker, channel: Channel, consumer: Consumer) -> str:
     """Blame for a basic.cancel of a consumer whose time is not up, or who was told of it; "": time is no matter."""
+    if any(isinstance(owed, Expected) and owed.due is not None for owed in channel.owed):
+        return "TIMEOUT-022"  # that of another one is
+    if not consumer.timeout_from:
+        return spared_on(broker, channel) or ""  # it is not its time that counts
     if consumer.timed_out:
         return "TIMEOUT-008"
-    if any(entry.consumer is consumer and entry.deadline for entry in channel.unacknowledged.values()):
-        return consumer.timeout_from
+    held = [entry.deadline for entry in channel.unacknowledged.values() if entry.consumer is consumer]
+    wrong = contested(broker, consumer) if held else []
+    if any(held) or "TIMEOUT-028" in wrong:
+        return next(iter(wrong), "TIMEOUT-008")
+    if any(other.timed_out for other in channel.consumers.values()):
+        return "TIMEOUT-022"
     return spared_on(broker, channel) or ""
 
 

@@ -53,6 +53,8 @@ def _check_seat(broker: Broker, queue: Queue, consumer: Consumer, message: Messa
     if was_on_its_way(queue, consumer, message.stamp):
         stays_after_all(queue, consumer)
         return NONE
+    if consumer.is_beside:
+        return NONE
     requirement = seat.reason
     takes_over = seat.holder is not None and priority(consumer) > priority(seat.holder)
     if seat.is_being_left or (requirement == "SAC-001" and takes_over):

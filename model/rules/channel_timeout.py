@@ -6,12 +6,15 @@ the oldest delivery that waits for its settlement, with every tick of the channe
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from model.alphabet import Frame
 from model.broker import Broker
 from model.consumer_timeouts import of_queue_and_policy
 from model.dialects import ConsumerTimeouts
 from model.queues import QueueType
 from model.rules.consumer_timeout import close_for
+from model.rules.requeue import exceeded_limit
 from model.state import Channel, Unacknowledged
 
 
@@ -25,16 +28,30 @@ def close_channel(broker: Broker, channel: Channel, frame: Frame) -> None:
     found = oldest(channel)
     assert found is not None
     tag, entry = found
-    requirements = ["TIMEOUT-001", "TIMEOUT-002"]
+    requirements = [*_special(broker, channel, entry), "TIMEOUT-001", "TIMEOUT-002"]
     if tag > 1 and len(channel.settled):
         requirements.append("TIMEOUT-003")
-    ways = broker.dialect.consumer_timeouts
-    if ways is ConsumerTimeouts.OF_CHANNELS_BY_QUEUE and of_queue_and_policy(broker, entry.queue) is not None:
-        requirements.append("TIMEOUT-005")
-    if entry.queue.type is QueueType.STREAM:
-        requirements.append("TIMEOUT-032")
-    if any(each.queue.type is not QueueType.STREAM for each in channel.unacknowledged.values()):
+    returning = [each for each in channel.unacknowledged.values() if each.queue.type is not QueueType.STREAM]
+    if returning:
         requirements.append("TIMEOUT-004")
     counting, broker.counting = broker.counting, True  # it is the broker's own doing, also in a barrier
-    close_for(broker, channel, entry, frame, *requirements)
+    close_for(broker, channel, entry, frame, *dict.fromkeys(requirements))
     broker.counting = counting
+    for each in returning:
+        if not each.queue.deleted and not exceeded_limit(each.message):
+            each.message.reason = each.queue.reason = "TIMEOUT-004"
+
+
+def _special(broker: Broker, channel: Channel, entry: Unacknowledged) -> Iterator[str]:
+    """What the usual close of a channel would not show, and this one does."""
+    assert entry.deadline is not None
+    if entry.queue.type is QueueType.STREAM:
+        yield "TIMEOUT-032"
+    ways = broker.dialect.consumer_timeouts
+    if ways is ConsumerTimeouts.OF_CHANNELS_BY_QUEUE and of_queue_and_policy(broker, entry.queue) is not None:
+        yield "TIMEOUT-005"
+    deadlines = (each.deadline for each in channel.unsettled.values())
+    if any(each is not None and each.since > entry.deadline.by for each in deadlines):
+        yield "TIMEOUT-003"
+    if channel.tick > entry.deadline.seconds:
+        yield "TIMEOUT-002"

@@ -103,6 +103,8 @@ def _announcement(broker: Broker, channel: Channel, tag: str) -> str:
     """
     if channel.ended_consumers.get(tag) == "TIMEOUT-030":
         return "TIMEOUT-030"
+    if any(late.consumer is not None and late.consumer.tag == tag for late in channel.timed_out.values()):
+        return "TIMEOUT-015"
     if any(entry.consumer is not None and entry.consumer.tag == tag for entry in channel.unacknowledged.values()):
         return "CONSUME-016"
     if tag in channel.ended_consumers:

@@ -12,36 +12,57 @@ order, so one of these is open for each consumer, and the next comes with it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from model.alphabet import Frame
 from model.broker import Broker, may_be_told_again
-from model.consumer_timeouts import OF_CONSUMER, OF_QUEUE, of_queue_and_policy, time_of
+from model.consumer_timeouts import OF_CONSUMER, OF_QUEUE, OF_SERVER, due_with_tick, of_queue_and_policy, time_of
 from model.dialects import ConsumerTimeouts
 from model.errors import ProtocolError
+from model.measurement import Due
 from model.queues import Consumer, Queue
 from model.rules.closing import fail
-from model.rules.requeue import give_back
+from model.rules.requeue import delivery_limit, give_back
 from model.state import Channel, Expected, TimedOut, Unacknowledged
 from model.transaction import Outcome, Ruling
 
 TIME_OUT = "delivery.time-out"
 
-#: What RabbitMQ 4.3 says in place of the time that was up, as it does not know it any more (rabbit_channel:
-#: handle_queue_actions).
+#: Known departure: what RabbitMQ 4.3 says in place of the time that was up, as it does not know it any more
+#: (rabbit_channel:handle_queue_actions).
 TEXT_WITHOUT_VALUE = "timeout-text-without-value"
+#: A queue of RabbitMQ 4.3 may forget a deadline when the last one, of whatever delivery, is over (rabbit_fifo:
+#: handle_aux eval).
+NEXT_DEADLINE_FORGOTTEN = "next-deadline-forgotten"
 
 #: By how the client settles late, the requirement by which its consumer is served again.
 _RECOVERED_BY = {Outcome.DONE: "TIMEOUT-016", Outcome.DISCARDED: "TIMEOUT-017", Outcome.REQUEUED: "TIMEOUT-018"}
 
 
-def time_out(broker: Broker, channel: Channel, tag: int, frame: Frame) -> None:
-    """The time of that delivery is up."""
+def time_out(broker: Broker, channel: Channel, tag: int, frame: Frame, together: Sequence[int] = ()) -> None:
+    """The time of that delivery is up. `together`: that of others as well, before the client is told of it."""
+    entry, is_first, is_served = _release(broker, channel, tag)
+    queues = [entry.queue, *(_release(broker, channel, other)[0].queue for other in together)]
+    counting, broker.counting = broker.counting, True  # it is the broker's own doing, also in a barrier
+    _tell(broker, channel, entry, frame, is_first=is_first, is_served=is_served)
+    broker.counting = counting
+    for queue in queues:
+        queue.timeouts += 1
+
+
+def is_told_by_close(broker: Broker, channel: Channel, entry: Unacknowledged) -> bool:
+    """Is the client told by the close of its channel when that delivery times out?"""
+    return entry.consumer is None or not is_told(broker, channel)
+
+
+def _release(broker: Broker, channel: Channel, tag: int) -> tuple[Unacknowledged, bool, bool]:
+    """The message goes back. Was it the first of its consumer to time out, and was that one served till then?"""
     entry = channel.unacknowledged.pop(tag)
     queue, consumer = entry.queue, entry.consumer
     is_first = consumer is None or not consumer.timed_out
     is_served = consumer is not None and channel.consumers.get(consumer.tag) is consumer
-    channel.timed_out[tag] = TimedOut(queue, consumer)
+    channel.timed_out[tag] = TimedOut(queue, consumer, entry.message, entry.number)
     broker.touch(channel, queue, keeps_state=False)
     broker.used(queue)
     queue.settling += 1
@@ -51,16 +72,41 @@ def time_out(broker: Broker, channel: Channel, tag: int, frame: Frame) -> None:
         consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
         if is_served:
             consumer.timed_out += 1
+            consumer.reason = "TIMEOUT-014"
+            _note_places(queue, consumer)
             broker.elect(queue, "TIMEOUT-029")
-    counting, broker.counting = broker.counting, True  # it is the broker's own doing, also in a barrier
+    counting, broker.counting = broker.counting, True
     if not is_first:
         broker.fired("TIMEOUT-020")
-    give_back(
-        broker, queue, [entry.message], "TIMEOUT-012" if is_first else "TIMEOUT-020", failed=False, holder=channel.key
-    )
-    _tell(broker, channel, entry, frame, is_first=is_first, is_served=is_served)
-    queue.timeouts += 1
+    requirement = _returned_by(broker, channel, entry, is_first=is_first)
+    give_back(broker, queue, [entry.message], requirement, failed=False, holder=channel.key)
     broker.counting = counting
+    return entry, is_first, is_served
+
+
+def _note_places(queue: Queue, consumer: Consumer) -> None:
+    """Who has timed out leaves its place when it holds nothing, which is looked at whenever something times out."""
+    if queue.single_active_consumer:
+        consumer.keeps_place, consumer.is_beside = True, False
+        consumer.was_leaving |= queue.seat.holder is consumer and queue.seat.is_being_left
+        for other in queue.consumers:
+            other.keeps_place &= other.outstanding > 0
+
+
+def _returned_by(broker: Broker, channel: Channel, entry: Unacknowledged, *, is_first: bool) -> str:
+    """The requirement by which this message, and no other one, is ready again."""
+    limit = delivery_limit(broker, entry.queue)
+    if limit is not None and entry.message.delivery_count >= limit:
+        return "TIMEOUT-013"
+    return "TIMEOUT-020" if not is_first or _holds_younger(channel, entry) else "TIMEOUT-012"
+
+
+def _holds_younger(channel: Channel, entry: Unacknowledged) -> bool:
+    """Does its consumer hold another delivery, which was certainly made later?"""
+    if entry.consumer is None or entry.deadline is None:
+        return False
+    others = (each for each in channel.unacknowledged.values() if each.consumer is entry.consumer)
+    return any(each.deadline is not None and each.deadline.since > entry.deadline.by for each in others)
 
 
 def _tell(
@@ -81,7 +127,7 @@ def _tell(
 
 
 def _notify(broker: Broker, channel: Channel, entry: Unacknowledged, consumer: Consumer) -> None:
-    requirements = [*_contested(broker, consumer), "TIMEOUT-008", "TIMEOUT-031", consumer.timeout_from]
+    requirements = [*contested(broker, consumer), "TIMEOUT-008", "TIMEOUT-031", consumer.timeout_from]
     if entry.queue.timeouts:
         requirements.insert(0, "TIMEOUT-021")
     if consumer.timeout == 0:
@@ -91,14 +137,24 @@ def _notify(broker: Broker, channel: Channel, entry: Unacknowledged, consumer: C
     broker.owe(
         channel, "basic.cancel", {"consumer_tag": consumer.tag, "nowait": True}, *dict.fromkeys(requirements),
         blame={"nowait": "CANCEL-008"}, lane=f"timeout of {consumer.tag}",
+        due=Due("TIMEOUT-031", entry.deadline) if entry.deadline is not None else None,
+        missed_as=_forgotten(entry.queue),
     )  # fmt: skip
 
 
-def _contested(broker: Broker, consumer: Consumer) -> list[str]:
+def _forgotten(queue: Queue) -> str:
+    return NEXT_DEADLINE_FORGOTTEN if queue.deadlines > 1 else ""
+
+
+def contested(broker: Broker, consumer: Consumer) -> list[str]:
     """The requirement by which the consumer's time is what it is, where something else could have said so as well."""
     queue = consumer.queue
+    if not consumer.timeout_from:
+        return []  # it is not its time that counts
     if time_of(broker, queue, consumer.arguments)[0] != consumer.timeout:
         return ["TIMEOUT-028"]
+    if consumer.timeout_from == OF_SERVER:
+        return [OF_SERVER]  # nobody waits for as long as it says by itself
     is_contested = consumer.timeout_from == OF_CONSUMER and of_queue_and_policy(broker, queue) is not None
     if consumer.timeout_from == OF_QUEUE:
         is_contested = any(policy.queue == queue.name for policy in broker.policies.values())
@@ -114,11 +170,14 @@ def close_for(broker: Broker, channel: Channel, entry: Unacknowledged, frame: Fr
     assert isinstance(close, Expected)
     without_value = ProtocolError(requirements[0], 406, _text(channel, -1)).text
     is_known = broker.dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES
+    due = Due("TIMEOUT-031", entry.deadline) if is_known else due_with_tick(channel, entry.deadline)
     channel.owed[-1] = replace(
         close,
         requirements=tuple(dict.fromkeys((*requirements, *close.requirements))),
         blame={**close.blame, "reply_text": "TIMEOUT-009" if is_known else "TIMEOUT-001"},
         departures={"reply_text": (without_value, TEXT_WITHOUT_VALUE)} if is_known else {},
+        missed_as=_forgotten(entry.queue) if is_known else "",
+        due=due,
     )
     channel.closed_for_timeout = True
 
@@ -138,6 +197,17 @@ def _text(channel: Channel, milliseconds: int) -> str:
 # ------------------------------------------------------------------------------------------ settling late
 
 
+def settle_all_late(broker: Broker, channel: Channel, tags: Iterable[int], ruling: Ruling) -> None:
+    """As many as the client settles at once: by queue and consumer tag (rabbit_channel:foreach_per_queue)."""
+
+    def queue_then_consumer(tag: int) -> tuple[str, bool, str, int]:
+        entry = channel.timed_out[tag]
+        return entry.queue.name, entry.consumer is not None, entry.consumer.tag if entry.consumer else "", tag
+
+    for tag in sorted(tags, key=queue_then_consumer):
+        settle_late(broker, channel, tag, ruling)
+
+
 def settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> None:
     """The client settles what has timed out: nothing becomes of the message (TIMEOUT-019), which is not his any more.
 
@@ -146,19 +216,22 @@ def settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> N
     entry = channel.timed_out.pop(tag)
     channel.settled.append(tag)
     broker.fired("TIMEOUT-019")
+    broker.blame(channel, "TIMEOUT-019")
     broker.touch(channel, entry.queue)
+    if any(entry.message is held.message for each in broker.channels.values() for held in each.unacknowledged.values()):
+        entry.message.reason = "TIMEOUT-019"  # if it comes back from who has it now
     consumer = entry.consumer
     if consumer is None or entry.queue.deleted or channel.consumers.get(consumer.tag) is not consumer:
         _is_unchanged(broker, entry.queue)
         return
     consumer.timed_out -= 1
+    requirement = _RECOVERED_BY[ruling.outcome]
+    consumer.reason = requirement
     if consumer.timed_out:
         _is_unchanged(broker, entry.queue)
         return
-    requirement = _RECOVERED_BY[ruling.outcome]
-    consumer.reason, consumer.stamp = requirement, broker.stamp
+    consumer.stamp = broker.stamp
     consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
-    broker.blame(channel, requirement)
     if entry.queue.messages:
         broker.fired(requirement)
     broker.elect(entry.queue, requirement)

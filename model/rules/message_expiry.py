@@ -110,6 +110,7 @@ def process_message_expiry(broker: Broker, frame: Frame) -> None:
         if message.is_overlooked:
             broker.refuted.add(LATE_BY_PRIORITY)
         broker.not_before = max(broker.not_before, message.deadline.earliest)
+        broker.stirred = min(broker.stirred, message.deadline.earliest)
         _expire(broker, queue, message, by=NEVER)
         tell_of_expiries(broker)
 

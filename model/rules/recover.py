@@ -5,7 +5,7 @@ from __future__ import annotations
 from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
-from model.rules.consumer_timeout import settle_late
+from model.rules.consumer_timeout import settle_all_late
 from model.rules.settlement import Settled, requeue
 from model.rules.stream_settlement import check_recovered
 from model.state import Channel
@@ -19,9 +19,10 @@ def recover_async(broker: Broker, channel: Channel, frame: Frame, requirement: s
     broker.blame(channel, requirement)
     check_recovered(broker, channel)
     settled: Settled = []
-    for tag in channel.outstanding_tags:  # at once, in a transaction as well
-        if tag in channel.timed_out:
-            settle_late(broker, channel, tag, Ruling(Outcome.REQUEUED))
+    tags = channel.outstanding_tags  # at once, in a transaction as well
+    settle_all_late(broker, channel, [tag for tag in tags if tag in channel.timed_out], Ruling(Outcome.REQUEUED))
+    for tag in tags:
+        if tag not in channel.unacknowledged:
             channel.recovered.append(tag)
             continue
         settled.append((tag, broker.release(channel, tag, requirement)))

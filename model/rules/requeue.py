@@ -14,6 +14,9 @@ from model.rules.dead_letter import exceed_limit, keep_within_limits
 from model.rules.message_expiry import look_at_returned
 from model.state import Unacknowledged
 
+#: Another client, for which the delivery had timed out, has settled it: that is no reason for it not to come back.
+SETTLED_LATE = "TIMEOUT-019"
+
 
 def delivery_limit(broker: Broker, queue: Queue) -> int | None:
     """Failed deliveries that a quorum queue bears, None for no limit (QUORUM-003, QUORUM-004)."""
@@ -52,7 +55,9 @@ def give_back(
             broker.drop(queue, message, "CANCEL-014")
             continue
         message.redelivered = True
-        message.reason = queue.reason = requirement
+        if message.reason != SETTLED_LATE:
+            message.reason = requirement
+        queue.reason = message.reason
         message.stamp = broker.stamp
         message.passed_over_by = frozenset()
         message.in_front_by, message.is_overlooked = NEVER, False
@@ -88,7 +93,7 @@ def _put_back(
         broker.drop(queue, message, requirement)
         exceed_limit(broker, queue, message, holder)
         return
-    if message.delivery_count == limit or requirement == "QUORUM-004":
+    if (message.delivery_count == limit or requirement == "QUORUM-004") and message.reason != "TIMEOUT-013":
         queue.reason = requirement  # what lets it stay
     where = broker.dialect.quorum_requeue
     if lost_holder or where is QuorumRequeue.FRONT or (where is QuorumRequeue.FRONT_WITH_LIMIT and limit is not None):

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from model.alphabet import Frame
 from model.broker import Broker
+from model.consumer_timeouts import note_oldest
 from model.errors import ProtocolError
 from model.queues import Queue, QueueType
-from model.rules.consumer_timeout import settle_late
+from model.rules.consumer_timeout import settle_all_late
 from model.rules.dead_letter import give_up
 from model.rules.requeue import by_consumer, exceeded_limit, give_back, return_order
 from model.rules.stream_settlement import check_stream, return_credit
@@ -39,6 +40,7 @@ class Wording:
 def settle(broker: Broker, channel: Channel, frame: Frame, wording: Wording, ruling: Ruling) -> None:
     """The client rules on some of the channel's deliveries: at once, or when the transaction is committed (TX-005)."""
     tags, requirement = _meant(broker, channel, frame, wording)
+    note_oldest(broker, channel, tags)
     if channel.transaction is None:
         carry_out(broker, channel, tags, ruling, requirement)
     else:
@@ -80,8 +82,7 @@ def carry_out(broker: Broker, channel: Channel, tags: Sequence[int], ruling: Rul
     """Do with those deliveries of the channel what the client wants, by that requirement."""
     late = [tag for tag in tags if tag in channel.timed_out]
     settled = _take_off(broker, channel, [tag for tag in tags if tag not in channel.timed_out], requirement)
-    for tag in late:
-        settle_late(broker, channel, tag, ruling)
+    settle_all_late(broker, channel, late, ruling)
     if ruling.outcome is Outcome.DONE:
         finish(broker, channel, settled, requirement)
         return

@@ -5,15 +5,15 @@ What it means: `model.rules.consumer_timeout`, `model.rules.channel_timeout`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from model.alphabet import ChannelKey, Frame
 from model.broker import Broker
 from model.consumer_timeouts import first_of_each, note_next_timeout
-from model.deadlines import LATE_SECONDS
+from model.deadlines import LATE_SECONDS, NEVER
 from model.dialects import ConsumerTimeouts
 from model.rules.channel_timeout import close_channel, oldest
-from model.rules.consumer_timeout import TIME_OUT, time_out
+from model.rules.consumer_timeout import TIME_OUT, is_told_by_close, time_out
 from model.state import Channel, ChannelState, Unacknowledged
 
 
@@ -37,13 +37,20 @@ def timeouts(broker: Broker, now: float, *, is_certain: bool, ahead: float = 0.0
     """
     if is_certain:
         while over := [each for each in candidates(broker) if _certain_by(broker, each[0], each[1], each[2]) < now]:
-            for channel, tag, entry in over:
+            for channel, tag, entry in sorted(over, key=_earliest):
                 if _is_open(channel, tag, entry):
+                    assert entry.deadline is not None
+                    broker.stirred = min(broker.stirred, entry.deadline.earliest)
                     _process(broker, channel, tag, _happening(channel, tag))
     broker.foreseen = max(broker.foreseen, now + ahead)
     _note_spared(broker, now)
     tell_of_timeouts(broker)
     note_next_timeout(broker)
+
+
+def _earliest(candidate: tuple[Channel, int, Unacknowledged]) -> float:
+    deadline = candidate[2].deadline
+    return deadline.earliest if deadline is not None else NEVER
 
 
 def _note_spared(broker: Broker, now: float) -> None:
@@ -91,6 +98,8 @@ def _happening(channel: Channel, tag: int) -> Frame:
 
 def doubted_delivery(broker: Broker, frame: Frame) -> tuple[Channel, Unacknowledged] | None:
     """The delivery that times out if what the frame tells of comes about; None: it cannot any more."""
+    if frame.method != TIME_OUT:
+        return None
     key = (frame.arguments["connection"], frame.arguments["channel"])
     wanted = frame.arguments["delivery_tag"]
     for channel, tag, entry in candidates(broker):
@@ -98,6 +107,34 @@ def doubted_delivery(broker: Broker, frame: Frame) -> tuple[Channel, Unacknowled
             assert entry.deadline is not None
             return (channel, entry) if entry.deadline.earliest <= broker.foreseen else None
     return None
+
+
+def others_due(broker: Broker, frame: Frame) -> list[int]:
+    """Deliveries that may time out together with that one, before its channel is closed because of it."""
+    found = doubted_delivery(broker, frame)
+    if found is None or broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES:
+        return []
+    channel, first = found
+    if not is_told_by_close(broker, channel, first):
+        return []
+    due = [
+        (each.deadline.earliest, tag)
+        for tag, each in channel.unacknowledged.items()
+        if each is not first and each.deadline is not None and each.deadline.earliest <= broker.foreseen
+    ]
+    return [tag for _, tag in sorted(due)]
+
+
+def process_timeouts(broker: Broker, frame: Frame, others: Sequence[int]) -> None:
+    """The delivery and these others time out at one time."""
+    found = doubted_delivery(broker, frame)
+    if found is not None:
+        channel, entry = found
+        assert entry.deadline is not None
+        broker.not_before = max(broker.not_before, entry.deadline.earliest)
+        broker.stirred = min(broker.stirred, entry.deadline.earliest)
+        time_out(broker, channel, frame.arguments["delivery_tag"], frame, others)
+        tell_of_timeouts(broker)
 
 
 def process_timeout(broker: Broker, frame: Frame) -> None:
@@ -129,9 +166,23 @@ def next_due(broker: Broker) -> float:
 
 
 def time_out_punctually(broker: Broker, now: float) -> None:
+    for frame in due_by(broker, now):
+        time_out_now(broker, frame)
+    note_next_timeout(broker)
+
+
+def due_by(broker: Broker, now: float) -> Iterator[Frame]:
+    """The deliveries that time out by `now`. Each must have timed out, or lost its deadline, before the next is asked
+    for.
+    """
     while next_due(broker) <= now:
         for channel, tag, entry in list(candidates(broker)):
             deadline = entry.deadline
             if deadline and deadline.since + deadline.seconds <= now and _is_open(channel, tag, entry):
-                _process(broker, channel, tag, _happening(channel, tag))
-    note_next_timeout(broker)
+                yield _happening(channel, tag)
+
+
+def time_out_now(broker: Broker, frame: Frame) -> None:
+    """What `due_by` tells of comes about."""
+    channel = broker.channels[(frame.arguments["connection"], frame.arguments["channel"])]
+    _process(broker, channel, frame.arguments["delivery_tag"], frame)

@@ -14,12 +14,13 @@ from conformance.scenario_files import selected, sequence_name
 from conformance.session import Session
 from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceError, TraceRow, TraceWriter, jsonl_to_parquet, read_trace, sequences
+from conformance.trace_row import measurement_row
 from model.verdict import Verdict
 from targets.embedded import EmbeddedBroker
 
 #: Faults (none: a sound broker) and the scenarios run on them; between them they break things in each way.
 RUNS: dict[str, list[str]] = {
-    "": ["ACK", "CANCEL", "CHAN-01", "CONFIRM"],
+    "": ["ACK", "CANCEL", "CHAN-01", "CONFIRM", "TIMEOUT-008"],
     "redelivered-always-set": ["ACK-01", "GET"],
     "prefetch-off-by-one": ["QOS", "ACK-00"],
     "message-lost-on-requeue": ["ACK-01", "RECOVER"],
@@ -68,6 +69,15 @@ def test_the_end_row_holds_what_was_found_live(recorded: Recorded) -> None:
         assert end["verdict"] == str(live.verdict)
         assert end["failures"] == [failure_to_json(failure) for failure in live.failures]
         assert end["exercised"] == live.exercised
+
+
+def test_the_rows_before_it_hold_what_was_measured_live(recorded: Recorded) -> None:
+    for rows in sequences(read_trace(recorded.directory)):
+        live = recorded.live[rows[0]["sequence"]]
+        measured = [row for row in rows if row["kind"] == "measurement"]
+        assert measured == [measurement_row(live.sequence, measurement) for measurement in live.measurements]
+        assert rows[-1 - len(measured) : -1] == measured
+        assert bool(measured) == live.sequence.startswith("scenario TIMEOUT")
 
 
 def test_sound_and_faulty_runs_differ(recorded: Recorded) -> None:

@@ -25,7 +25,7 @@ import pytest
 
 from conformance.command import Command, parse_command
 from conformance.plan import Plan
-from conformance.search import CommandSearch
+from conformance.search import THEMES, CommandSearch
 from conformance.search_round import run_round
 from conformance.shrink import _meant, _written
 from model.broker import Broker
@@ -65,6 +65,8 @@ def sequences(first_seed: int, dialect: str = "rabbitmq-4.3", most: int = SEQUEN
     class Search(CommandSearch):
         known: ClassVar[set[str]] = set()
         failure = None
+        # those that wait have a test of their own (`test_search_timeouts.py`)
+        chosen_themes = tuple(name for name, theme in THEMES.items() if not theme.waits)
 
         @classmethod
         def open_session(cls) -> Any:

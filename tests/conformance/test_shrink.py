@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from conformance.command import Command, parse_command
 from conformance.plan import Plan
 from conformance.shrink import shrink
+from conformance.side_by_side import MOST_SET_ASIDE
 from model.dialects import DEFAULT_DIALECT
 
 LONG = 60.0
@@ -261,3 +263,23 @@ def test_the_time_limit(limit: float) -> None:
     assert (tried == 0) == (limit == 0.0)
     assert len(found) == best, "the best so far"
     assert best > 200, "it had no time to finish"
+
+
+def test_what_waits_is_tried_many_at_a_time_with_the_same_end() -> None:
+    everything = commands(*(f"a.1 basic.qos {number}" for number in range(12)), "broker clock.wait 1")
+    lock = threading.Lock()
+    running: list[Sequence[Command]] = []
+    at_once: list[int] = []
+
+    def shows(candidate: Sequence[Command]) -> bool:
+        with lock:
+            running.append(candidate)
+            at_once.append(len(running))
+        limits = {command.arguments["prefetch_count"] for command in candidate if command.method == "basic.qos"}
+        with lock:
+            running.remove(candidate)
+        return {2, 7} <= limits and candidate[-1].method == "clock.wait"
+
+    found = shrink(everything, shows, DEFAULT_DIALECT, LONG)
+    assert lines(found) == ["a.1 basic.qos 2", "a.1 basic.qos 7", "broker clock.wait 1"]
+    assert max(at_once) <= MOST_SET_ASIDE

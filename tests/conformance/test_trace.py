@@ -26,8 +26,9 @@ from conformance.trace import (
     row_frame,
     sequences,
 )
-from conformance.trace_row import MAX_BODY
+from conformance.trace_row import MAX_BODY, measurement_row
 from model.alphabet import Content, Frame
+from model.measurement import Measurement
 from model.verdict import Failure, Shape, Verdict
 
 scalars = st.one_of(
@@ -71,6 +72,9 @@ frames = st.builds(
 )
 
 
+MEASUREMENT = Measurement("TIMEOUT-031", "basic.cancel", 1.75, 0.5, -0.0021, 0.1, 0.0)
+
+
 def write_sequence(trace: TraceWriter, name: str, frames: list[Frame]) -> list[TraceRow]:
     rows = [
         trace.start(
@@ -83,8 +87,8 @@ def write_sequence(trace: TraceWriter, name: str, frames: list[Frame]) -> list[T
     rows.append(trace.mark(name, "barrier", 0.75))
     rows.append(trace.mark(name, "quiescent", 1.0))
     rows.append(trace.mark(name, "overdue", 2.0, waited=5.0))
-    rows.append(trace.end(judgement(name)))
-    return rows
+    end = trace.end(judgement(name))
+    return [*rows, measurement_row(name, MEASUREMENT), end]
 
 
 def judgement(name: str) -> SequenceJudgement:
@@ -92,8 +96,9 @@ def judgement(name: str) -> SequenceJudgement:
         "ACK-002", Shape.MISSING, "basic.get-ok", "a.1 basic.get q", "nothing", ("x", "y"), ("q: 1 ready",)
     )
     return SequenceJudgement(
-        name, "rabbitmq 4.3.6", "rabbitmq-4.3", "ACK-002", Verdict.FAIL, (failure,), {"ACK-001": 3}, None, 2
-    )
+        name, "rabbitmq 4.3.6", "rabbitmq-4.3", "ACK-002", Verdict.FAIL, (failure,), {"ACK-001": 3}, None, 2,
+        measurements=(MEASUREMENT,),
+    )  # fmt: skip
 
 
 def frame(body: bytes | None = None, **arguments: Any) -> Frame:
@@ -188,8 +193,8 @@ def test_a_cut_last_line_is_named_and_the_lines_before_it_are_given(tmp_path: Pa
     for cut in range(1, len(whole.splitlines(keepends=True)[-1]) - 1):
         path.write_bytes(whole[: -1 - cut])
         rows = read_trace(path)
-        assert [next(rows)["kind"] for _ in range(6)] == ["start", "command", "frame", *["mark"] * 3]
-        with pytest.raises(TraceError, match=r"trace\.jsonl:7:\d+: the last line is cut short"):
+        assert [next(rows)["kind"] for _ in range(7)] == ["start", "command", "frame", *["mark"] * 3, "measurement"]
+        with pytest.raises(TraceError, match=r"trace\.jsonl:8:\d+: the last line is cut short"):
             next(rows)
 
 

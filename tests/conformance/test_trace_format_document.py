@@ -19,7 +19,9 @@ def test_the_examples_are_one_trace(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     path.write_text("".join(blocks))
     (rows,) = sequences(read_trace(path))
-    assert [row["kind"] for row in rows] == ["start", "command", "frame", "frame", "mark", "mark", "mark", "end"]
+    assert [row["kind"] for row in rows] == [
+        "start", "command", "frame", "frame", "mark", "mark", "mark", "measurement", "end"
+    ]  # fmt: skip
 
 
 def test_every_kind_of_row_has_a_section() -> None:
@@ -28,7 +30,7 @@ def test_every_kind_of_row_has_a_section() -> None:
         problem = row_problem({"kind": kind})
         assert problem is not None and "missing" in problem[1]
     assert row_problem({"kind": "another"}) == ("kind", "unknown kind of row 'another'")
-    assert len(kinds) == 5
+    assert len(kinds) == 6
 
 
 def test_the_table_of_columns_is_the_schema() -> None:

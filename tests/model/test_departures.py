@@ -22,6 +22,7 @@ from model.observation import observe
 from model.outputs.turns import is_at_rest
 from model.permitted import permitted
 from model.registry import requirements
+from model.rules.timeouts import tell_of_timeouts
 from model.verdict import Verdict
 
 ids = [departure.name for departure in DEPARTURES]
@@ -35,6 +36,7 @@ def frame_of(command: Command) -> Frame:
 #: For each departure a way to it: commands that are answered, then one line in flight after the other.
 _SEAT = "a.1 queue.declare q durable x-single-active-consumer=true"
 _QUORUM_SEAT = f"{_SEAT} x-queue-type=quorum"
+_TIMED = "a.1 queue.declare q durable x-queue-type=quorum x-consumer-timeout=500"
 WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "cancel-leaves-backlog": (
         (_SEAT, "a.1 basic.qos 1", "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=u",
@@ -272,6 +274,39 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "b.1 queue.declare q durable x-queue-type=quorum"),
         ("a.1 basic.publish q body=m2",),
     ),
+    "given-back-late-not-served": (
+        (_TIMED, "b.1 basic.publish q body=m1", "a.1 basic.consume q tag=c", "broker clock.wait 600"),
+        ("a.1 basic.reject 1 requeue",),
+    ),
+    "timed-out-tag-stays-in-use": (
+        (_TIMED, "b.1 basic.publish q body=m1", "a.1 basic.consume q tag=c", "broker clock.wait 600"),
+        ("a.1 basic.consume q tag=c",),
+    ),
+    "late-settlement-settles-namesake": (
+        (_TIMED, "b.1 basic.publish q body=m1", "a.1 basic.consume q tag=c", "broker clock.wait 600",
+         "a.1 basic.cancel c", "a.1 basic.consume q tag=c"),
+        ("a.1 basic.reject 1 requeue",),
+    ),
+    "two-active-consumers-after-timeout": (
+        (_QUORUM_SEAT, "a.1 basic.qos 2", "a.1 basic.consume q tag=c x-consumer-timeout=500", "b.1 basic.qos 1",
+         "b.1 basic.consume q tag=d", "b.1 basic.publish q body=m1", "broker clock.wait 300",
+         "b.1 basic.publish q body=m2", "broker clock.wait 300", "b.1 basic.publish q body=m3"),
+        ("a.1 basic.ack 1",),
+    ),
+    "timed-out-leaver-never-active": (
+        (_QUORUM_SEAT, "b.1 basic.publish q body=m1", "a.1 basic.consume q tag=c x-consumer-timeout=500",
+         "b.1 basic.consume q tag=d x-priority=1", "broker clock.wait 600", "b.1 basic.ack 1", "b.1 basic.cancel d",
+         "b.1 basic.publish q body=m2"),
+        ("a.1 basic.ack 1",),
+    ),
+    # nothing is sent: time passes
+    "timeout-after-cancel-closes-channel": (
+        (_TIMED, "b.1 basic.publish q body=m1", "a.1 basic.consume q tag=c", "a.1 basic.cancel c"), (),
+    ),
+    "next-deadline-forgotten": (
+        (_TIMED, "a.1 basic.qos 1", "b.1 basic.publish q body=m1", "b.1 basic.publish q body=m2",
+         "a.1 basic.consume q tag=c", "a.1 basic.consume q tag=d"), (),
+    ),
 }  # fmt: skip
 
 
@@ -282,6 +317,12 @@ OPEN_WHERE_LAWFUL = {
     "stream-serves-before-consume-ok", "deleted-queue-crashes-namesake",
     "next-queue-gets-consumers", "takeover-forgets-deliveries",
 }  # fmt: skip
+
+#: By when all deadlines are over.
+LATER = 100.0
+
+#: Those of which the acceptor is told by no input but by the time that passes.
+SHOWN_BY_TIME = {"next-deadline-forgotten", "timeout-after-cancel-closes-channel"}
 
 #: What a broker that departs is made to say first, where it may: the close of the connection is owed at some time, and
 #: one that crashes says nothing more; and that by which a departure shows which is a matter of order.
@@ -296,6 +337,10 @@ def brought_to(departure: Departure, dialect: str) -> tuple[Broker, Frame]:
     for line in answered:
         plan.carry_out(parse_command(line))
         is_at_rest(plan.broker)
+    if not in_flight:
+        plan.broker.foreseen = LATER
+        tell_of_timeouts(plan.broker)
+        return plan.broker, plan.broker.happenings.pop(0)
     *before, last = map(parse_command, in_flight)
     for command in before:
         process(plan.broker, frame_of(command))
@@ -353,6 +398,8 @@ def test_it_applies_there_and_leads_elsewhere(departure: Departure, dialect: str
 @pytest.mark.parametrize(("departure", "dialect"), list(everywhere()), ids=lambda value: getattr(value, "name", value))
 def test_the_acceptor_follows_it_and_says_so(departure: Departure, dialect: str) -> None:
     """What the departed broker sends is a failure under the departure's name; what a lawful one sends is none."""
+    if departure.name in SHOWN_BY_TIME:
+        return
     broker, frame = brought_to(departure, dialect)
     for departs in (False, True):
         acceptor = Acceptor(dialect_named(dialect))

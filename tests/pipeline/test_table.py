@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from conformance.judge import judge as judge_of_the_suite
 from conformance.tally import Tally
 from conformance.trace import TraceError, TraceWriter, jsonl_to_parquet
 from model.alphabet import Content, Frame
+from model.measurement import Measurement
 from model.registry import requirements
 from pipeline.spark_check import check_with_spark
 from pipeline.spark_session import PipelineError, require_java, spark_session
@@ -30,6 +32,7 @@ from pipeline.table import (
     table_view,
     write_table,
 )
+from reports.accuracy import Accuracy
 from tests.pipeline.stand_in import DEPARTURE, judge, write_trace
 
 GOOD = [(1, b"m1"), (2, b"m2")]
@@ -99,6 +102,21 @@ def test_the_table_does_not_depend_on_order_or_on_how_the_work_was_split(traces:
         for part in builder.parts():
             merged.merge(part)
     assert merged.table() == whole.table()
+
+
+def test_how_late_targets_were_is_added_up_wherever_it_was_judged(traces: list[Path]) -> None:
+    judgements = list(judge_traces(traces, judge))
+    halves = [TableBuilder(), TableBuilder()]
+    for number, judgement in enumerate(judgements):
+        measured = Measurement("TIMEOUT-031", "basic.cancel", 1.0, 0.5, number / 1000, number / 1000)
+        halves[number % 2].add(replace(judgement, target="slow", measurements=(measured, measured)))
+    for part in halves[1].parts():
+        halves[0].merge(part)
+    number = len(judgements)
+    (slow,) = halves[0].table().accuracies
+    assert (slow.target, slow.dialect) == ("slow", "rabbitmq-4.3")
+    assert slow.accuracy == Accuracy(2 * number, (number - 1) / 2000, (number - 1) / 1000, 0)
+    assert not check_in_process(traces[:1], judge).accuracies
 
 
 def test_the_table_is_saved_and_shown(traces: list[Path], tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from targets.fault_hooks import Chapter
 from targets.faults import FAULTS, UnknownFault, fault_named
 from targets.wire import WireClient
 from tests.targets.fault_lines import LINES
+from tests.targets.timeout_lines import TIMEOUT_LINES
 
 #: A channel of each connection that nothing but barriers uses.
 BARRIER_CHANNEL = 9
@@ -238,17 +239,19 @@ def test_the_sound_broker_passes_what_catches_a_fault(name: str) -> None:
 
 
 def test_every_fault_has_a_sequence_and_the_other_way_round() -> None:
-    assert {*SEQUENCES, *LINES} == set(FAULTS)
-    assert not SEQUENCES.keys() & LINES
+    assert {*SEQUENCES, *LINES, *TIMEOUT_LINES} == set(FAULTS)
+    assert len(SEQUENCES) + len(LINES) + len(TIMEOUT_LINES) == len(FAULTS)
 
 
-def run_lines(fault: str | None, name: str, trace_file: Path) -> SequenceJudgement:
-    """The commands of LINES, in lockstep by a session, on the embedded broker."""
-    (file,) = parse_command_file(LINES[name].replace("        ", ""))
+def run_lines(
+    fault: str | None, name: str, lines: str, trace_file: Path, patience: float = BRIEFLY
+) -> SequenceJudgement:
+    """The commands that show the fault `name`, in lockstep by a session, on the embedded broker that has `fault`."""
+    (file,) = parse_command_file(lines.replace("        ", ""))
     dialect = dialect_named(FAULTS[name].dialect)
     with EmbeddedBroker(dialect, fault=fault) as broker, TraceWriter(trace_file) as trace:
         description = TargetDescription("embedded", "amqpspec", "0", dialect.name)
-        target = TargetUnderTest(broker.address, description, deadline=BRIEFLY, operator=broker.operator())
+        target = TargetUnderTest(broker.address, description, deadline=patience, operator=broker.operator())
         with Session(target, trace, name) as session:
             for command in file.commands:
                 session.run(command)
@@ -257,13 +260,13 @@ def run_lines(fault: str | None, name: str, trace_file: Path) -> SequenceJudgeme
 
 @pytest.mark.parametrize("name", LINES)
 def test_a_fault_of_topology_or_protocol_is_caught_by_its_requirement(name: str, tmp_path: Path) -> None:
-    failures = run_lines(name, name, tmp_path / "trace.jsonl").failures
+    failures = run_lines(name, name, LINES[name], tmp_path / "trace.jsonl").failures
     assert [failure.requirement for failure in failures[:1]] == [FAULTS[name].requirement], failures
 
 
 @pytest.mark.parametrize("name", LINES)
 def test_the_sound_broker_passes_the_lines(name: str, tmp_path: Path) -> None:
-    judgement = run_lines(None, name, tmp_path / "trace.jsonl")
+    judgement = run_lines(None, name, LINES[name], tmp_path / "trace.jsonl")
     assert (judgement.verdict, judgement.failures, judgement.reason) == (Verdict.PASS, (), None)
 
 

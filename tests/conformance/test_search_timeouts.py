@@ -1,0 +1,113 @@
+"""The theme timeouts: what its sequences come to, for whom it is, and that they are carried out beside one another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from conformance.command import Command
+from conformance.events import Event, SequenceFinished
+from conformance.judgement import TargetDescription
+from conformance.plan import Plan
+from conformance.run import Runner, RunOptions
+from conformance.search import THEMES, CommandSearch, themes_for
+from conformance.search_round import run_round
+from conformance.session import Session
+from conformance.shrink import _meant, _written
+from conformance.target_under_test import TargetUnderTest
+from conformance.trace import TraceWriter
+from model.alphabet import CLOCK_WAIT
+from model.dialects import DIALECTS, dialect_named
+from targets.embedded import EmbeddedBroker
+
+DIALECT = dialect_named("rabbitmq-4.3")
+SEQUENCES = 45
+#: Least shares of the sequences in which each of these makes a difference, with room to spare.
+SHARES = {
+    "TIMEOUT-008": 0.4, "TIMEOUT-009": 0.05, "TIMEOUT-011": 0.03, "TIMEOUT-012": 0.4, "TIMEOUT-015": 0.04,
+    "TIMEOUT-016": 0.04, "TIMEOUT-018": 0.03, "TIMEOUT-019": 0.25, "TIMEOUT-020": 0.15, "TIMEOUT-021": 0.25,
+    "TIMEOUT-022": 0.25, "TIMEOUT-024": 0.3, "TIMEOUT-025": 0.15, "TIMEOUT-029": 0.03,
+}  # fmt: skip
+
+
+@cache
+def made(seed: int) -> tuple[tuple[Command, ...], ...]:
+    sequences: list[tuple[Command, ...]] = []
+
+    class Search(CommandSearch):
+        known: ClassVar[set[str]] = set()
+        failure = None
+        dialect = DIALECT
+        chosen_themes = ("timeouts",)
+
+        @classmethod
+        def open_session(cls) -> Session | None:
+            raise AssertionError("sequences that wait are set aside")
+
+        @classmethod
+        def set_aside(cls, commands: list[Command]) -> None:
+            sequences.append(tuple(commands))
+
+    number = 0
+    while len(sequences) < SEQUENCES:
+        run_round(Search, seed, number, 30)
+        number += 1
+    return tuple(sequences[:SEQUENCES])
+
+
+def planned(commands: tuple[Command, ...]) -> Plan:
+    plan = Plan(DIALECT)
+    for command in commands:
+        plan.carry_out(command)
+    return plan
+
+
+def test_what_is_about_timeouts_happens_often_enough() -> None:
+    seen: Counter[str] = Counter()
+    for commands in made(1):
+        seen.update(planned(commands).broker.exercised.keys())
+    few = {id: seen[id] / SEQUENCES for id, least in SHARES.items() if seen[id] / SEQUENCES < least}
+    assert not few
+
+
+def test_sequences_wait_for_some_seconds_and_not_for_long() -> None:
+    waited = [
+        sum(each.arguments["milliseconds"] for each in commands if each.method == CLOCK_WAIT) for commands in made(1)
+    ]
+    assert max(waited) < 20_000
+    assert sum(waited) / len(waited) > 3_000
+
+
+def test_equal_seeds_make_equal_commands() -> None:
+    once = made(2)
+    made.cache_clear()
+    assert made(2) == once
+    assert made(3) != once
+
+
+def test_late_tags_are_found_again_by_what_they_stood_for() -> None:
+    for commands in made(1)[:20]:
+        assert list(_written(_meant(commands, DIALECT), DIALECT)) == list(commands), "nothing changed"
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_only_brokers_whose_consumers_time_out_have_the_theme(dialect: str) -> None:
+    has_it = THEMES["timeouts"] in themes_for(dialect_named(dialect))
+    assert has_it is (dialect == "rabbitmq-4.3")
+    assert bool(themes_for(dialect_named(dialect), ("timeouts",))) is has_it
+
+
+def test_they_are_carried_out_beside_one_another_and_taken_in_order(tmp_path: Path) -> None:
+    told: list[Event] = []
+    with EmbeddedBroker() as broker, TraceWriter(tmp_path / "trace.jsonl") as trace:
+        target = TargetUnderTest(broker.address, TargetDescription("embedded", "amqpspec", "0", DIALECT.name))
+        options = RunOptions(sequences=3, steps=4, seed=1, search_only=True, themes=("timeouts",))
+        result = Runner(target, trace, options, [told.append]).run()
+    assert result.sequences == 3
+    assert [each.judgement.sequence for each in told if isinstance(each, SequenceFinished)] == [
+        "search 1", "search 2", "search 3",
+    ]  # fmt: skip
