@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -14,6 +13,7 @@ from model.permitted import permitted
 from model.rules.expiry import expire_punctually, next_expiry
 from model.rules.happenings import all_come_about
 from model.state import ConnectionState
+from targets.clock import COMMON, Clock
 from targets.embedded_handshake import DEFAULT_ACCESS, Access
 from targets.fault_hooks import Fault, Proceed
 from targets.served_broker import ServedBroker
@@ -30,15 +30,19 @@ class ModelDefect(Exception):
 class Responder:
     """One served virtual host; `fault` is the defect that it has."""
 
-    def __init__(self, dialect: Dialect, fault: Fault | None = None, access: Access = DEFAULT_ACCESS) -> None:
+    def __init__(
+        self, dialect: Dialect, fault: Fault | None = None, access: Access = DEFAULT_ACCESS, clock: Clock = COMMON
+    ) -> None:
         self._fault = fault
+        self._clock = clock
         self._broker = (fault.broker_type if fault else ServedBroker)(dialect, access.vhost, access.user)
         self._process: Proceed = partial(process, self._broker)
 
     def take(self, frame: Frame) -> None:
         """Process a client's frame."""
-        self._broker.now = self._broker.latest = self._broker.rested = time.monotonic()
-        self.tick(self._broker.now)
+        now = self._clock.now()
+        self.tick(now)
+        self._broker.now = self._broker.latest = self._broker.rested = now
         fault = self._fault
         if fault is not None and fault.input_hook is not None and frame.method in fault.methods:
             fault.input_hook(self._broker, frame, self._process)
@@ -50,7 +54,7 @@ class Responder:
         self._broker.teardowns.clear()
 
     def due(self) -> float:
-        """When (of `time.monotonic`) `tick` has something to do."""
+        """When (by its clock) `tick` has something to do."""
         return next_expiry(self._broker)
 
     def tick(self, now: float) -> None:
