@@ -124,7 +124,7 @@ class _Copy:
                     dropped=old.dropped, unheeded_prefetch=old.unheeded_prefetch,
                     settled_of_namesake=old.settled_of_namesake,
                     is_mixed_up=old.is_mixed_up, handed=old.handed,
-                    former_priority=old.former_priority, served_as=old.served_as,
+                    former_priority=old.former_priority, served_as=old.served_as, bequeathed=old.bequeathed,
                 )  # fmt: skip
         return new
 
