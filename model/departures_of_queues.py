@@ -129,7 +129,8 @@ def _found_again(broker: Broker) -> Iterator[tuple[Consumer, Queue]]:
 def _serve_again(broker: Broker, frame: Frame) -> None:
     for former, queue in list(_found_again(broker)):
         channel = broker.channels[former.channel]
-        del channel.bereft[former.tag]
+        if channel.bereft.pop(former.tag, None) is None:
+            continue  # several of one queue are found several times
         consumer = Consumer(
             former.tag, former.channel, queue, former.no_ack, former.prefetch, former.exclusive, former.arguments,
             created=broker.stamp, announced=True, stamp=broker.stamp, prefetch_from=former.prefetch_from,
