@@ -36,6 +36,10 @@ def complete_barrier(session: Session, command: Command) -> None:
     touched = [(key, queue.name) for key, queue in session.judge.acceptor.broker.touched]
     names = list(dict.fromkeys(name for _, name in touched))
     session.mark("barrier")
+    key = (command.connection, command.channel)
+    if command.arguments.get("nowait") and _is_open(session, key):
+        # nothing has told that its channel has come to it, and others are asked about what it did
+        session.request(_flush(session, key))
     _await_clean_up(session)
     for key, name in touched:
         queue = _queue(session, name)
@@ -59,6 +63,9 @@ def complete_barrier(session: Session, command: Command) -> None:
             session.request(_flush(session, key))
         else:
             ended[key[0]] = None
+    for key in _served_elsewhere(session):
+        if not session.over and _is_open(session, key):
+            session.request(_flush(session, key))
     for connection in ended:
         _await_rest(session, connection)
     session.drain()
@@ -135,8 +142,11 @@ def _clear_doubts(session: Session) -> None:
     """Where it is not known which messages have expired: ask for all that these may have come to, until it is there."""
     deadline = time.monotonic() + session.target.deadline
     while _is_ageing(session) and not session.over:
-        names = session.judge.acceptor.unproven_queues()
-        if not names or time.monotonic() > deadline:
+        names = [name for name in session.judge.acceptor.unproven_queues() if _can_be_asked(session, name)]
+        if not names:
+            return
+        if time.monotonic() > deadline:
+            session.mark("overdue", session.target.deadline)
             return
         for name in names:
             _ask_once(session, name)
@@ -163,16 +173,29 @@ def _unproven_elsewhere(session: Session) -> list[str]:
     return [name for name in unproven if name not in first.queues or not first.queues[name].unproven]
 
 
+def _served_elsewhere(session: Session) -> list[ChannelKey]:
+    """Channels that are handed something by another explanation only, which has come when they have answered."""
+    first, *others = _brokers(session)
+    served = {queue.name: queue for broker in others for queue in broker.deliverable}
+    known = {queue.name for queue in first.deliverable}
+    consumers = (consumer for name, queue in served.items() if name not in known for consumer in queue.consumers)
+    return list(dict.fromkeys(consumer.channel for consumer in consumers))
+
+
 def _ask_once(session: Session, name: str) -> None:
     """Ask for the numbers of messages and consumers: they say which of several explanations is right."""
+    if _can_be_asked(session, name) and not session.over:
+        _ask(session, _who_can_ask(session, name)[0], name)
+
+
+def _can_be_asked(session: Session, name: str) -> bool:
+    return bool(_who_can_ask(session, name)) and not name.startswith(UNKNOWN_NAME)
+
+
+def _who_can_ask(session: Session, name: str) -> list[str]:
+    """The connections on which the queue can be asked for its numbers, by whichever explanation it is there."""
     queue = next((b.queues[name] for b in _brokers(session) if name in b.queues), None)
-    connections = [
-        each
-        for each in _open_connections(session)
-        if queue is not None and _may_ask_about(session, each, queue) and _has_channels_to_spare(session, each)
-    ]
-    if connections and not session.over and not name.startswith(UNKNOWN_NAME):
-        _ask(session, connections[0], name)
+    return [] if queue is None else _askers(session, queue)
 
 
 def _brokers(session: Session) -> list[Broker]:
@@ -251,6 +274,9 @@ def _compare_counts(session: Session, names: list[str]) -> None:
     while left and not session.over:
         left = [name for name in left if not _is_as_counted(session, name)]
         if left and time.monotonic() > deadline:
+            # if a known defect explains it, what it drives out of the queue may have come to another one
+            for name in _unproven_elsewhere(session):
+                _ask_once(session, name)
             session.mark("overdue", session.target.deadline)
             return
 

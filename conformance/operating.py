@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import TYPE_CHECKING
 
 from model.alphabet import OPERATOR, Frame
@@ -34,10 +33,11 @@ def operate(session: Session, command: Command) -> None:
 
 def _wait(session: Session, seconds: float) -> None:
     """Let time pass, and receive what comes meanwhile."""
-    until = time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0:
+    clock = session.target.clock
+    until = clock.now() + seconds
+    while (left := until - clock.now()) > 0:
         if session.receive(left) is None and not session.client.open_names():
-            threading.Event().wait(left)  # nobody is there who could send anything
+            threading.Event().wait(until - clock.now())  # nobody is there who could send anything
     session.drain()  # what has come by now is not late, however late it is read
 
 

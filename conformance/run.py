@@ -37,7 +37,7 @@ from targets.health import check_alive
 SHRINKING_DEADLINE = 0.5
 #: After so many deadlines that passed in vain, this target gets less time for each frame.
 PATIENCE = 3
-IMPATIENT_DEADLINE = 1.0
+IMPATIENT_DEADLINE = 2.5
 
 
 @dataclass(frozen=True, slots=True)

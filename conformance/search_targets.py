@@ -26,8 +26,8 @@ _types = st.sampled_from(("classic", "classic", "classic", "quorum", "quorum", "
 _limits = st.sampled_from(
     (
         {}, {}, {"x-max-length": 1}, {"x-max-length": 2}, {"x-max-length": 3}, {"x-max-length": 1},
-        {"x-max-length": 0}, {"x-max-length-bytes": 6}, {"x-max-length-bytes": 12}, {"x-max-length-bytes": 40},
-        {"x-max-length": 2, "x-max-length-bytes": 10},
+        {"x-max-length": 0}, {"x-max-length": 0}, {"x-max-length-bytes": 6}, {"x-max-length-bytes": 12},
+        {"x-max-length-bytes": 40}, {"x-max-length": 2, "x-max-length-bytes": 10},
     )
 )  # fmt: skip
 _overflows = st.sampled_from((None, None, "drop-head", "reject-publish", "reject-publish", "reject-publish-dlx"))
@@ -69,7 +69,9 @@ class TargetActions(TrafficActions):
         self.issue(self.channel(draw), "queue.declare", arguments)
 
     def _kind_of_target(self, draw: Draw, name: str) -> Table:
-        kind = self.types.setdefault(name, draw(_types))
+        for each in TARGETS:
+            self.types.setdefault(each, draw(_types))
+        kind = self.types[name]
         if kind == "stream":
             return {"x-queue-type": kind}
         table: Table = {} if kind == "classic" else {"x-queue-type": kind}
@@ -81,7 +83,7 @@ class TargetActions(TrafficActions):
             table["x-overflow"] = overflow
         table |= self.dead_letters_of(draw, name)
         life = draw(_lives)
-        if life is not None:
+        if life is not None and (life or self._goes_one_way(table)):
             table["x-message-ttl"] = life
         if kind == "quorum" and draw(seldom):
             table["x-delivery-limit"] = 1
@@ -92,6 +94,8 @@ class TargetActions(TrafficActions):
     def dead_letters_of(self, draw: Draw, name: str) -> Table:
         """Where the queue's dead letters go: to the queue after it, back to itself, to any, or nowhere."""
         where = draw(_letters_go)
+        if name not in TARGETS and self._is_crowded(where):
+            where = "nowhere"
         after = TARGETS[(TARGETS.index(name) + 1) % len(TARGETS)] if name in TARGETS else TARGETS[0]
         return {
             "nowhere": {},
@@ -100,6 +104,25 @@ class TargetActions(TrafficActions):
             "exchange": {"x-dead-letter-exchange": LETTERS},
             "missing": {"x-dead-letter-exchange": "missing"},
         }[where]
+
+    def _goes_one_way(self, table: Table) -> bool:
+        """Do dead letters of such a queue come to one place, and no stream? With messages that have no time at all
+        there are too many ways in which they may have gone otherwise; or in which they have driven each other out,
+        where it is not sure what they weigh (OVERFLOW-004).
+        """
+        if table.get("x-queue-type") == "quorum" and "x-max-length-bytes" in table:
+            return False
+        letters_go = table.get("x-dead-letter-exchange")
+        return letters_go != LETTERS and (letters_go is None or "stream" not in self.types.values())
+
+    def _is_crowded(self, where: str) -> bool:
+        """Are there too many ways in which the dead letters of several messages that expire may have gone there?
+
+        Some streams take none, which shows only when they are read; messages without any time go on at once.
+        """
+        names = {"next": {TARGETS[0]}, "exchange": self.destinations(LETTERS)}.get(where, set())
+        names |= set().union(*map(self._led_to, names))
+        return any(self.is_stream(name) or self.is_timeless(name) for name in names)
 
     def remake_target(self, draw: Draw) -> None:
         """Another queue under a name; what was in it, and what is bound to it, goes."""
@@ -170,6 +193,9 @@ class TargetActions(TrafficActions):
             arguments["arguments"] = {"x-stream-offset": "first"}
         elif draw(seldom):
             arguments["no_ack"] = True
+            if limit_of(self.plan.queue(name)) is not None:
+                # a quorum queue would have messages wait, and count them, until the channel has settled the former ones
+                self.issue(channel, "basic.qos", {"prefetch_count": 0})
         self.issue(channel, "basic.consume", arguments)
 
     def drain(self, draw: Draw) -> None:
@@ -244,6 +270,15 @@ class TargetActions(TrafficActions):
         """A quorum queue with a limit of octets, which are not everywhere counted as promised (OVERFLOW-004)."""
         queue = self.plan.queue(name)
         return queue is not None and queue.type is QueueType.QUORUM and "x-max-length-bytes" in queue.arguments
+
+    def is_uneven(self, name: str) -> bool:
+        """Does it matter, to it or to where its dead letters go, when exactly each of several messages comes?"""
+        return self.is_weighed(name) or any(map(self.is_timeless, {name} | self._led_to(name)))
+
+    def is_timeless(self, name: str) -> bool:
+        """Its messages expire at once, or somebody takes them at once: of several nobody sees which did what."""
+        queue = self.plan.queue(name)
+        return queue is not None and queue.arguments.get("x-message-ttl") == 0
 
     def _led_to(self, name: str) -> set[str]:
         """The queues that dead letters of this one may come to, by way of others as well."""

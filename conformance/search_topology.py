@@ -6,6 +6,8 @@ queues come often, so that one which it should not have reached shows as well.
 
 from __future__ import annotations
 
+from itertools import chain
+
 from hypothesis import strategies as st
 
 from conformance.names import REPLY_ADDRESS
@@ -32,6 +34,8 @@ _kinds = st.sampled_from(KINDS)
 _some_queue = st.sampled_from(("q1", "q1", "q2", "q2", "q3", "q4"))
 _words = ("a", "b", "")
 _keys = st.lists(st.sampled_from(_words), max_size=3).map(".".join)
+#: What they stand for; `*` not always.
+_STAND_FOR = {"*": st.sampled_from((["a"], [""], [], ["a", "b"])), "#": st.sampled_from(([], [], ["a"], ["b", "a"]))}
 _patterns = st.lists(st.sampled_from((*_words, "*", "*", "#", "#")), max_size=3).map(".".join)
 _header_values = st.sampled_from((1, "1", True, 2, None))
 _headers = st.dictionaries(st.sampled_from(("a", "b", "x-c")), _header_values, max_size=3)
@@ -201,11 +205,23 @@ class TopologyActions(Actions):
         if self.dialect.extensions and draw(flags) and not (state is not None and state.confirming):
             self.issue(channel, "confirm.select", {})
         arguments: Table = {"exchange": exchange, "routing_key": draw(_keys) if exchange else draw(_some_queue)}
+        source = self.plan.broker.exchanges[exchange]
+        goes_by_pattern = source.type == "topic" and bool(source.bindings) and draw(flags)
+        if goes_by_pattern:
+            pattern = draw(st.sampled_from([binding.routing_key for binding in source.bindings]))
+            arguments["routing_key"] = self._matching(draw, pattern)
         if draw(seldom):
             arguments["mandatory"] = True
-        if self.plan.broker.exchanges[exchange].type == "headers":
+        if source.type == "headers":
             headers = {**headers, **draw(_headers)}
         self.issue(channel, "basic.publish", arguments, self.new_content({"headers": headers} if headers else {}))
+        if goes_by_pattern and draw(flags):
+            self.look_everywhere(draw)
+
+    def _matching(self, draw: Draw, pattern: str) -> str:
+        """A key that the pattern stands for, or nearly."""
+        words = [draw(_STAND_FOR[word]) if word in _STAND_FOR else [word] for word in pattern.split(".")]
+        return ".".join(chain.from_iterable(words))
 
     def ask_for_a_reply(self, draw: Draw) -> None:
         """A request that carries an address for direct replies, mostly with somebody who awaits them."""

@@ -88,9 +88,12 @@ class Session:
         self._closed: set[str] = set()
         #: how often a deadline passed without what was owed
         self.overdue = 0
-        self._began = time.monotonic()
+        self._began = target.clock.now()
         self.client = WireClient(
-            target.address, observer=self._observe, write_patience=WRITE_DEADLINES * target.deadline
+            target.address,
+            observer=self._observe,
+            write_patience=WRITE_DEADLINES * target.deadline,
+            clock=target.clock,
         )
 
     def __enter__(self) -> Self:
@@ -255,4 +258,4 @@ class Session:
             tell(self._listeners, FrameObserved(self.sequence, frame))
 
     def _now(self) -> float:
-        return time.monotonic() - self._began
+        return self.target.clock.now() - self._began

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from conformance.judgement import TargetDescription
 from targets.address import Address
+from targets.clock import COMMON, Clock
 from targets.operator import Operator
 
 #: Seconds that an owed frame may take.
@@ -23,3 +24,5 @@ class TargetUnderTest:
     operator: Operator | None = None
     #: the server capabilities that it advertises; None: not known, so all of them
     capabilities: frozenset[str] | None = None
+    #: what broker and session both go by, where they are in one process
+    clock: Clock = COMMON

@@ -48,7 +48,7 @@ from model.stream_log import has_open_chunk
 from model.verdict import Failure, Verdict
 
 #: Most explanations kept alive.
-DEFAULT_BOUND = 128
+DEFAULT_BOUND = 256
 
 
 class Acceptor:
@@ -219,11 +219,14 @@ class Acceptor:
         as nothing that the lawful explanation owes says when it is processed.
         """
         for departure in self._departures.get(frame.method, ()):
-            if departure is not explanation.departure and departure.applies(explanation.broker, frame):
+            if departure is explanation.departure or departure.name in explanation.declined:
+                continue
+            if departure.applies(explanation.broker, frame):
                 departed = explanation.fork()
                 departed.pending.append(frame)
                 departed.departure, departed.departing = departure, frame
                 self.explanations.append(departed)
+                explanation.decline([departure])
         others = list(explanation.alternatives(frame))
         explanation.process(frame)
         if explanation.broker.teardowns or explanation.broker.happenings:
@@ -332,7 +335,11 @@ class Acceptor:
         proven = [explanation for explanation in lawful if not prove or not any(unproven(explanation.broker))]
         if proven:
             note_refuted([each for each in self.explanations if not each.broker.quiet], quiet)
-            self.explanations = proven + latent_beside(proven, quiet)
+            latent = latent_beside(proven, quiet)
+            followed = {explanation.departure.name for explanation in latent if explanation.departure is not None}
+            for explanation in proven:
+                explanation.declined &= followed
+            self.explanations = proven + latent
             return
         departed = [explanation for explanation in quiet if explanation.departure is not None]
         if lawful:

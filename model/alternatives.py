@@ -16,7 +16,7 @@ from model.dialects import TransientQueues
 from model.inputs import process
 from model.limits import counted, room_on
 from model.overflow import may_be_contrary
-from model.queues import QueueType
+from model.queues import Arrival, Message, QueueType
 from model.rules.cancel import crosses_notice, withdraw_notice
 from model.rules.closing import is_said_by_queue
 from model.rules.commit import is_missed
@@ -188,6 +188,43 @@ def _refuse_otherwise(broker: Broker, frame: Frame, name: str) -> None:
     broker.contrary = None
 
 
+def _overtaken(broker: Broker, frame: Frame) -> list[Message]:
+    """What the channel has published to the quorum queue that it purges, and may not have come to it."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN:
+        return []
+    queue = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
+    if queue is None or queue.type is not QueueType.QUORUM:
+        return []
+    return [each for each in queue.unproven if each.arrival is Arrival.PUBLISHED and each.via == channel.key]
+
+
+def _purged_too_early(broker: Broker, frame: Frame) -> Iterator[Alternative]:
+    """Publishes to a quorum queue give way to a purge, which its channel sends behind them (rabbit_fifo_client)."""
+    for number in range(1, len(_overtaken(broker, frame)) + 1):
+        yield Alternative(
+            name=f"purge overtakes {number} publishes",
+            requirement="QUEUE-024",
+            source="rabbit_fifo_client:enqueue, priority low; rabbit_fifo_client:purge",
+            methods=("queue.purge",),
+            applies=lambda broker, frame: True,
+            process=partial(_purge_too_early, number=number),
+        )
+
+
+def _purge_too_early(broker: Broker, frame: Frame, number: int) -> None:
+    late = _overtaken(broker, frame)[-number:]
+    channel = broker.channels[(frame.connection, frame.channel)]
+    queue = broker.queues[frame.arguments.get("queue", "") or channel.last_queue or ""]
+    for message in late:
+        queue.messages.remove(message)
+        del queue.unproven[message]
+    process(broker, frame)
+    queue.messages.extend(late)
+    queue.unproven.update(dict.fromkeys(late))
+    broker.refresh(queue)
+
+
 def alternatives_to(broker: Broker, frame: Frame) -> tuple[Alternative, ...]:
     """The alternatives to the usual processing of this input, in this state."""
     usual = tuple(a for a in ALTERNATIVES if frame.method in a.methods and a.applies(broker, frame))
@@ -195,6 +232,8 @@ def alternatives_to(broker: Broker, frame: Frame) -> tuple[Alternative, ...]:
         usual += tuple(_deliveries_under_way(broker, frame))
     elif frame.method == "basic.publish":
         usual += tuple(_refused_otherwise(broker, frame))
+    elif frame.method == "queue.purge":
+        usual += tuple(_purged_too_early(broker, frame))
     return (*usual, *_before_commit_fails(broker, frame))
 
 

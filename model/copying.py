@@ -131,7 +131,7 @@ class _Copy:
                     dropped=old.dropped, unheeded_prefetch=old.unheeded_prefetch,
                     settled_of_namesake=old.settled_of_namesake,
                     is_mixed_up=old.is_mixed_up, handed=old.handed,
-                    former_priority=old.former_priority, served_as=old.served_as,
+                    former_priority=old.former_priority, served_as=old.served_as, bequeathed=old.bequeathed,
                     timeout=old.timeout, timeout_from=old.timeout_from, timed_out=old.timed_out,
                     is_forgotten=old.is_forgotten, keeps_place=old.keeps_place, is_beside=old.is_beside,
                     was_leaving=old.was_leaving,

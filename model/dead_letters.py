@@ -86,6 +86,13 @@ def in_a_cycle(deaths: Sequence[Table], queue: str) -> bool:
     return False
 
 
+def published_expiration(history: Any) -> str | None:
+    """The expiration that the message of that history was published with; none if it never died with one."""
+    entries = history if isinstance(history, list | tuple) else ()
+    own = (entry.get("original-expiration") for entry in entries if isinstance(entry, dict))
+    return next((each for each in own if isinstance(each, str)), None)
+
+
 def _earlier(dialect: Dialect, message: Message, headers: Table) -> list[Table]:
     if not dialect.deaths_in_headers:
         return list(message.deaths)

@@ -46,6 +46,8 @@ class Departure(KnownDeparture):
     process: Callable[[Broker, Frame], None]
     #: behind how many more commands what it does may show: so long it is followed though the broker is at rest
     shows_within: int = 0
+    #: the broker does it whenever it can: one that has not done it does not begin to
+    is_steady: bool = False
 
 
 def crash_with(requirement: str) -> Callable[[Broker, Frame], None]:

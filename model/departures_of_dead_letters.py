@@ -60,5 +60,6 @@ DEAD_LETTER_DEPARTURES: tuple[Departure, ...] = (
         applies=_sends_to_stream,
         process=_lose_on_the_way_to_stream,
         shows_within=ANY_NUMBER,
+        is_steady=True,
     ),
 )

@@ -9,7 +9,7 @@ from model.alphabet import EMPTY_CONTENT, Frame
 from model.broker import Broker
 from model.departure import Departure, crash_with
 from model.inputs import process
-from model.queues import Queue, QueueType
+from model.queues import Consumer, Queue, QueueType
 from model.rules.closing import break_connection
 from model.rules.publish import routes_of
 from model.state import ChannelState, Expected
@@ -118,6 +118,30 @@ def _haunt(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
 
 
+def _found_again(broker: Broker) -> Iterator[tuple[Consumer, Queue]]:
+    """Consumers of deleted queues that may be those of the classic queue which has the name now."""
+    for queue in _haunted(broker):
+        if queue.type is QueueType.CLASSIC:
+            for channel in broker.channels.values():
+                yield from ((each, queue) for each in channel.bereft.values() if each.queue.name == queue.name)
+
+
+def _serve_again(broker: Broker, frame: Frame) -> None:
+    for former, queue in list(_found_again(broker)):
+        channel = broker.channels[former.channel]
+        if channel.bereft.pop(former.tag, None) is None:
+            continue  # several of one queue are found several times
+        consumer = Consumer(
+            former.tag, former.channel, queue, former.no_ack, former.prefetch, former.exclusive, former.arguments,
+            created=broker.stamp, announced=True, stamp=broker.stamp, prefetch_from=former.prefetch_from,
+        )  # fmt: skip
+        channel.consumers[former.tag] = consumer
+        queue.consumers.append(consumer)
+        broker.elect(queue, "SAC-001")
+        broker.refresh(queue)
+    process(broker, frame)
+
+
 def _uses_tag_of_gone_consumer(broker: Broker, frame: Frame) -> bool:
     """Is it the tag of a consumer that ended with its queue, of which the client was not told?"""
     channel = broker.channels.get((frame.connection, frame.channel))
@@ -201,6 +225,17 @@ QUEUE_DEPARTURES: tuple[Departure, ...] = (
         methods=("basic.publish", "basic.get", "basic.consume", "queue.declare", "queue.purge"),
         applies=lambda broker, frame: any(True for _ in _haunted(broker)),
         process=_haunt,
+    ),
+    Departure(
+        name="next-queue-serves-consumers",
+        requirement="CANCEL-010",
+        statement="A channel that hears of the end of a quorum queue or a stream when there is a classic queue of that"
+        " name makes its consumers consumers of that one.",
+        source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover",
+        dialects=("rabbitmq-3",),
+        methods=("basic.publish", "basic.get", "basic.consume", "queue.declare", "queue.purge"),
+        applies=lambda broker, frame: any(True for _ in _found_again(broker)),
+        process=_serve_again,
     ),
     Departure(
         name="publish-crossing-deletion-breaks",

@@ -215,12 +215,12 @@ def _settle_at_namesake(broker: Broker, frame: Frame, channel: Channel, hit: _Hi
         entry.consumer.outstanding -= 1
         broker.refresh(queue)
     broker.touch(channel, queue)
+    failed = frame.method == "basic.reject" or not broker.dialect.quorum_nack_keeps_count
     if frame.method != "basic.ack" and frame.arguments.get("requeue"):
-        give_back(broker, queue, [entry.message], "ACK-024", failed=True, holder=channel.key)
+        give_back(broker, queue, [entry.message], "ACK-024", failed=failed, holder=channel.key)
     else:
         broker.drop(queue, entry.message, "ACK-024")
         if frame.method != "basic.ack":
-            failed = frame.method == "basic.reject" or not broker.dialect.quorum_nack_keeps_count
             give_up(broker, queue, entry.message, channel.key, failed=failed)
 
 

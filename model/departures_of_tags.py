@@ -157,6 +157,25 @@ def _keep_place(broker: Broker, frame: Frame) -> None:
             process(broker, frame)
 
 
+def _with_room_of_former(broker: Broker) -> Iterator[Consumer]:
+    """Consumers with a limit, when which were made the cancelled one of their tag held more than that."""
+    for queue in broker.queues.values():
+        if queue.type is QueueType.QUORUM:
+            yield from (each for each in queue.consumers if 0 < each.prefetch < each.bequeathed)
+
+
+def _keeps_room(broker: Broker, frame: Frame) -> bool:
+    return any(True for _ in _with_room_of_former(broker))
+
+
+def _keep_room(broker: Broker, frame: Frame) -> None:
+    _inherit(broker)
+    for consumer in list(_with_room_of_former(broker)):
+        consumer.prefetch = consumer.bequeathed
+        broker.refresh(consumer.queue)
+    process(broker, frame)
+
+
 TAG_DEPARTURES: tuple[Departure, ...] = (
     Departure(
         name="reused-tag-inherits-deliveries",
@@ -168,6 +187,18 @@ TAG_DEPARTURES: tuple[Departure, ...] = (
         methods=("basic.consume", "basic.publish", "basic.ack", "basic.nack", "basic.reject"),
         applies=_would_be_held_back,
         process=_inherit_deliveries,
+    ),
+    Departure(
+        name="reused-tag-keeps-room",
+        requirement="CONSUME-016",
+        statement="A quorum queue's consumer with the tag of a cancelled one that holds more than the limit of the new"
+        " one may have as many unacknowledged deliveries as that one held, once these are settled.",
+        source="v3.10.9 rabbit_fifo:merge_consumer (the credit is 0, not less) and increase_credit, which knows no most"
+        " until 4.0",
+        dialects=("rabbitmq-3",),
+        methods=_LEAD_TO_DELIVERIES,
+        applies=_keeps_room,
+        process=_keep_room,
     ),
     Departure(
         name="reused-tag-breaks-at-delivery",

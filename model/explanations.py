@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from model.alphabet import Frame
@@ -48,6 +48,9 @@ class Explanation:
     is_unusual: bool = False
     #: how often the broker has been at rest since the departure
     rests: int = 0
+    #: names of steady departures (`Departure.is_steady`) that this explanation could have followed and did not, as
+    #: long as another one follows them
+    declined: frozenset[str] = frozenset()
     #: the point that this one is the same as, but that one more message has expired, which may as well happen later;
     #: whether that point explains what came, so that this one need not be followed
     behind: Explanation | None = None
@@ -63,7 +66,7 @@ class Explanation:
     def fork(self) -> Explanation:
         return Explanation(
             copy_broker(self.broker), list(self.pending), self.departure, self.departing, self.uncounted,
-            self.is_unusual, self.rests,
+            self.is_unusual, self.rests, self.declined,
         )  # fmt: skip
 
     def alternatives(self, frame: Frame) -> Iterator[Explanation]:
@@ -105,6 +108,16 @@ class Explanation:
 
     def _departs_again(self, departure: Departure, frame: Frame) -> bool:
         return self.is_latent and frame.method in departure.methods and departure.applies(self.broker, frame)
+
+    def may_depart(self, departure: Departure, frame: Frame) -> bool:
+        """May the broker process the input as that departure says, for all that it has done so far?"""
+        if departure.name in self.declined or not (self.departure is None or self.is_latent):
+            return False
+        return departure.applies(self.broker, frame)
+
+    def decline(self, departures: Iterable[Departure]) -> None:
+        """The input has been processed in another way."""
+        self.declined |= {departure.name for departure in departures if departure.is_steady}
 
     @property
     def has_to_depart(self) -> bool:
@@ -225,18 +238,19 @@ def _process_one(
     point: Explanation, departures: Mapping[str, tuple[Departure, ...]], index: int
 ) -> Iterator[Explanation]:
     """Copies of the point with that input processed: lawfully, and as each known departure that applies has it."""
+    frame = point.pending[index]
+    applying = [each for each in departures.get(frame.method, ()) if point.may_depart(each, frame)]
     further = point.fork()
     further.process_pending(index)
+    further.decline(applying)
     yield further
-    frame = point.pending[index]
     if frame is not point.departing:
         yield from point.alternatives(frame)
-    for departure in departures.get(frame.method, ()) if point.departure is None or point.is_latent else ():
-        if departure.applies(point.broker, frame):
-            departed = point.fork()
-            departed.departure, departed.departing = departure, frame
-            departed.process_pending(index)
-            yield departed
+    for departure in applying:
+        departed = point.fork()
+        departed.departure, departed.departing = departure, frame
+        departed.process_pending(index)
+        yield departed
 
 
 def _next_inputs(pending: list[Frame]) -> Iterator[int]:

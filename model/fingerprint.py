@@ -157,7 +157,8 @@ def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool,
         (
             consumer.next_offset, consumer.latest_offset, consumer.has_begun, consumer.dropped,
             consumer.unheeded_prefetch, consumer.settled_of_namesake, consumer.is_mixed_up,
-            repr((consumer.former_priority, consumer.served_as)), consumer.timed_out, consumer.is_forgotten,
+            repr((consumer.former_priority, consumer.served_as, consumer.bequeathed)),
+            consumer.timed_out, consumer.is_forgotten,
             consumer.keeps_place, consumer.is_beside, consumer.was_leaving,
         ),
     )  # fmt: skip

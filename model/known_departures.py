@@ -17,7 +17,12 @@ from model.outputs.late_deliveries import BEHIND_CHANNEL_CLOSE
 from model.outputs.replies import CLOSED_AGAIN
 from model.rules.consumer_timeout import TEXT_WITHOUT_VALUE
 from model.rules.queue import HOLDERS_COUNTED, STREAM_CONSUMERS_NOT_COUNTED
-from model.stream_content import STREAM_DROPS_CLUSTER_ID, STREAM_DROPS_NESTED_HEADERS, STREAM_TURNS_OCTETS_INTO_TEXT
+from model.stream_content import (
+    STREAM_DROPS_CLUSTER_ID,
+    STREAM_DROPS_NESTED_HEADERS,
+    STREAM_KEEPS_EXPIRATION,
+    STREAM_TURNS_OCTETS_INTO_TEXT,
+)
 from model.time_to_live import LATE_BY_PRIORITY
 from model.verdict import Failure
 
@@ -81,6 +86,14 @@ ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
         requirement="PUBLISH-016",
         statement="A header of octets (type x) comes out of a stream as text (type S).",
         source="mc_amqpl:to_091, which has binary become longstr",
+        dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
+    ),
+    KnownDeparture(
+        name=STREAM_KEEPS_EXPIRATION,
+        requirement="DLX-006",
+        statement="A dead letter that comes out of a stream has the expiration that it was published with.",
+        source="v4.0.5 mc_amqpl:convert_to (takes the expiration out of the properties as they were published; that it"
+        " is none any more is noted beside them, mc:set_ttl)",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
     ),
     KnownDeparture(

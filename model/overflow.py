@@ -16,7 +16,7 @@ from typing import Any
 from model.alphabet import ChannelKey
 from model.broker_state import BrokerState
 from model.content_size import properties_size
-from model.dead_letters import is_of_history
+from model.dead_letters import is_of_history, published_expiration
 from model.dispatch import contenders
 from model.limits import counted, own_limit_holds, shared_limit_holds
 from model.queues import Consumer, Message, Queue, QueueType
@@ -60,12 +60,15 @@ def size(queue: Queue, messages: Iterable[Message]) -> int:
 
 
 def _as_stored(message: Message) -> Mapping[str, Any]:
-    """Without the history of a dead letter, which is no part of the properties until it is delivered (mc_amqpl)."""
+    """Without the history of a dead letter, which is no part of the properties until it is delivered, and with the
+    expiration that it had: what its deaths have changed is kept beside the message (mc_amqpl).
+    """
     properties = message.content.properties
     if not message.deaths:
         return properties
     headers = {name: value for name, value in properties["headers"].items() if not is_of_history(name)}
-    return {name: value for name, value in {**properties, "headers": headers}.items() if name != "headers" or headers}
+    stored = {**properties, "expiration": published_expiration(message.deaths), "headers": headers}
+    return {name: value for name, value in stored.items() if name != "headers" or headers}
 
 
 def handed_over(broker: BrokerState, queue: Queue) -> int:
@@ -82,6 +85,19 @@ def handed_over(broker: BrokerState, queue: Queue) -> int:
 
 def _own_room(consumer: Consumer) -> float:
     return float("inf") if consumer.no_ack or not consumer.prefetch else consumer.prefetch - consumer.outstanding
+
+
+def handed_over_at_once(broker: BrokerState, queue: Queue) -> int:
+    """How many go to consumers before a quorum queue looks at its limits. To one without acknowledgements it hands no
+    more than the limit of that one's channel, until the channel has settled these (rabbit_fifo_client:handle_delivery).
+    """
+    away = handed_over(broker, queue)
+    if not away or queue.type is not QueueType.QUORUM:
+        return away
+    served = [consumer for consumer in contenders(queue) if not own_limit_holds(consumer)]
+    if not all(consumer.unheeded_prefetch for consumer in served):
+        return away
+    return min(away, sum(consumer.unheeded_prefetch for consumer in served))
 
 
 def _shared_room(broker: BrokerState, channel: Channel, queue: Queue) -> float:

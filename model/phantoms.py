@@ -48,6 +48,10 @@ def note_arrival(broker: BrokerState, consumer: Consumer) -> None:
     long as the former one holds something.
     """
     queue = consumer.queue
+    if queue.type is QueueType.QUORUM:
+        held = broker.channels[consumer.channel].unacknowledged.values()
+        former_ones = namesakes(broker, consumer)
+        consumer.bequeathed = sum(entry.consumer in former_ones for entry in held)
     former = queue.former_priorities.pop((consumer.channel, consumer.tag), None)
     if former in (None, priority(consumer)) or queue.single_active_consumer:
         return

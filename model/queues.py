@@ -142,6 +142,8 @@ class Consumer:
     #: served once; and the same where it is known to be so (`model.departures_of_tags`)
     former_priority: int | None = field(default=None, kw_only=True)
     served_as: int | None = field(default=None, kw_only=True)
+    #: what the cancelled one of its tag held when it was made (`model.departures_of_tags`)
+    bequeathed: int = field(default=0, kw_only=True)
     #: it got its room so late that the queue may not know of it yet
     is_doubtful: bool = field(default=True, kw_only=True)
     #: seconds in which it has to settle a delivery, by which requirement; how many of its deliveries have timed out

@@ -227,8 +227,8 @@ class Channel:
     leaving: dict[str, Consumer] = field(default_factory=dict)
     #: what may be seen of a channel that has ended, until the end is seen as well (model.outputs.late_deliveries)
     lost: list[Lost] = field(default_factory=list)
-    #: consumers of deleted quorum queues of which the client was not told (CANCEL-010), by tag: the next queue of that
-    #: name may get them (model.departures_of_queues)
+    #: consumers of deleted quorum queues and streams of which the client was not told (CANCEL-010), by tag: the next
+    #: queue of that name may get them (model.departures_of_queues)
     bereft: dict[str, Consumer] = field(default_factory=dict)
 
     @property

@@ -1,7 +1,7 @@
 """What a stream makes of properties: it keeps messages as AMQP 1.0, and what that cannot hold is lost or changed.
 
-Departures from PUBLISH-016 (`model.known_departures`), told from what is delivered; rabbit_msg_record in 3.10, mc_amqpl
-from 4.0 on.
+Departures from PUBLISH-016 and DLX-006 (`model.known_departures`), told from what is delivered; rabbit_msg_record in
+3.10, mc_amqpl from 4.0 on.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
+
+from model.dead_letters import HISTORY, published_expiration
 
 Properties = Mapping[str, Any]
 
@@ -18,6 +20,9 @@ STREAM_DROPS_NESTED_HEADERS = "stream-drops-nested-headers"
 STREAM_DROPS_CLUSTER_ID = "stream-drops-cluster-id"
 #: Known departure: mc_amqpl:to_091 has binary become longstr.
 STREAM_TURNS_OCTETS_INTO_TEXT = "stream-turns-octets-into-text"
+#: Known departure: what is converted is the message as it was published (mc_amqpl:convert_to), and what its deaths have
+#: changed is kept beside it.
+STREAM_KEEPS_EXPIRATION = "stream-keeps-expiration-of-dead-letter"
 
 
 def departures_of_content(expected: Properties, observed: Properties) -> tuple[str, ...]:
@@ -57,6 +62,11 @@ def _octets_as_text(properties: Properties) -> Properties:
     return _with_headers(properties, {name: _as_text(value) for name, value in headers.items()})
 
 
+def _with_expiration(properties: Properties) -> Properties:
+    own = published_expiration((properties.get("headers") or {}).get(HISTORY))
+    return {**properties, "expiration": own} if own is not None and "expiration" not in properties else properties
+
+
 def _as_text(value: Any) -> Any:
     return bytes(value).decode("utf-8", "surrogateescape") if isinstance(value, bytes | bytearray) else value
 
@@ -69,4 +79,5 @@ _CHANGES: dict[str, Callable[[Properties], Properties]] = {
     STREAM_DROPS_NESTED_HEADERS: _without_nested,
     STREAM_DROPS_CLUSTER_ID: _without_cluster_id,
     STREAM_TURNS_OCTETS_INTO_TEXT: _octets_as_text,
+    STREAM_KEEPS_EXPIRATION: _with_expiration,
 }

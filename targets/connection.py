@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import time
 from collections import deque
 from collections.abc import Callable
 
@@ -37,7 +36,7 @@ class Connection:
         self.on_end: Callable[[Connection], None] = lambda connection: None
         self.now = clock
         self._decoder = Decoder(name)
-        self._last_read = self._last_write = time.monotonic()
+        self._last_read = self._last_write = self.now()
 
     def adopt(self, session: Session) -> None:
         """Take over what the handshake settled."""
@@ -59,7 +58,7 @@ class Connection:
             within = " in the middle of a frame" if self._decoder.mid_frame else ""
             self.end(f"the broker ended the stream{within}")
             return 0
-        self._last_read = time.monotonic()
+        self._last_read = self.now()
         waiting = len(self.inbox)
         self._decode(octets)
         return len(octets) + _FRAME_COST * (len(self.inbox) - waiting)
@@ -94,7 +93,7 @@ class Connection:
             self.end(_lost(error))
             return octets[:0]
         if written:
-            self._last_write = time.monotonic()
+            self._last_write = self.now()
         return octets[written:]
 
     def end(self, reason: str) -> None:
@@ -119,13 +118,13 @@ class Connection:
     # Heartbeats (section 4.2.7): we are silent for half an interval at most, the broker for two.
 
     def heartbeat_due(self) -> float:
-        """When (of `time.monotonic`) we are to send one."""
+        """When (by `now`) we are to send one."""
         if self.is_silent:
             return _NEVER
         return self._last_write + self.session.tune.heartbeat / 2
 
     def given_up_at(self) -> float:
-        """When (of `time.monotonic`) the broker has been silent for too long."""
+        """When (by `now`) the broker has been silent for too long."""
         return self._last_read + 2 * self.session.tune.heartbeat
 
 

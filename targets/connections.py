@@ -123,12 +123,12 @@ class Connections:
 
     def _next_heartbeat(self) -> float:
         """Seconds until one is to be sent, or a silent broker to be given up."""
-        due = min(min(kept.heartbeat_due(), kept.given_up_at()) for kept in self._keeping_alive)
-        return max(due - time.monotonic(), 0.0)
+        left = min(min(kept.heartbeat_due(), kept.given_up_at()) - kept.now() for kept in self._keeping_alive)
+        return max(left, 0.0)
 
     def _keep_alive(self) -> None:
-        now = time.monotonic()
         for connection in list(self._keeping_alive):
+            now = connection.now()
             # All that had come was read just now: if nobody called us for long, that is not held against it.
             if now >= connection.given_up_at():
                 connection.end(NO_HEARTBEAT)

@@ -10,11 +10,14 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Self
 
+from model.alphabet import CLOCK_WAIT, OPERATOR, Frame
 from model.dialects import DEFAULT_DIALECT, Dialect, dialect_named
 from targets.address import Address
+from targets.clock import COMMON, Clock, HastyClock
 from targets.embedded_handshake import Access
 from targets.embedded_loop import Loop
 from targets.embedded_model import Responder
@@ -33,7 +36,8 @@ class EmbeddedBroker:
 
     As a context manager it serves from a thread of its own, until the end of the block; `serve_forever` serves from
     the caller's. `port` 0 takes any that is free; `address` says which. `fault` names one of `targets.faults`, which
-    chooses the dialect if none is given; raises `UnknownFault`. With an `ssl_context` it speaks TLS only.
+    chooses the dialect if none is given; raises `UnknownFault`. With an `ssl_context` it speaks TLS only. It goes by
+    the `clock`, and clients that share a hasty one need not wait.
     """
 
     def __init__(
@@ -46,13 +50,15 @@ class EmbeddedBroker:
         password: str = "guest",
         vhost: str = "/",
         ssl_context: ssl.SSLContext | None = None,
+        clock: Clock = COMMON,
     ) -> None:
         faulty = fault_named(fault) if fault else None
         self._dialect = dialect or (dialect_named(faulty.dialect) if faulty else DEFAULT_DIALECT)
         self._place = (host, port)
         self._access = Access(user, password, vhost)
         self._tls = ssl_context
-        self._responder = Responder(self._dialect, faulty, self._access)
+        self._clock = clock
+        self._responder = Responder(self._dialect, faulty, self._access, clock)
         self._thread: threading.Thread | None = None
         self._address: Address | None = None
         self._loop: Loop | None = None
@@ -121,5 +127,7 @@ class EmbeddedBroker:
         bound_port = int(listener.getsockname()[1])
         access = self._access
         self._address = Address(host, bound_port, access.user, access.password, access.vhost, self._tls is not None)
-        self._loop = Loop(listener, self._tls, self._responder, self._dialect, access)
+        self._loop = Loop(listener, self._tls, self._responder, self._dialect, access, self._clock)
+        if isinstance(self._clock, HastyClock):
+            self._clock.attend(partial(self._loop.orders.give, Frame(OPERATOR, 0, CLOCK_WAIT, {}, sent=True)))
         return self._loop

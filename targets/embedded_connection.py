@@ -10,11 +10,11 @@ import contextlib
 import selectors
 import socket
 import ssl
-import time
 from collections import deque
 from enum import Enum
 
 from model.alphabet import Frame
+from targets.clock import Clock
 from targets.codec import (
     DEFAULT_CONTENT_MAX,
     DEFAULT_FRAME_MAX,
@@ -55,7 +55,7 @@ class Phase(Enum):
 class ClientConnection:
     """Reads and writes never raise; an error or the end of the stream shows in `lost`."""
 
-    def __init__(self, name: str, sock: socket.socket) -> None:
+    def __init__(self, name: str, sock: socket.socket, clock: Clock) -> None:
         self.name = name
         self.phase = Phase.HANDSHAKE
         #: the client ended the stream, or it broke: there is nobody to write to
@@ -69,7 +69,8 @@ class ClientConnection:
         self._decoder = ServerDecoder(name, content_max=_CONTENT_MAX_BEFORE_LOGIN)
         self._outgoing = bytearray()
         self._heartbeat = 0
-        now = time.monotonic()
+        self._clock = clock
+        now = clock.now()
         self._last_life = self._last_write = now
         self._deadline = now + HANDSHAKE_PATIENCE
         self._write_ended = False
@@ -90,14 +91,14 @@ class ClientConnection:
         self.phase = Phase.CLOSING
         # what cannot be decoded any more is no close-ok either; the client has the time to read why
         patience = GRACE if self._decoder.is_lost else ENDING_PATIENCE
-        self._deadline = time.monotonic() + patience
+        self._deadline = self._clock.now() + patience
 
     def hang_up(self) -> None:
         """Nothing more will be sent but what waits already."""
         if self.phase is not Phase.OVER:
             self.phase = Phase.HANGING_UP
             self.inbox.clear()
-            self._deadline = time.monotonic() + ENDING_PATIENCE
+            self._deadline = self._clock.now() + ENDING_PATIENCE
             self.flush()
 
     def close(self) -> None:
@@ -120,7 +121,7 @@ class ClientConnection:
         if not octets:
             self._lose()
             return
-        self._last_life = time.monotonic()
+        self._last_life = self._clock.now()
         if self.phase is Phase.HANGING_UP:
             return  # read, so that the end of the stream is not a reset that overtakes the last words
         self.inbox.extend(self._decoder.feed(octets))
@@ -148,7 +149,7 @@ class ClientConnection:
                 if not written:
                     break
                 del outgoing[:written]
-                self._last_write = time.monotonic()
+                self._last_write = self._clock.now()
                 if self.congested:
                     self._last_life = self._last_write  # he reads; what he sends is not read now
         except OSError:
@@ -179,7 +180,7 @@ class ClientConnection:
     # -------------------------------------------------------------------------------------------- time
 
     def due(self) -> float:
-        """When (of `time.monotonic`) `tick` has something to do."""
+        """When (by the clock) `tick` has something to do."""
         if not self._heartbeat or self.phase is Phase.HANGING_UP:
             return self._deadline
         return min(self._deadline, self._silent_until(), self._heartbeat_due())

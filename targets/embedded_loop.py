@@ -7,10 +7,10 @@ import logging
 import selectors
 import socket
 import ssl
-import time
 
 from model.alphabet import Frame
 from model.dialects import Dialect
+from targets.clock import Clock
 from targets.codec import PROTOCOL_HEADER, Decoded, EncodingError, ProtocolHeader
 from targets.embedded_connection import ClientConnection, Phase
 from targets.embedded_handshake import Access, Doorkeeper, closing
@@ -34,6 +34,7 @@ class Loop:
         responder: Responder,
         dialect: Dialect,
         access: Access,
+        clock: Clock,
     ) -> None:
         self.failures: list[str] = []
         self._listener = listener
@@ -41,6 +42,7 @@ class Loop:
         self._responder = responder
         self._dialect = dialect
         self._access = access
+        self._clock = clock
         self._clients: dict[str, ClientConnection] = {}
         #: of those who are not let in yet
         self._doorkeepers: dict[str, Doorkeeper] = {}
@@ -104,7 +106,7 @@ class Loop:
             self._serve(client)
         self._pump()
         if self._next_tick < _NEVER:
-            self._tick(time.monotonic())
+            self._tick(self._clock.now())
         while self._changed:
             self._settle(self._changed.popitem()[1])
 
@@ -112,7 +114,7 @@ class Loop:
         if busy or self._unfinished:
             return 0.0
         self._next_tick = min(self._next_tick, self._responder.due())
-        return None if self._next_tick == _NEVER else max(self._next_tick - time.monotonic(), 0.0)
+        return None if self._next_tick == _NEVER else max(self._next_tick - self._clock.now(), 0.0)
 
     def _serve(self, client: ClientConnection) -> None:
         """Handle what is in the inbox, for a turn, and while the client reads what he gets for it."""
@@ -172,7 +174,7 @@ class Loop:
             except OSError:
                 sock.close()
                 continue
-            client = self._clients[name] = ClientConnection(name, sock)
+            client = self._clients[name] = ClientConnection(name, sock, self._clock)
             self._doorkeepers[name] = Doorkeeper(self._dialect, self._access)
             self._selector.register(client.stream, client.events, client)
             self._next_tick = min(self._next_tick, client.due())

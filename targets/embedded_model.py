@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -15,6 +14,7 @@ from model.rules.expiry import expire_punctually, next_expiry
 from model.rules.happenings import all_come_about
 from model.rules.timeouts import due_by, time_out_now
 from model.state import ConnectionState
+from targets.clock import COMMON, Clock
 from targets.embedded_handshake import DEFAULT_ACCESS, Access
 from targets.fault_hooks import Fault, Proceed
 from targets.served_broker import ServedBroker
@@ -31,15 +31,19 @@ class ModelDefect(Exception):
 class Responder:
     """One served virtual host; `fault` is the defect that it has."""
 
-    def __init__(self, dialect: Dialect, fault: Fault | None = None, access: Access = DEFAULT_ACCESS) -> None:
+    def __init__(
+        self, dialect: Dialect, fault: Fault | None = None, access: Access = DEFAULT_ACCESS, clock: Clock = COMMON
+    ) -> None:
         self._fault = fault
+        self._clock = clock
         self._broker = (fault.broker_type if fault else ServedBroker)(dialect, access.vhost, access.user)
         self._process: Proceed = partial(process, self._broker)
 
     def take(self, frame: Frame) -> None:
         """Process a client's frame."""
-        self._broker.now = self._broker.latest = self._broker.rested = time.monotonic()
-        self.tick(self._broker.now)
+        now = self._clock.now()
+        self.tick(now)
+        self._broker.now = self._broker.latest = self._broker.rested = now
         self._take_in(frame, self._process)
         all_come_about(self._broker)
         self.tick(self._broker.now)
@@ -55,7 +59,7 @@ class Responder:
             proceed(frame)
 
     def due(self) -> float:
-        """When (of `time.monotonic`) `tick` has something to do."""
+        """When (by its clock) `tick` has something to do."""
         return next_expiry(self._broker)
 
     def tick(self, now: float) -> None:

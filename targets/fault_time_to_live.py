@@ -10,7 +10,7 @@ from model.alphabet import Content, Frame
 from model.dead_letters import EXPIRED, HISTORY, REJECTED
 from model.queues import Message, Queue
 from model.rules.message_expiry import give_up_expired
-from model.time_to_live import ARGUMENT, GIVEN_BACK, OF_QUEUE, OWN
+from model.time_to_live import ARGUMENT, GIVEN_BACK, NONE_AT_ALL, OF_QUEUE, OWN
 from targets.fault_hooks import Chapter, Proceed
 from targets.served_broker import ServedBroker
 
@@ -40,6 +40,12 @@ class _LivingForEver(_TimedOtherwise):
         return None if message.ttl_from == OWN else right
 
 
+@in_broker("message-expires-late", OWN, "Messages live three times as long as they say.")
+class _LivingLong(_TimedOtherwise):
+    def seconds(self, queue: Queue, message: Message, right: float) -> float | None:
+        return right * 3 if message.ttl_from == OWN else right
+
+
 @in_broker("message-expires-at-once", OWN, "A message that has an expiration is removed if nobody waits for it.")
 class _LivingNotAtAll(_TimedOtherwise):
     def seconds(self, queue: Queue, message: Message, right: float) -> float | None:
@@ -60,12 +66,45 @@ class _LivingTheLonger(_TimedOtherwise):
         return max(int(each) / 1000 for each in times if each is not None)
 
 
+@in_broker("zero-lives-on", NONE_AT_ALL, "A message that has no time at all stays in its queue.")
+class _WithoutZero(_TimedOtherwise):
+    def seconds(self, queue: Queue, message: Message, right: float) -> float | None:
+        return right or None
+
+
+@in_broker("zero-never-delivered", NONE_AT_ALL, "A message that has no time at all is removed though somebody waits.")
+class _NeverDelivering(ServedBroker):
+    def enqueue(self, queue: Queue, message: Message) -> None:
+        super().enqueue(queue, message)
+        if message.ttl_from == NONE_AT_ALL and queue in self.deliverable:
+            queue.messages.remove(message)
+            self.drop(queue, message, NONE_AT_ALL)
+            self.refresh(queue)
+
+
 @in_broker("given-back-lives-on", GIVEN_BACK, "What a client gives back does not expire any more.")
 class _LivingOn(ServedBroker):
     def join_crowd(self, queue: Queue, message: Message) -> int:
         if message.redelivered:
             message.deadline = None
         return super().join_crowd(queue, message)
+
+
+@on_input(
+    "unacknowledged-expires",
+    GIVEN_BACK,
+    "What a client holds is a dead letter when its time is up.",
+    *("queue.declare", "basic.qos", "basic.get"),
+)
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    told = broker.memory.setdefault("told", set())
+    for channel in list(broker.channels.values()):
+        for entry in list(channel.unacknowledged.values()):
+            message = entry.message
+            if message.deadline and message.deadline.due < broker.now and id(message) not in told:
+                told.add(id(message))
+                give_up_expired(broker, entry.queue, message, by=broker.now)
+    proceed(frame)
 
 
 @on_input(
@@ -111,6 +150,14 @@ class _KeepingExpiration(ServedBroker):
             properties = {**message.content.properties, "expiration": message.deaths[0]["original-expiration"]}
             message.content = Content(properties, message.content.body)
         super().enqueue(queue, message)
+
+
+@in_broker("circle-of-expiry-not-cut", "DLX-008", "What expires goes on in a circle of queues.")
+class _Circling(ServedBroker):
+    def drop(self, queue: Queue, message: Message, requirement: str) -> None:
+        super().drop(queue, message, requirement)
+        if requirement.startswith("TTL"):
+            message.deaths = ()
 
 
 def _history(frame: Frame) -> list[dict[str, Any]]:

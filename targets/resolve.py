@@ -16,6 +16,7 @@ from typing import Protocol, runtime_checkable
 from model.alphabet import Table
 from model.dialects import Dialect
 from targets.address import Address, parse_address
+from targets.clock import COMMON, Clock
 from targets.operator import Operator
 from targets.wire import WireClient
 
@@ -59,12 +60,12 @@ def running(target: str, dialect: Dialect | None = None) -> Iterator[Address]:
 
 
 @contextmanager
-def running_broker(target: str, dialect: Dialect | None = None) -> Iterator[RunningBroker]:
-    """The same, giving the broker."""
+def running_broker(target: str, dialect: Dialect | None = None, clock: Clock = COMMON) -> Iterator[RunningBroker]:
+    """The same, giving the broker. The embedded one goes by the `clock`."""
     if target.startswith(("amqp://", "amqps://")):
         yield _Elsewhere(parse_address(target))
         return
-    with _broker(target, dialect) as broker:
+    with _broker(target, dialect, clock) as broker:
         yield broker
 
 
@@ -73,12 +74,12 @@ def operator_of(broker: RunningBroker) -> Operator | None:
     return broker.operator() if isinstance(broker, OperatedBroker) else None
 
 
-def _broker(target: str, dialect: Dialect | None) -> AbstractContextManager[RunningBroker]:
+def _broker(target: str, dialect: Dialect | None, clock: Clock) -> AbstractContextManager[RunningBroker]:
     kind, _, rest = target.partition(":")
     if kind == "embedded":
         from targets.embedded import EmbeddedBroker
 
-        return EmbeddedBroker(dialect, fault=rest or None)
+        return EmbeddedBroker(dialect, fault=rest or None, clock=clock)
     if kind == "docker" and rest:
         from targets.docker_broker import DockerBroker
 

@@ -122,8 +122,8 @@ def is_at_rest(broker: Broker) -> None:
     for queue in broker.queues.values():
         if len(queue.consumers) > 1:
             queue.seat.former = None
-            for consumer in queue.consumers:
-                consumer.is_doubtful = False
+        for consumer in queue.consumers:
+            consumer.is_doubtful = False
 
 
 def held_up_by(broker: Broker, queue: Queue, consumer: Consumer) -> str | None:

@@ -22,7 +22,7 @@ from model.dead_letters import (
     recorded,
 )
 from model.dialects import CarriedFailures
-from model.overflow import Overflow, overflow
+from model.overflow import BYTES, Overflow, overflow
 from model.queues import Arrival, Dropping, Exchange, Message, Queue, QueueType
 from model.routing import route
 from model.rules.overflow import drop_excess, refuse, refuses
@@ -134,13 +134,21 @@ def _dead_letter(
     return tuple(letters)
 
 
-def reaches_stream(broker: Broker, queue: Queue, message: Message) -> bool:
-    """Would a stream be among the queues that the dead letter goes to?"""
+def has_to_be_seen(broker: Broker, queue: Queue, message: Message) -> bool:
+    """Would the dead letter go to a queue that may not take it as it should (`model.departures`)?
+
+    Some streams take none, and quorum queues may find that it is too much, by their limit of octets; but what expires
+    in a queue never comes to that one again (DLX-008).
+    """
     exchange = broker.exchanges.get(queue.arguments[EXCHANGE]) if EXCHANGE in queue.arguments else None
     if exchange is None or queue.deleted:
         return False
     content, _ = recorded(broker.dialect, queue, message, REJECTED)
-    return any(each.type is QueueType.STREAM for each in _targets(broker, exchange, _keys(queue, message), content))
+    return any(
+        each.type is QueueType.STREAM or (each.type is QueueType.QUORUM and BYTES in each.arguments)
+        for each in _targets(broker, exchange, _keys(queue, message), content)
+        if each is not queue
+    )
 
 
 def _keys(queue: Queue, message: Message) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from model.deadlines import NEVER
 from model.dispatch import contenders
 from model.overflow import handed_over
 from model.queues import Message, Queue
-from model.rules.dead_letter import outlive, reaches_stream
+from model.rules.dead_letter import has_to_be_seen, outlive
 from model.state import ChannelState
 from model.time_to_live import (
     BEHIND,
@@ -57,8 +57,8 @@ def message_expiries(broker: Broker, now: float, *, is_certain: bool, ahead: flo
 
 def _remove_certain(broker: Broker, queue: Queue, now: float) -> None:
     while over := [each for each in exposed(broker.dialect, queue, 0) if certain_by(each) < now]:
-        if reaches_stream(broker, queue, over[0]):
-            return  # it has to be seen to come there: some streams take no dead letters (model.departures)
+        if has_to_be_seen(broker, queue, over[0]):
+            return
         _expire(broker, queue, over[0], by=certain_by(over[0]))
 
 
@@ -135,6 +135,8 @@ def look_behind_fetch(broker: Broker, queue: Queue, dropped: int = 0, *, no_ack:
     if queue not in broker.ageing or not (looks_behind(queue, no_ack) or broker.is_punctual):
         return
     while queue.messages and (dropped > 0 or is_due(queue.messages[0], broker.rested)):
+        if has_to_be_seen(broker, queue, queue.messages[0]) and not broker.is_punctual:
+            return  # as in `_remove_certain`: that it has happened is an input of its own
         _expire(broker, queue, queue.messages[0], by=NEVER)
         dropped -= 1
 
@@ -166,13 +168,17 @@ def _dues(broker: Broker, queue: Queue) -> list[float]:
 
 
 def expire_messages_punctually(broker: Broker, now: float) -> None:
-    """Remove what is over. A queue that has somebody to hand its messages to does that first (TTL-004)."""
-    while next_message_expiry(broker) <= now:
+    """Remove what is over, one moment after the other. A queue that has somebody to hand its messages to does that
+    first (TTL-004).
+    """
+    while (moment := next_message_expiry(broker)) <= now:
+        # one that was not in front before goes later than at its time
+        broker.now = max(broker.now, moment)
         for queue in list(broker.ageing):
             for message in list(exposed(broker.dialect, queue, 0)):
                 deadline = message.deadline
-                if queue not in broker.deliverable and deadline and deadline.since + deadline.seconds <= now:
-                    _expire(broker, queue, message, by=now)
+                if queue not in broker.deliverable and deadline and deadline.since + deadline.seconds <= broker.now:
+                    _expire(broker, queue, message, by=broker.now)
     for queue in list(broker.ageing):
         if queue.deleted or all(message.deadline is None for message in queue.messages):
             del broker.ageing[queue]
@@ -203,7 +209,9 @@ def give_up_expired(broker: Broker, queue: Queue, message: Message, by: float) -
     if holder is not None:
         broker.touch(broker.channels[holder], queue, keeps_state=False)
         moments = broker.now, broker.done_by
-        broker.now, broker.done_by = message.deadline.since + message.deadline.seconds, by
+        if not broker.is_punctual:
+            broker.now = message.deadline.since + message.deadline.seconds
+        broker.done_by = by
         counting, broker.counting = broker.counting, True
         outlive(broker, queue, message, holder)
         broker.counting = counting

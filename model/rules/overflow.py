@@ -11,6 +11,7 @@ from model.overflow import (
     Overflow,
     exceeded,
     handed_over,
+    handed_over_at_once,
     is_limited,
     is_told_to_refuse,
     overflow,
@@ -29,7 +30,7 @@ def drop_excess(broker: Broker, queue: Queue, *, given_back: bool = False) -> li
     """
     if not is_limited(broker, queue) or overflow(queue) is not Overflow.DROP_HEAD:
         return []
-    first = 0 if given_back and queue.type is QueueType.CLASSIC else handed_over(broker, queue)
+    first = 0 if given_back and queue.type is QueueType.CLASSIC else handed_over_at_once(broker, queue)
     waiting, octets = waiting_in(queue, first)
     dropped: list[Message] = []
     while waiting and (requirement := exceeded(queue, waiting, octets)):

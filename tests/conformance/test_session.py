@@ -234,6 +234,16 @@ def test_the_barrier_counts_for_nothing(trace: TraceWriter) -> None:
     assert "QOS-001" not in judgement.exercised
 
 
+def test_what_wants_no_answer_has_been_done_before_others_are_asked(trace: TraceWriter) -> None:
+    lines = ("a.1 queue.declare q durable", "a.1 basic.publish q body=m1", "a.1 basic.publish q body=m2",
+             "a.1 basic.qos 1", "a.1 basic.consume q tag=t nowait")  # fmt: skip
+    with broker() as target:
+        run(target, trace, *lines)
+    sent = [(r["channel"], r["method"]) for r in rows(trace) if r["kind"] == "frame" and r["direction"] == "sent"]
+    behind = sent[sent.index((1, "basic.consume")) + 1 :]
+    assert behind.index((1, "basic.qos")) < behind.index((2000, "queue.declare"))
+
+
 def test_events(trace: TraceWriter) -> None:
     events: list[Event] = []
     with broker() as target:

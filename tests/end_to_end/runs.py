@@ -14,6 +14,7 @@ from model.capabilities import advertised
 from model.dialects import Dialect, dialect_of
 from model.verdict import Failure
 from targets.address import Address
+from targets.clock import COMMON, HastyClock
 from targets.resolve import RunningBroker, operator_of, running_broker, server_properties
 
 
@@ -31,17 +32,20 @@ def run_suite(
     enough: Callable[[Failure], bool] | None = None,
     dialect: Dialect | None = None,
     themes: tuple[str, ...] = (),
+    hasty: bool = False,
 ) -> RunResult:
     """`amqpspec run`, as far as the result; the trace is in `directory`. A broker is operated, an address is not.
 
-    `dialect`: what the embedded broker shall speak, if not the one that it usually does.
+    `dialect`: what the embedded broker shall speak, if not the one that it usually does. `hasty`: where the embedded
+    broker and the suite only wait, they skip the time.
     """
+    clock = HastyClock() if hasty else COMMON
     with ExitStack() as stack:
         operator = None
         if isinstance(target, Address):
             address = target
         else:
-            broker = stack.enter_context(running_broker(target, dialect)) if isinstance(target, str) else target
+            broker = stack.enter_context(running_broker(target, dialect, clock)) if isinstance(target, str) else target
             address, operator = broker.address, operator_of(broker)
         properties = server_properties(address)
         label = target if isinstance(target, str) else str(address)
@@ -50,7 +54,7 @@ def run_suite(
         )
         trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
         options = RunOptions(only, seed, sequences, 30, time_budget, shrinking_time, search_only, enough, themes)
-        under_test = TargetUnderTest(address, description, deadline, operator, advertised(properties))
+        under_test = TargetUnderTest(address, description, deadline, operator, advertised(properties), clock)
         return Runner(under_test, trace, options).run()
 
 

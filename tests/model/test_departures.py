@@ -128,6 +128,12 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "b.1 basic.publish q body=m1", "a.1 basic.cancel t", "b.1 basic.publish q body=m2"),
         ("a.1 basic.consume q tag=t",),
     ),
+    "reused-tag-keeps-room": (
+        ("a.1 queue.declare q durable x-queue-type=quorum", "b.1 basic.publish q body=m1",
+         "b.1 basic.publish q body=m2", "a.1 basic.consume q tag=t", "a.1 basic.cancel t", "a.1 basic.qos 1",
+         "a.1 basic.consume q tag=t"),
+        ("a.1 basic.nack 2 multiple requeue",),
+    ),
     "infinite-header-breaks": (
         ("a.1 queue.declare q",),
         ('a.1 basic.publish q body=m1 headers={"far": [{"$float": "inf"}]}',),
@@ -248,6 +254,12 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("b connection.open consumer_cancel_notify=false",
          "a.1 queue.declare q durable x-queue-type=quorum", "b.1 basic.consume q tag=t", "a.1 queue.delete q",
          "a.1 queue.declare q durable", "c.1 basic.consume q tag=u"),
+        ("a.1 basic.publish q body=m1",),
+    ),
+    "next-queue-serves-consumers": (
+        ("b connection.open consumer_cancel_notify=false",
+         "a.1 queue.declare q durable x-queue-type=stream", "b.1 basic.qos 1", "b.1 basic.consume q tag=t",
+         "a.1 queue.delete q", "a.1 queue.declare q durable"),
         ("a.1 basic.publish q body=m1",),
     ),
     "next-queue-keeps-tag": (
@@ -560,6 +572,22 @@ def test_a_classic_queue_with_consumers_takes_back_twice_by_different_consumers(
         plan.carry_out(parse_command(line))
     frame = frame_of(parse_command("a.1 basic.nack 2 multiple requeue"))
     assert settles.applies(plan.broker, frame) is twice
+
+
+@pytest.mark.parametrize(("dialect", "failures"), [("rabbitmq-3", 1), ("rabbitmq-4.0", 1), ("rabbitmq-4.3", 0)])
+def test_what_a_quorum_namesake_gives_back_has_failed_as_the_method_says(dialect: str, failures: int) -> None:
+    """From 4.3 on basic.nack counts no failed delivery (QUORUM-002)."""
+    settles = next(each for each in DEPARTURES if each.name == "deleted-queue-settles-namesake")
+    plan = Plan(dialect_named(dialect))
+    for line in (
+        "a.1 queue.declare q durable", "a.1 basic.publish q body=m1", "a.1 basic.consume q tag=t", "a.1 queue.delete q",
+        "a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m2",
+    ):  # fmt: skip
+        plan.carry_out(parse_command(line))
+    frame = frame_of(parse_command("a.1 basic.nack 1 requeue"))
+    assert settles.applies(plan.broker, frame)
+    settles.process(plan.broker, frame)
+    assert [message.delivery_count for message in plan.broker.queues["q"].messages] == [failures]
 
 
 @pytest.mark.parametrize("way", list(HARMED))

@@ -196,3 +196,66 @@ def test_an_answer_to_a_get_may_come_behind_the_confirm_of_what_drives_its_messa
     else:
         assert not talk.got("b.1", 1, "m1", left=0).confirm("a.1", 2).rest().acceptor.failures
     assert not talk.send("b.1 basic.get q").got("b.1", 2, "m2", left=0).rest().acceptor.failures
+
+
+@EVERYWHERE
+@pytest.mark.parametrize(("limit", "dropped"), [(0, 0), (1, 1), (2, 0)])
+def test_a_consumer_without_acknowledgements_takes_no_more_at_once_than_its_channel_may(
+    dialect: str, limit: int, dropped: int
+) -> None:
+    """What comes back to a quorum queue all at once counts, until that channel has settled what it was handed."""
+    lines = [quorum("x-max-length=1"), f"b.1 basic.qos {limit}", "a.2 basic.consume q tag=u", *publish("1", "2", "3")]
+    broker = after(dialect, *lines, "b.1 basic.consume q tag=t no-ack", "a.2 channel.close")
+    assert [each.reason for each in broker.queues["q"].gone].count("OVERFLOW-002") == dropped
+
+
+@pytest.mark.parametrize(("expiration", "left"), [("", 0), (" expiration=60000", 1)])
+def test_a_dead_letter_weighs_what_was_published(expiration: str, left: int) -> None:
+    """By the departure quorum-bytes-count-properties: 2 for the flags, 6 for the expiration that is none any more."""
+    broker = after(
+        "rabbitmq-4.3",
+        "a.1 queue.declare d durable x-queue-type=quorum x-max-length-bytes=8",
+        classic(TO_D),
+        f"a.1 basic.publish q body=m1{expiration}",
+        "a.1 basic.get q",
+    )
+    broker.queues["d"].weighs_properties = True
+    answers(broker, "a.1 basic.reject 1")
+    assert len(ready(broker, "d")) == 1 - left
+
+
+@pytest.mark.parametrize("came", [0, 1, 2])
+def test_a_purge_may_overtake_publishes_of_its_channel_to_a_quorum_queue(came: int) -> None:
+    talk = Conversation().send(quorum("")).see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    talk.rest().send("a.1 basic.publish q body=m1 &", "a.1 basic.publish q body=m2 &", "a.1 queue.purge q")
+    talk.see("a.1", "queue.purge-ok", message_count=came)
+    talk.send("a.1 queue.declare q passive")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=2 - came, consumer_count=0).rest()
+    assert talk.acceptor.verdict is Verdict.PASS
+
+
+def test_what_has_come_to_a_classic_queue_is_purged() -> None:
+    talk = Conversation().send(classic("")).see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    talk.rest().send("a.1 basic.publish q body=m1 &", "a.1 queue.purge q")
+    talk.see("a.1", "queue.purge-ok", message_count=1)
+    talk.send("a.1 queue.declare q passive")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0).rest()
+    assert talk.acceptor.verdict is Verdict.FAIL
+
+
+def test_what_an_error_gives_back_may_weigh_too_much() -> None:
+    """By the departure quorum-bytes-count-properties: of two messages of 3 octets only the later one stays."""
+    talk = Conversation().send(quorum("x-max-length-bytes=8"))
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.publish q body=one", "a.1 basic.get q").got("a.1", 1, "one", 0).rest()
+    talk.send("b.1 basic.publish q body=two", "b.1 queue.declare q passive")
+    talk.see("b.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0).rest()
+    talk.send("a.1 basic.ack 7")
+    talk.see(
+        "a.1", "channel.close", reply_code=406, reply_text="PRECONDITION_FAILED - unknown delivery tag 7",
+        class_id=60, method_id=80,
+    )  # fmt: skip
+    talk.send("a.1 channel.close-ok", "b.1 queue.declare q passive")
+    talk.see("b.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0)
+    talk.acceptor.overdue()
+    assert talk.failure.departure == "quorum-bytes-count-properties"

@@ -751,6 +751,12 @@ LINES: dict[str, str] = {
         broker clock.wait 1300
         b.1 basic.get q
     """,
+    "message-expires-late": """
+        a.1 queue.declare q
+        a.1 basic.publish q body=m1 expiration=800
+        broker clock.wait 2000
+        b.1 basic.get q
+    """,
     "message-expires-at-once": """
         a.1 queue.declare q
         a.1 basic.publish q body=m1 expiration=60000
@@ -768,6 +774,17 @@ LINES: dict[str, str] = {
         broker clock.wait 1300
         b.1 basic.get q
     """,
+    "zero-lives-on": """
+        a.1 queue.declare q
+        a.1 basic.publish q body=m1 expiration=0
+        broker clock.wait 1300
+        b.1 basic.get q
+    """,
+    "zero-never-delivered": """
+        a.1 queue.declare q
+        b.1 basic.consume q tag=t
+        a.1 basic.publish q body=m1 expiration=0
+    """,
     "given-back-lives-on": """
         a.1 queue.declare q
         a.1 basic.publish q body=m1 expiration=100
@@ -775,6 +792,15 @@ LINES: dict[str, str] = {
         broker clock.wait 300
         a.1 basic.nack 1 requeue
         a.1 basic.get q
+    """,
+    "unacknowledged-expires": """
+        a.1 queue.declare w
+        a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=w
+        b.1 basic.consume w tag=t
+        a.1 basic.publish q body=m1 expiration=100
+        a.1 basic.get q
+        broker clock.wait 300
+        c.1 queue.declare q passive
     """,
     "follower-expires-early": """
         a.1 queue.declare q
@@ -810,6 +836,14 @@ LINES: dict[str, str] = {
         b.1 basic.consume w tag=t
         a.1 basic.publish q body=m1 expiration=100
         broker clock.wait 300
+    """,
+    "circle-of-expiry-not-cut": """
+        a.1 queue.declare q x-message-ttl=10 x-dead-letter-exchange="" x-dead-letter-routing-key=r
+        a.1 queue.declare r x-message-ttl=400 x-dead-letter-exchange="" x-dead-letter-routing-key=q
+        a.1 basic.publish r body=m1
+        broker clock.wait 2700
+        a.1 queue.declare q passive
+        a.1 queue.declare r passive
     """,
     # -------------------------------------------------------------------------------------- transactions
     "tx-in-confirm-mode": """

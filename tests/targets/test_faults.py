@@ -22,6 +22,7 @@ from model.handshake_content import HEADER_0_9_1
 from model.registry import requirements
 from model.state import ChannelState, ConnectionState
 from model.verdict import Failure, Verdict
+from targets.clock import HastyClock
 from targets.embedded import EmbeddedBroker
 from targets.fault_hooks import Chapter
 from targets.faults import FAULTS, UnknownFault, fault_named
@@ -249,9 +250,11 @@ def run_lines(
     """The commands that show the fault `name`, in lockstep by a session, on the embedded broker that has `fault`."""
     (file,) = parse_command_file(lines.replace("        ", ""))
     dialect = dialect_named(FAULTS[name].dialect)
-    with EmbeddedBroker(dialect, fault=fault) as broker, TraceWriter(trace_file) as trace:
+    clock = HastyClock()
+    with EmbeddedBroker(dialect, fault=fault, clock=clock) as broker, TraceWriter(trace_file) as trace:
         description = TargetDescription("embedded", "amqpspec", "0", dialect.name)
-        target = TargetUnderTest(broker.address, description, deadline=patience, operator=broker.operator())
+        operator = broker.operator()
+        target = TargetUnderTest(broker.address, description, deadline=patience, operator=operator, clock=clock)
         with Session(target, trace, name) as session:
             for command in file.commands:
                 session.run(command)
