@@ -48,7 +48,7 @@ def take_step(session: Session, command: Command) -> None:
         session.collect()  # perhaps it is about to be over
     if session.is_usable(name) and not (makes_anew and is_over(session, name)):
         if not makes_anew:
-            session.client.send(step_of(session, name, method, wishes))
+            session.send(step_of(session, name, method, wishes))
     elif is_whole:
         open_connection(session, name, wishes)
     elif method == STEPS[0]:
@@ -56,7 +56,7 @@ def take_step(session: Session, command: Command) -> None:
     elif name not in session.judge.acceptor.broker.connections:
         open_connection(session, name, {}, until=method)
         if session.is_usable(name) and not session.over:
-            session.client.send(step_of(session, name, method, wishes))
+            session.send(step_of(session, name, method, wishes))
 
 
 def is_over(session: Session, name: str) -> bool:

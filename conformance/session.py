@@ -34,6 +34,9 @@ KNOWN_USER = "guest"
 #: After so many deadlines what is owed is overdue, though other frames come all the time.
 MOST_DEADLINES = 5
 
+#: Seconds after which more may have come that nobody has looked at: a judge on a busy machine takes its time.
+UNREAD = 0.1
+
 #: So many deadlines may pass before the broker reads on while a frame is being written.
 WRITE_DEADLINES = 6
 
@@ -89,6 +92,8 @@ class Session:
         #: how often a deadline passed without what was owed
         self.overdue = 0
         self._began = target.clock.now()
+        #: when what had come was last looked at (of `Frame.time`)
+        self._looked = 0.0
         self.client = WireClient(
             target.address,
             observer=self._observe,
@@ -176,7 +181,7 @@ class Session:
         if command.method in ("queue.declare", "exchange.declare"):
             kind = command.method.partition(".")[0]
             self._made[(kind, sent.arguments.get(kind, ""))] = None
-        self.client.send(
+        self.send(
             Frame(sent.connection, sent.channel, sent.method, dict(sent.arguments), sent=True, content=sent.content),
             more=command.in_flight,
         )
@@ -199,9 +204,15 @@ class Session:
 
     # ------------------------------------------------------------------------------------------ frames
 
+    def send(self, frame: Frame, more: bool = False) -> None:
+        """As `WireClient.send`. What has come while nobody looked is taken first: it is not an answer to this."""
+        if not more and self._now() - self._looked > UNREAD:
+            self.drain()
+        self.client.send(frame, more=more)
+
     def request(self, frame: Frame) -> None:
         """Send a frame of the suite's own, and wait for what is owed."""
-        self.client.send(frame)
+        self.send(frame)
         self.collect()
 
     def collect(self) -> None:
@@ -223,6 +234,7 @@ class Session:
     def receive(self, timeout: float) -> Frame | None:
         """The next frame; closes that the broker sends are answered."""
         frame = self.client.receive(timeout)
+        self._looked = self._now()
         if frame is None:
             return None
         if frame.content is not None and frame.content.properties.get("reply_to", "").startswith(ADDRESS):

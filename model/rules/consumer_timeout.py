@@ -81,6 +81,9 @@ def _release(broker: Broker, channel: Channel, tag: int) -> tuple[Unacknowledged
     requirement = _returned_by(broker, channel, entry, is_first=is_first)
     give_back(broker, queue, [entry.message], requirement, failed=False, holder=channel.key)
     broker.counting = counting
+    if consumer is not None:
+        # those of several consumers come back in any order
+        entry.message.via = (f"{channel.connection}.{channel.number} {consumer.tag}", 0)
     return entry, is_first, is_served
 
 
