@@ -50,6 +50,8 @@ class Theme:
     waits: bool = False
     #: only brokers have it whose consumers time out like that; none: all
     consumer_timeouts: ConsumerTimeouts | None = None
+    #: only searched where it is asked for by name: a run shall not take minutes
+    on_demand: bool = False
 
     def is_for(self, dialect: Dialect) -> bool:
         return self.consumer_timeouts in (None, dialect.consumer_timeouts)
@@ -61,7 +63,8 @@ THEMES = {
     "publishing": Theme(5, PUBLISHING, (), "set_the_targets"),
     # up to 4.2 only the server's setting counts, and a tick that is a minute long
     "timeouts": Theme(
-        2, TIMEOUTS, TIMED_KINDS, "set_the_clocks", waits=True, consumer_timeouts=ConsumerTimeouts.OF_QUORUM_QUEUES
+        2, TIMEOUTS, TIMED_KINDS, "set_the_clocks", waits=True, consumer_timeouts=ConsumerTimeouts.OF_QUORUM_QUEUES,
+        on_demand=True,
     ),
     "topology": Theme(3, TOPOLOGY),
     "protocol": Theme(2, PROTOCOL),
@@ -69,8 +72,9 @@ THEMES = {
 
 
 def themes_for(dialect: Dialect, chosen: tuple[str, ...] = ()) -> list[Theme]:
-    """Of the themes of these names (none: of all) those that the dialect has."""
-    return [theme for name in chosen or THEMES if (theme := THEMES[name]).is_for(dialect)]
+    """Of the themes of these names (none: of all that are not on demand) those that the dialect has."""
+    names = chosen or [name for name, theme in THEMES.items() if not theme.on_demand]
+    return [theme for name in names if (theme := THEMES[name]).is_for(dialect)]
 
 
 @cache

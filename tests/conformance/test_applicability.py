@@ -20,6 +20,7 @@ from targets.embedded import EmbeddedBroker
 #: Requirements that nobody can show without the operator of the broker.
 OPERATORS = {
     "CANCEL-018", "CAP-003", "CAP-004", "CONN-009", "CONN-023", "PERMISSION-001", "PERMISSION-002", "PERMISSION-003",
+    "TIMEOUT-007", "TIMEOUT-025", "TIMEOUT-026", "TIMEOUT-028",
 }  # fmt: skip
 
 

@@ -43,7 +43,9 @@ def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     live = {}
     with EmbeddedBroker(fault=request.param or None) as broker, TraceWriter(directory / "trace.jsonl") as trace:
         described = TargetDescription("embedded", "amqpspec", "0", "rabbitmq-4.3")
-        target = TargetUnderTest(broker.address, described, deadline=0.2, operator=broker.operator())
+        # nothing is missing from the sound broker, which on a busy machine takes its time
+        deadline = 0.2 if request.param else 2.0
+        target = TargetUnderTest(broker.address, described, deadline=deadline, operator=broker.operator())
         for scenario in selected(RUNS[request.param], "rabbitmq-4.3"):
             name = sequence_name(scenario)
             with Session(target, trace, name, requirement=scenario.requirement, seed=5) as session:

@@ -77,7 +77,7 @@ def _child(commands: list[list[str]], directory: str, seconds: float) -> None:
     from conformance.command_line.entry import main
 
     # shrinking takes whatever time it gets as long as it finds something, on a peer that makes everything slow
-    findings.SHRINKING_TIME = 3.0
+    findings.SHRINKING_TIME = findings.WAITING_SHRINKING_TIME = 3.0
     sockets = _sockets()
     # private writable memory, which is what Python's objects are made of (address space counts what is reserved only)
     limit = _data_size() + MEMORY

@@ -41,6 +41,7 @@ def rabbitmq_version(request: pytest.FixtureRequest) -> DockerBroker:
     return broker
 
 
+@pytest.mark.timeout(900)  # it is judged twice
 def test_rabbitmq_fails_only_where_documented(rabbitmq_version: DockerBroker, tmp_path: Path) -> None:
     result = run_suite(rabbitmq_version, tmp_path, sequences=40, seed=5, themes=THEMES)
     assert result.undecided == ()
