@@ -20,7 +20,7 @@ from tests.end_to_end.hostile_octets import FRAMES
 from tests.end_to_end.suite_process import Outcome, amqpspec
 
 #: Seconds that a run may take: it asks twice, for ten seconds, whether a silent broker is still alive.
-SECONDS = 40.0
+SECONDS = 120.0
 #: Runs at one time.
 SIDE_BY_SIDE = 16
 DEADLINE = "0.3"
