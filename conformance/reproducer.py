@@ -6,9 +6,9 @@ part is `conformance.standalone_client`; here the commands become calls of it, a
 
 from __future__ import annotations
 
-import ast
 import math
 import re
+import symtable
 import textwrap
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -119,7 +119,14 @@ def _used(helpers: str, program: str) -> str:
 
 
 def _names(text: str) -> set[str]:
-    return {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    """Not by `ast`: two threads that make trees at once can end in a SystemError (seen with Python 3.11.7)."""
+
+    def names(table: symtable.SymbolTable) -> Iterator[str]:
+        yield from table.get_identifiers()
+        for inner in table.get_children():
+            yield from names(inner)
+
+    return set(names(symtable.symtable(text, "<reproducer>", "exec")))
 
 
 # ---------------------------------------------------------------------------------------------------- the head

@@ -96,9 +96,12 @@ def test_late_tags_are_found_again_by_what_they_stood_for() -> None:
 
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
 def test_only_brokers_whose_consumers_time_out_have_the_theme(dialect: str) -> None:
-    has_it = THEMES["timeouts"] in themes_for(dialect_named(dialect))
+    has_it = THEMES["timeouts"] in themes_for(dialect_named(dialect), ("timeouts",))
     assert has_it is (dialect == "rabbitmq-4.3")
-    assert bool(themes_for(dialect_named(dialect), ("timeouts",))) is has_it
+
+
+def test_its_sequences_wait_so_it_is_drawn_only_if_it_is_asked_for() -> None:
+    assert THEMES["timeouts"] not in themes_for(DIALECT)
 
 
 def test_they_are_carried_out_beside_one_another_and_taken_in_order(tmp_path: Path) -> None:
