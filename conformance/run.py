@@ -115,7 +115,8 @@ class Runner:
 
     def _run_scenarios(self, scenarios: Sequence[CommandFile]) -> None:
         """Those that wait beside all others, rough ones behind the gentle, those that want to be alone at the end."""
-        with under_way([each for each in scenarios if each.waits], self._begin) as waiting:
+        clock = self.target.clock
+        with under_way([each for each in scenarios if each.waits], self._begin, clock) as waiting:
             for scenario in sorted(scenarios, key=lambda each: each.rough):
                 if not scenario.waits and not scenario.alone and not self._enough:
                     self._conclude(scenario, self._begin(scenario))
@@ -188,7 +189,7 @@ class Runner:
             deadline = time.monotonic() + self.options.time_budget
         done = 0
         rounds = 0
-        with SetAside(self._begin_set_aside) as waiting:
+        with SetAside(self._begin_set_aside, self.target.clock) as waiting:
             while done < self.options.sequences and not _is_over(deadline) and not self._enough:
                 before = self._serial
                 machine = self._machine(deadline, self.options.sequences - done, waiting)

@@ -9,15 +9,16 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from conformance.command import Command
 from conformance.command_file import CommandFile
 from conformance.events import Event, Listener, tell
 from conformance.session import Session
+from targets.clock import Clock, HastyClock
 
 #: Scenarios that wait at one time.
 MOST_AT_ONCE = 16
@@ -25,6 +26,21 @@ MOST_AT_ONCE = 16
 MOST_SET_ASIDE = 8
 
 CarryOut = Callable[[CommandFile], Session]
+
+
+class _OneAfterAnother(Executor):
+    """Whatever is submitted is done at once: who skips what it waits for would skip it for all others as well."""
+
+    def submit(self, task: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(task(*arguments, **named))
+        return done
+
+
+def _waiting(clock: Clock, most: int) -> Executor:
+    if isinstance(clock, HastyClock):
+        return _OneAfterAnother()
+    return ThreadPoolExecutor(most, thread_name_prefix="waiting")
 
 
 class OneAtATime:
@@ -41,16 +57,17 @@ class OneAtATime:
 
 @contextmanager
 def under_way(
-    scenarios: Sequence[CommandFile], carry_out: CarryOut
+    scenarios: Sequence[CommandFile], carry_out: CarryOut, clock: Clock
 ) -> Iterator[Iterator[tuple[CommandFile, Session]]]:
     """Start all of them; gives an iterator over them and their finished sessions, which waits for each in turn.
 
-    The iterator raises what `carry_out` raised. At the end of the context, those that have not begun never will.
+    The iterator raises what `carry_out` raised. At the end of the context, those that have not begun never will. With a
+    `HastyClock`, which they share, all are carried out one after another before there is an iterator.
     """
     if not scenarios:
         yield iter(())
         return
-    pool = ThreadPoolExecutor(min(MOST_AT_ONCE, len(scenarios)), thread_name_prefix="waiting")
+    pool = _waiting(clock, min(MOST_AT_ONCE, len(scenarios)))
     try:
         futures: list[tuple[CommandFile, Future[Session]]] = [
             (scenario, pool.submit(carry_out, scenario)) for scenario in scenarios
@@ -67,9 +84,9 @@ class SetAside:
     at its end those that have not begun never will.
     """
 
-    def __init__(self, carry_out: Callable[[str, Sequence[Command]], Session]) -> None:
+    def __init__(self, carry_out: Callable[[str, Sequence[Command]], Session], clock: Clock) -> None:
         self._carry_out = carry_out
-        self._pool = ThreadPoolExecutor(MOST_SET_ASIDE, thread_name_prefix="waiting")
+        self._pool = _waiting(clock, MOST_SET_ASIDE)
         self._begun: deque[tuple[str, Sequence[Command], Future[Session]]] = deque()
 
     def __enter__(self) -> Self:

@@ -16,6 +16,7 @@ from conformance.side_by_side import under_way
 from conformance.target_under_test import TargetUnderTest
 from conformance.trace import TraceWriter, read_trace, sequences
 from model.verdict import Verdict
+from targets.clock import COMMON, HastyClock
 from targets.embedded import EmbeddedBroker
 from targets.errors import TargetUnreachable
 
@@ -63,7 +64,23 @@ def test_what_a_thread_raises_reaches_the_run_and_stops_what_has_not_begun() -> 
 
     many = scenarios()[:1] * 40
     with pytest.raises(TargetUnreachable, match="waits-1"):  # noqa: SIM117
-        with under_way(many, carry_out) as waiting:  # type: ignore[arg-type]
+        with under_way(many, carry_out, COMMON) as waiting:  # type: ignore[arg-type]
             assert begun.acquire(timeout=10)
             release.set()
             next(waiting)
+
+
+def test_who_skips_the_time_does_so_one_after_another() -> None:
+    """They go by one clock: what one skips, another that waits for something at the moment would have missed."""
+    running: set[int] = set()
+    most: list[int] = []
+
+    def carry_out(scenario: CommandFile) -> object:
+        running.add(id(scenario))
+        most.append(len(running))
+        running.discard(id(scenario))
+        return scenario
+
+    with under_way(scenarios()[:2], carry_out, HastyClock()) as waiting:  # type: ignore[arg-type]
+        assert most == [1, 1]
+        assert [scenario.name for scenario, _ in waiting] == ["waits-1", "waits-2"]
