@@ -1,4 +1,4 @@
-"""`python -m benchmarks [live|offline|generation]`: measure, print, and keep the results in benchmarks/results.md."""
+"""`python -m benchmarks [PART]`: measure, print, and keep the results in benchmarks/results.md. See README.md."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks import generation, live, machine, offline
+from benchmarks import detection, generation, live, machine, offline
 from benchmarks.errors import Invalid
 from benchmarks.tables import ResultTable
 from benchmarks.unjudged import ReplayError
 from targets.errors import TargetError
 
 RESULTS = Path(__file__).with_name("results.md")
-PARTS = ("live", "offline", "generation")
+PARTS = ("live", "offline", "generation", "detection")
 
 
 def main() -> int:
@@ -54,6 +54,8 @@ def _measure(part: str, options: argparse.Namespace) -> ResultTable:
         return live.run(options.targets, options.seconds, options.repetitions)
     if part == "offline":
         return offline.run(options.repetitions, options.fresh)
+    if part == "detection":
+        return detection.run()
     return generation.run(options.targets, options.sequences)
 
 

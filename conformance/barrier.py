@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from model.alphabet import ChannelKey, Frame
 from model.broker import Broker
+from model.doubts import unprocessed
 from model.queues import UNKNOWN_NAME, Queue, QueueType
 from model.rules.dead_letter import EXCHANGE
 from model.state import ChannelState, Connection, ConnectionState
@@ -32,14 +33,17 @@ SERVICE_CHANNEL = 2000
 
 def complete_barrier(session: Session, command: Command) -> None:
     """Run the barrier after `command`; at its end the model's broker and the target are both at rest."""
-    # by name: the objects are others as soon as explanations part
-    touched = [(key, queue.name) for key, queue in session.judge.acceptor.broker.touched]
-    names = list(dict.fromkeys(name for _, name in touched))
     session.mark("barrier")
     key = (command.connection, command.channel)
     if command.arguments.get("nowait") and _is_open(session, key):
         # nothing has told that its channel has come to it, and others are asked about what it did
         session.request(_flush(session, key))
+    for waiting in unprocessed(session.judge.acceptor.explanations):
+        if _is_open(session, waiting):
+            session.request(_flush(session, waiting))
+    # by name: the objects are others as soon as explanations part
+    touched = [(key, queue.name) for key, queue in session.judge.acceptor.broker.touched]
+    names = list(dict.fromkeys(name for _, name in touched))
     _await_clean_up(session)
     for key, name in touched:
         queue = _queue(session, name)
@@ -139,7 +143,9 @@ def _has_letters_coming(broker: Broker) -> bool:
 
 
 def _clear_doubts(session: Session) -> None:
-    """Where it is not known which messages have expired: ask for all that these may have come to, until it is there."""
+    """Where it is not known which messages have expired, or which deliveries have timed out: ask for all that these may
+    have come to, until it is there.
+    """
     deadline = time.monotonic() + session.target.deadline
     while _is_ageing(session) and not session.over:
         names = [name for name in session.judge.acceptor.unproven_queues() if _can_be_asked(session, name)]
@@ -153,7 +159,8 @@ def _clear_doubts(session: Session) -> None:
 
 
 def _is_ageing(session: Session) -> bool:
-    return any(broker.ageing for broker in _brokers(session))
+    """Does the time that passes bring messages out of their queues, or back into them?"""
+    return any(broker.ageing or any(queue.timeouts for queue in broker.queues.values()) for broker in _brokers(session))
 
 
 def _doubtful(session: Session) -> list[str]:
@@ -168,16 +175,23 @@ def _doubtful(session: Session) -> list[str]:
 
 def _unproven_elsewhere(session: Session) -> list[str]:
     """Queues that something is on its way to by another explanation only."""
-    first, *others = _brokers(session)
-    unproven = dict.fromkeys(name for broker in others for name, queue in broker.queues.items() if queue.unproven)
-    return [name for name in unproven if name not in first.queues or not first.queues[name].unproven]
+    usual = session.judge.acceptor.broker
+    unproven = dict.fromkeys(
+        name
+        for broker in _brokers(session)
+        if broker is not usual
+        for name, queue in broker.queues.items()
+        if queue.unproven
+    )
+    return [name for name in unproven if name not in usual.queues or not usual.queues[name].unproven]
 
 
 def _served_elsewhere(session: Session) -> list[ChannelKey]:
     """Channels that are handed something by another explanation only, which has come when they have answered."""
-    first, *others = _brokers(session)
+    usual = session.judge.acceptor.broker
+    others = (broker for broker in _brokers(session) if broker is not usual)
     served = {queue.name: queue for broker in others for queue in broker.deliverable}
-    known = {queue.name for queue in first.deliverable}
+    known = {queue.name for queue in usual.deliverable}
     consumers = (consumer for name, queue in served.items() if name not in known for consumer in queue.consumers)
     return list(dict.fromkeys(consumer.channel for consumer in consumers))
 

@@ -58,7 +58,6 @@ KINDS: dict[str, Table] = {
         "x-dead-letter-exchange": "",
         "x-dead-letter-routing-key": "q2",
     },
-    "timed and expiring": {"x-queue-type": "quorum", "x-consumer-timeout": 500, "x-expires": 1000},
 }
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

@@ -56,7 +56,7 @@ class ExpiryActions(TransactionActions):
     def _commit(self, channel: Key) -> None:
         state = self.state(channel)
         if state is not None and state.transaction is not None:
-            self.issue(channel, "tx.commit", {})
+            self.end(channel, "tx.commit")
 
     def _life_in(self, name: str) -> Any:
         queue = self.plan.queue(name)

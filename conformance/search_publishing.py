@@ -21,6 +21,7 @@ PUBLISHING = {
     "consume_target": 4, "drain": 5, "ack": 5, "nack": 4, "reject": 4, "settle_all_so_far": 2,
     "settle_everything": 2, "recover": 1, "cancel": 2, "dead_letter": 4, "go_round": 2,
     "transact": 6, "settle_in_transaction": 6, "end_transaction": 6, "fail_in_transaction": 2,
+    "delete_behind_publishes": 1,
     "let_expire": 2, "leave_no_time": 3, "cross_publishes": 4,
     "remake_target": 4, "remake_exchange": 2, "purge_target": 1, "look_at_targets": 3,
     "close_channel": 2, "close_connection": 1, "publish_wrongly": 5,
@@ -192,6 +193,19 @@ class PublishingActions(TargetActions):
             self.issue(second, "queue.purge", {"queue": name})
         else:
             self.send(draw, second, name)
+
+    def delete_behind_publishes(self, draw: Draw) -> None:
+        """The queue is gone before what was published to it is confirmed, which it is all the same."""
+        name = draw(some_target)
+        queue = self.plan.queue(name)
+        if queue is None or queue.type is not QueueType.CLASSIC or queue.consumers:
+            # a quorum queue can be told to go before the publishes are its
+            return
+        channel = self.a_confirming_publisher(draw)
+        for _ in range(draw(_several)):
+            self.send(draw, channel, name, in_flight=True)
+        self.issue(channel, "queue.delete", {"queue": name})
+        self.declare_target(draw, name)
 
     # ------------------------------------------------------------------------------- deliberately wrong
 

@@ -291,6 +291,11 @@ class TargetActions(TrafficActions):
             left += reached
         return found
 
+    def letters_reach(self, queue: Queue) -> set[str]:
+        """… and itself, if its dead letters come back to it."""
+        goes_round = queue.arguments.get("x-dead-letter-exchange") == "" and not self._next_of(queue)
+        return self._led_to(queue.name) | ({queue.name} if goes_round else set())
+
     def _next_of(self, queue: Queue) -> set[str]:
         exchange = queue.arguments.get("x-dead-letter-exchange")
         if exchange == "":

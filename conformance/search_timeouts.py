@@ -31,11 +31,12 @@ TIMEOUTS = {
 
 #: Milliseconds that a delivery may take.
 SHORT, LONG = 500, 2500
-#: Kinds of queues (`conformance.search_actions.KINDS`), the frequent ones more than once.
+#: Kinds of queues (`conformance.search_actions.KINDS`), the frequent ones more than once. None that expires: by its own
+#: clock the broker finds that it is not used, and by the time that it is gone somebody may consume from it.
 TIMED_KINDS = (
     "quorum", "quorum", "quorum", "timed quorum", "timed quorum", "slowly timed quorum", "single active quorum",
     "single active quorum", "timed single active quorum", "timed single active quorum", "few returns",
-    "timed few returns", "timed and expiring", "classic", "stream",
+    "timed few returns", "classic", "stream",
 )  # fmt: skip
 kinds = st.sampled_from(TIMED_KINDS)
 

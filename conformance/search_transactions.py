@@ -10,6 +10,7 @@ from conformance.search_targets import limit_of, some_target
 from model.alphabet import Table
 from model.queues import Queue
 from model.state import Channel
+from model.transaction import Outcome
 
 _ends = st.sampled_from(("tx.commit", "tx.commit", "tx.commit", "tx.rollback", "tx.rollback"))
 
@@ -43,7 +44,7 @@ class TransactionActions(PublishingActions):
                 self.send(draw, channel, draw(some_target) if not draw(seldom) else "nobody's", in_flight=at_once)
             else:
                 self.settle_on_condition(draw, channel)
-        self.issue(channel, draw(_ends), {})
+        self.end(channel, draw(_ends))
 
     def settle_in_transaction(self, draw: Draw) -> None:
         """Deliveries are taken and settled on condition; how that ends, comes later or never."""
@@ -61,7 +62,7 @@ class TransactionActions(PublishingActions):
         for _ in range(1 + draw(flags)):
             self.settle_on_condition(draw, channel)
         if draw(flags):
-            self.issue(channel, draw(_ends), {})
+            self.end(channel, draw(_ends))
 
     def settle_on_condition(self, draw: Draw, channel: Key) -> None:
         """Something that the channel holds and has not settled yet; seldom what it has."""
@@ -92,6 +93,26 @@ class TransactionActions(PublishingActions):
         kept = channel.transaction.publications if channel.transaction is not None else ()
         return limit_of(queue) is not None and any(queue in publication.routes.queues for publication in kept)
 
+    def end(self, channel: Key, method: str) -> None:
+        """Commit or roll back; no commit whose settlements meet in a queue where nothing tells which comes first."""
+        state = self.state(channel)
+        if state is not None and self._settlements_meet(state):
+            method = "tx.rollback"
+        self.issue(channel, method, {})
+
+    def _settlements_meet(self, channel: Channel) -> bool:
+        """Would messages come to a queue with a limit from several places: given back by the channel, and as dead
+        letters, which another queue sends when it comes to that?
+        """
+        sources: dict[str, set[str]] = {}
+        for ruling, tags in channel.transaction.rulings if channel.transaction is not None else ():
+            for queue in {channel.unacknowledged[tag].queue for tag in tags if ruling.outcome is not Outcome.DONE}:
+                for target in self.letters_reach(queue):
+                    sources.setdefault(target, set()).add(queue.name)
+                if ruling.outcome is Outcome.REQUEUED:
+                    sources.setdefault(queue.name, set()).add("the channel")
+        return any(len(each) > 1 and limit_of(self.plan.queue(name)) is not None for name, each in sources.items())
+
     def end_transaction(self, draw: Draw) -> None:
         channel = self.channel_with(
             draw,
@@ -102,7 +123,7 @@ class TransactionActions(PublishingActions):
         if not self._is_transacting(channel):
             self.transact(draw)
             return
-        self.issue(channel, draw(_ends), {})
+        self.end(channel, draw(_ends))
         if draw(seldom):
             # what was given back can be settled again
             self.settle_on_condition(draw, channel)

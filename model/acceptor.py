@@ -39,6 +39,7 @@ from model.measurement import Measurement
 from model.mismatch import Mismatch, Mismatches
 from model.observation import observe
 from model.outputs.turns import is_at_rest
+from model.read_order import EarlyFrames, may_be_early
 from model.refuted import note_refuted
 from model.rules.blocking import blocked_by_others
 from model.rules.expiry import uses_are_over
@@ -68,6 +69,7 @@ class Acceptor:
         #: the next input is sent without waiting for what this one brings about: it may be processed after it
         self.overlapping = False
         self._departures = departures_of(dialect)
+        self._early = EarlyFrames()
         self._time = 0.0
         #: the last output left no doubt about what had been processed before it
         self._is_certain = True
@@ -76,9 +78,12 @@ class Acceptor:
 
     def sent(self, frame: Frame) -> None:
         """The client sent this frame."""
+        self._judge_early()
         if self.finished:
             return
         self._time = max(self._time, frame.time)
+        for explanation in list(self.explanations):
+            self.explanations += explanation.overlooking(frame.time, self._departures)
         for explanation in self.explanations:
             explanation.time_passes(frame.time)
         if frame.method == CLOCK_WAIT:
@@ -119,20 +124,42 @@ class Acceptor:
             self.finished = True
             return
         self._time = max(self._time, frame.time)
+        if self._early.holds_up(frame):
+            self._early.add(frame)
+            return
+        self._judge(frame)
+        self._early.judge_again(self._judge)
+
+    def _judge_early(self) -> None:
+        """Nothing comes before them any more."""
+        for frame in self._early.take_all():
+            self._judge(frame, may_wait=False)
+
+    def _judge(self, frame: Frame, *, may_wait: bool = True) -> None:
+        if self.finished:
+            return
         for explanation in self.explanations:
-            explanation.is_observed(frame.time)
+            explanation.is_observed(self._time)
         only = self.explanations[0]
+        # to judge it may change what it is judged by
+        before = [each.fork() for each in self.explanations] if may_wait and may_be_early(only.broker, frame) else []
         if len(self.explanations) == 1 and not only.pending:
             mismatches = observe(only.broker, frame)
-            if mismatches:
+            if before and not all(mismatch.departure for mismatch in mismatches):
+                self._wait_with(frame, before)
+            elif mismatches:
                 self._record(only.broker, frame, mismatches)
         else:
             try:
-                self._received_by_all(frame)
+                self._received_by_all(frame, before)
             except TooManyExplanations:
                 self._give_up()
         if self._is_certain:
             self._process_what_is_certain()
+
+    def _wait_with(self, frame: Frame, before: list[Explanation]) -> None:
+        self._early.add(frame)
+        self.explanations = before
 
     def barrier(self, begins: bool) -> None:
         """Between these two calls frames are judged as ever, but do not count as exercise of any requirement."""
@@ -141,6 +168,7 @@ class Acceptor:
 
     def quiescent(self) -> None:
         """Nothing is under way any more: every input has been processed, and nothing may be owed."""
+        self._judge_early()
         self._close(prove=False)
         for explanation in self.explanations:
             for _, queue in explanation.broker.touched:
@@ -153,6 +181,7 @@ class Acceptor:
 
     def overdue(self) -> None:
         """The time is up for whatever is owed."""
+        self._judge_early()
         self._close(prove=True)
 
     # ------------------------------------------------------------------------------------------ the verdict
@@ -268,7 +297,8 @@ class Acceptor:
                 return
             self._process(only, only.pending.pop(0))
 
-    def _received_by_all(self, frame: Frame) -> None:
+    def _received_by_all(self, frame: Frame, before: list[Explanation]) -> None:
+        """`before`: copies of the explanations, where the frame can wait if none of them fits it."""
         self._is_certain = True
         survivors: list[Explanation] = []
         flawed: list[tuple[Explanation, Mismatches]] = []
@@ -281,7 +311,7 @@ class Acceptor:
                     continue  # something would have come about too early
                 mismatches = observe(candidate.broker, frame)
                 if mismatches and candidate.departure is not None:
-                    if candidate.is_latent and all(m.departure and not m.fatal for m in mismatches):
+                    if candidate.has_departed and all(m.departure and not m.fatal for m in mismatches):
                         latent.append(candidate)  # wrong in another way that is known, besides
                     contradicted.append(candidate)
                 if not mismatches:
@@ -311,6 +341,8 @@ class Acceptor:
             self._record_departure(culprit.broker, frame, mismatches, departure)
             self.explanations = merged(survivors)
             self._go_on_from_departure()
+        elif before and not any(all(each.departure for each in mismatches) for _, mismatches in flawed):
+            self._wait_with(frame, before)
         elif flawed:
             flawed = least_flawed(flawed)
             self.explanations = merged([candidate for candidate, _ in flawed] + latent[:MOST_LATENT])
@@ -342,11 +374,15 @@ class Acceptor:
             self.explanations = proven + latent
             return
         departed = [explanation for explanation in quiet if explanation.departure is not None]
-        if lawful:
-            # what should be there by now and is not: a departure has to do better than that
-            departed = [explanation for explanation in departed if prove and not any(unproven(explanation.broker))]
         first = next((e for e in (*lawful, *self.explanations) if e.departure is None), self.explanations[0])
-        missing = next(debts(first.broker), None) or next(unproven(first.broker), None)
+        open_by_departure: set[str] = set()
+        if lawful:
+            # what should be there by now and is not: a departure has to do better than that, if not than what is
+            # open by both, of which nobody has asked
+            departed = [each for each in departed if prove and _unproven(each) < _unproven(first)]
+            open_by_departure = _unproven(departed[0]) if departed else set()
+        owed = (debt for debt in unproven(first.broker) if debt.detail not in open_by_departure)
+        missing = next(debts(first.broker), None) or next(owed, None)
         if missing is None:
             return
         self._add(failure_of_debt(first.broker, missing, self.command, departed[0].departure if departed else None))
@@ -382,3 +418,8 @@ class Acceptor:
         """Keep one of each: a harmless defect may show at every step of a sequence."""
         if all(failure.identity != other.identity for other in self.failures):
             self.failures.append(failure)
+
+
+def _unproven(explanation: Explanation) -> set[str]:
+    """What should have come by that explanation, and no count has shown."""
+    return {debt.detail for debt in unproven(explanation.broker)}

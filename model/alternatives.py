@@ -21,6 +21,7 @@ from model.rules.cancel import crosses_notice, withdraw_notice
 from model.rules.closing import is_said_by_queue
 from model.rules.commit import is_missed
 from model.rules.consumer_timeout import TIME_OUT
+from model.rules.expiry import is_in_use
 from model.rules.publish import routes_of
 from model.rules.timeouts import others_due, process_timeouts
 from model.state import Channel, ChannelState, Expected, PendingGet
@@ -104,6 +105,28 @@ def _time_out_with(number: int) -> Callable[[Broker, Frame], None]:
     return lambda broker, frame: process_timeouts(broker, frame, others_due(broker, frame)[:number])
 
 
+def _asks_for_expiring(broker: Broker, frame: Frame) -> bool:
+    """Is a quorum queue asked for its numbers that may be expiring at this moment?"""
+    arguments = frame.arguments
+    if not arguments.get("passive") or not broker.expiring:
+        return False
+    queue = broker.queues.get(arguments.get("queue", ""))
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if queue is None or queue.type is not QueueType.QUORUM or channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    return queue.name in broker.expiring and queue.expiring_use == queue.uses and not is_in_use(broker, queue)
+
+
+def _count_nothing(broker: Broker, frame: Frame) -> None:
+    """Its process is gone already, of which the answer says nothing; the queue is not yet."""
+    process(broker, frame)
+    channel = broker.channels[(frame.connection, frame.channel)]
+    answer = channel.owed[-1] if channel.owed else None
+    if isinstance(answer, Expected) and answer.method == "queue.declare-ok":
+        nothing = {**answer.arguments, "message_count": 0, "consumer_count": 0}
+        channel.owed[-1] = replace(answer, arguments=nothing, effect=None, departures={})
+
+
 #: How many deliveries, at most, may time out with the one because of which a channel is closed.
 _MOST_TOGETHER = 4
 
@@ -127,6 +150,14 @@ ALTERNATIVES: tuple[Alternative, ...] = (
         methods=("queue.declare",),
         applies=_declares_transient,
         process=_refuse_transient,
+    ),
+    Alternative(
+        name="queue counted while it expires",
+        requirement="QUEUE-027",
+        source="rabbit_quorum_queue:delete (the process first), stat (no process: {ok, 0, 0})",
+        methods=("queue.declare",),
+        applies=_asks_for_expiring,
+        process=_count_nothing,
     ),
     Alternative(
         name="consumer cancelled before its channel heard of the queue's end",

@@ -84,8 +84,7 @@ def begin_delivery(broker: BrokerState, channel: Channel, entry: Unacknowledged)
     seconds = _seconds(broker, channel, entry)
     if seconds is None or seconds > LONGEST:
         return
-    by = NEVER if entry.queue.forgets_deadlines else _by(broker)
-    entry.deadline = Deadline(seconds, _since(broker), by)
+    entry.deadline = Deadline(seconds, _since(broker), _by(broker))
     entry.queue.deadlines += 1
     broker.timing[channel.key] = None
     broker.next_timeout = min(broker.next_timeout, entry.deadline.earliest)

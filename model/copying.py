@@ -90,7 +90,6 @@ class _Copy:
                 dict(old.chunk_starts), old.log_began,
                 old.turn, old.at_rest, weighs_properties=old.weighs_properties, timeouts=old.timeouts,
                 deadlines=old.deadlines,
-                forgets_deadlines=old.forgets_deadlines,
                 dropping=[], crowd_via=old.crowd_via,
                 numbered=dict(old.numbered), former_priorities=dict(old.former_priorities),
             )  # fmt: skip
@@ -134,7 +133,7 @@ class _Copy:
                     former_priority=old.former_priority, served_as=old.served_as, bequeathed=old.bequeathed,
                     timeout=old.timeout, timeout_from=old.timeout_from, timed_out=old.timed_out,
                     is_forgotten=old.is_forgotten, keeps_place=old.keeps_place, is_beside=old.is_beside,
-                    was_leaving=old.was_leaving,
+                    was_leaving=old.was_leaving, stays_queued=old.stays_queued,
                 )  # fmt: skip
         return new
 

@@ -99,7 +99,9 @@ def _leave_without_successor(broker: Broker, frame: Frame) -> None:
 
 def _may_outstay(broker: Broker, frame: Frame) -> bool:
     return any(
-        queue.seat.is_being_left or queue.seat.has_outstayed or _has_successor(queue)
+        (queue.seat.is_being_left and any(each.channel[0] == frame.connection for each in queue.consumers))
+        or queue.seat.has_outstayed
+        or _has_successor(queue)
         for queue in seats(broker, QueueType.QUORUM)
     )
 

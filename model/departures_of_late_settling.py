@@ -40,7 +40,35 @@ def _namesakes(channel: Channel, late: int) -> Iterator[tuple[int, _Delivery]]:
             yield tag, entry
 
 
+def _may_hit_what_comes_back(broker: Broker, frame: Frame) -> bool:
+    """Is something given back together with what timed out, to a consumer that has the tag of the one which timed out?
+    The queue may hand it over before it hears of the rest, which has the same numbers.
+    """
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN or not channel.timed_out:
+        return False
+    is_given_back = frame.arguments.get("requeue") and (
+        frame.arguments.get("multiple") or frame.method.startswith("basic.recover")
+    )
+    if not is_given_back or not channel.unacknowledged:
+        return False
+    late = [tag for _, tags in settled_late(channel, frame) for tag in tags]
+    former = (channel.timed_out[tag].consumer for tag in late)
+    living = (
+        channel.consumers.get(each.tag) for each in former if each is not None and each not in each.queue.consumers
+    )
+    return any(
+        each is not None and any(entry.queue is each.queue for entry in channel.unacknowledged.values())
+        for each in living
+    )
+
+
 def _settle_namesakes(broker: Broker, frame: Frame) -> None:
+    if _may_hit_what_comes_back(broker, frame):
+        # what is handed over meanwhile is given back, or settled
+        process(broker, frame)
+        broker.is_astray = True
+        return
     channel = broker.channels[(frame.connection, frame.channel)]
     hits = list(_hits(broker, frame))
     process(broker, frame)
@@ -49,8 +77,9 @@ def _settle_namesakes(broker: Broker, frame: Frame) -> None:
             _recover_at_queue(broker, channel, tag, entry)
         elif channel.unacknowledged.get(tag) is not entry:
             # settled as well: a quorum queue takes back what it is given back by both, and has it twice
-            broker.is_astray = True
-            return
+            if outcome is Outcome.REQUEUED:
+                broker.is_astray = True
+                return
         else:
             _settle_at_queue(broker, channel, tag, entry, outcome)
 
@@ -95,7 +124,9 @@ LATE_SETTLING_DEPARTURES: tuple[Departure, ...] = (
         " consumer's key by the tag; rabbit_fifo counts anew for each consumer (next_msg_id)",
         dialects=("rabbitmq-4.3",),
         methods=("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
-        applies=lambda broker, frame: any(True for _ in _hits(broker, frame)),
+        applies=lambda broker, frame: (
+            any(True for _ in _hits(broker, frame)) or _may_hit_what_comes_back(broker, frame)
+        ),
         process=_settle_namesakes,
         shows_within=ANY_NUMBER,
     ),

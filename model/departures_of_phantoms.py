@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 
 from model.alphabet import Frame
 from model.broker import Broker
-from model.departure import Departure
+from model.consumer_timeouts import LONGEST
+from model.departure import ANY_NUMBER, Departure
 from model.departures_of_dispatch import ENDS, OFTEN_WRONG, RETURNS, seats, stall
 from model.inputs import process
-from model.phantoms import namesakes
+from model.phantoms import is_heir_with, namesakes
 from model.queues import Consumer, Phantom, Queue, QueueType
+from model.rules.consumer_timeout import TIME_OUT, TIME_OUT_IS_OVER
 
 _ENDS_OF_CHANNELS = ("channel.close", "connection.close", "connection.teardown", "socket.abort")
 _ANY = (*ENDS, *RETURNS, *OFTEN_WRONG, "basic.publish", "basic.cancel-ok")
@@ -22,24 +24,32 @@ _ANY = (*ENDS, *RETURNS, *OFTEN_WRONG, "basic.publish", "basic.cancel-ok")
 
 def _claimed(broker: Broker, why: Phantom) -> list[Queue]:
     """Queues whose seat is that one's, by a defect of this kind."""
-    claims = ((queue, queue.seat.claimant) for queue in seats(broker, QueueType.QUORUM))
-    return [queue for queue, claim in claims if claim is not None and claim[1] is why and not queue.seat.is_stalled]
+    claims = ((queue, queue.seat.claimant) for queue in seats(broker, QueueType.QUORUM) if not queue.seat.is_stalled)
+    return [
+        queue
+        for queue, claim in claims
+        if claim is not None and claim[1] is why
+        if why is not Phantom.HEIR or is_heir_with(broker, queue, *claim)
+    ]
 
 
 def _may_claim(why: Phantom) -> Callable[[Broker, Frame], bool]:
     def applies(broker: Broker, frame: Frame) -> bool:
-        return any(_is_possible(broker, queue, why) for queue in seats(broker, QueueType.QUORUM))
+        return any(_is_possible(broker, frame, queue, why) for queue in seats(broker, QueueType.QUORUM))
 
     return applies
 
 
-def _is_possible(broker: Broker, queue: Queue, why: Phantom) -> bool:
+def _is_possible(broker: Broker, frame: Frame, queue: Queue, why: Phantom) -> bool:
     """May the queue's seat be claimed behind the next input?"""
     seat = queue.seat
     if why in seat.phantoms.values() or (seat.claimant is not None and seat.claimant[1] is why):
         return True
     if why is Phantom.CLOSED:
-        return (seat.is_being_left or seat.has_outstayed) and seat.holder is not None
+        is_leaving = seat.is_being_left or seat.has_outstayed
+        return is_leaving and seat.holder is not None and seat.holder.channel[0] == frame.connection
+    if why is Phantom.HEIR:
+        return seat.holder is not None and bool(namesakes(broker, seat.holder))
     waiting = (consumer for consumer in queue.consumers if consumer is not seat.holder)
     return why is Phantom.NAMESAKE and any(namesakes(broker, consumer) for consumer in waiting)
 
@@ -50,11 +60,22 @@ def _serve_nobody(why: Phantom) -> Callable[[Broker, Frame], None]:
         process(broker, frame)
         claimed = _claimed(broker, why)
         stall(broker, claimed)
+        if why is Phantom.CLOSED:
+            _hand_to_nobody(broker)
         for queue in claimed:
             if why is not Phantom.CLOSED and queue in earlier:
                 queue.seat.stalled_at = 1  # by now somebody else may have been chosen
 
     return process_
+
+
+def _hand_to_nobody(broker: Broker) -> None:
+    """A consumer timeout may bring back what such a queue has handed to one that is gone, which has timed out then."""
+    for queue in seats(broker, QueueType.QUORUM):
+        phantoms = [each for each, why in queue.seat.phantoms.items() if why is Phantom.CLOSED]
+        if queue.seat.is_stalled and any(each.timeout <= LONGEST and not each.no_ack for each in phantoms):
+            for message in queue.messages:
+                message.recalled = max(message.recalled, 1)
 
 
 def _mixed_up(broker: Broker) -> Iterator[Consumer]:
@@ -111,9 +132,10 @@ PHANTOM_DEPARTURES: tuple[Departure, ...] = (
         source="v4.3.5 rabbit_fifo:return_one, update_or_remove_con: with the last message one that is quiescing is"
         " put among the waiting ones, and handle_down does not take it from there",
         dialects=("rabbitmq-4.3",),
-        methods=_ANY,
+        methods=(*_ANY, TIME_OUT, TIME_OUT_IS_OVER),
         applies=_may_claim(Phantom.CLOSED),
         process=_serve_nobody(Phantom.CLOSED),
+        shows_within=ANY_NUMBER,  # what it keeps may come back, which is counted
     ),
     Departure(
         name="cancelled-namesake-waits-on",
@@ -136,6 +158,17 @@ PHANTOM_DEPARTURES: tuple[Departure, ...] = (
         methods=_ANY,
         applies=_may_claim(Phantom.NAMESAKE),
         process=_serve_nobody(Phantom.NAMESAKE),
+    ),
+    Departure(
+        name="heir-keeps-seat",
+        requirement="SAC-004",
+        statement="An active consumer whose channel holds deliveries of a cancelled one with its tag does not leave its"
+        " seat to one of higher priority until these are settled; meanwhile nobody is served.",
+        source="rabbit_fifo:merge_consumer keeps what the cancelled one holds, and activate_next_consumer waits for it",
+        dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=_ANY,
+        applies=_may_claim(Phantom.HEIR),
+        process=_serve_nobody(Phantom.HEIR),
     ),
     Departure(
         name="takeover-forgets-deliveries",

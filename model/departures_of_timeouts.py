@@ -10,10 +10,16 @@ from model.broker import Broker
 from model.deadlines import NEVER
 from model.departure import ANY_NUMBER, Departure
 from model.inputs import process
-from model.queues import Consumer, Queue
-from model.rules.consumer_timeout import NEXT_DEADLINE_FORGOTTEN, TIME_OUT, close_without_value, is_told
+from model.queues import Consumer
+from model.rules.consumer_timeout import (
+    NEXT_DEADLINE_FORGOTTEN,
+    TIME_OUT,
+    TIME_OUT_IS_OVER,
+    close_without_value,
+    is_told,
+)
 from model.rules.timeouts import doubted_delivery
-from model.state import Channel, ChannelState, Unacknowledged
+from model.state import Channel, ChannelState
 from model.transaction import Outcome
 
 _DIALECTS = ("rabbitmq-4.3",)
@@ -146,25 +152,21 @@ def _leave_for_ever(broker: Broker, frame: Frame) -> None:
 # --------------------------------------------------------------------------------------- the next deadline is lost
 
 
-def _others(broker: Broker, queue: Queue, but: Unacknowledged) -> Iterator[Unacknowledged]:
-    for channel in broker.channels.values():
-        for entry in channel.unacknowledged.values():
-            if entry.queue is queue and entry is not but and entry.deadline is not None:
-                yield entry
-
-
-def _has_next(broker: Broker, frame: Frame) -> bool:
+def _is_next(broker: Broker, frame: Frame) -> bool:
+    """Had the queue another deadline before?"""
     found = doubted_delivery(broker, frame)
-    return found is not None and any(True for _ in _others(broker, found[1].queue, found[1]))
+    return found is not None and found[1].queue.deadlines > 1
 
 
 def _forget_next(broker: Broker, frame: Frame) -> None:
+    """With it all of the queue's that came behind it: the next delivery, or what else happens there, may remind it."""
     found = doubted_delivery(broker, frame)
-    process(broker, frame)
-    for entry in _others(broker, found[1].queue, found[1]) if found is not None else ():
-        assert entry.deadline is not None
-        entry.deadline = replace(entry.deadline, by=NEVER)
-        entry.queue.forgets_deadlines = True
+    if found is None:
+        return
+    for channel in broker.channels.values():
+        for entry in channel.unacknowledged.values():
+            if entry.queue is found[1].queue and entry.deadline is not None:
+                entry.deadline = replace(entry.deadline, by=NEVER)
 
 
 TIMEOUT_DEPARTURES: tuple[Departure, ...] = (
@@ -237,8 +239,8 @@ TIMEOUT_DEPARTURES: tuple[Departure, ...] = (
         source="rabbit_fifo:handle_aux eval: no timer is set if the last one was for this very millisecond"
         " (LastConTimeout0 < Ts), and the next deadline is not earlier",
         dialects=_DIALECTS,
-        methods=(TIME_OUT,),
-        applies=_has_next,
+        methods=(TIME_OUT_IS_OVER,),
+        applies=_is_next,
         process=_forget_next,
         shows_within=ANY_NUMBER,
     ),

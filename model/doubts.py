@@ -7,9 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from model.alphabet import ChannelKey
 from model.broker import Broker
 from model.departure import Departure
 from model.explanations import Explanation, TooManyExplanations, points
+from model.rules.happenings import is_happening
+
+
+def unprocessed(explanations: Iterable[Explanation]) -> list[ChannelKey]:
+    """Channels on which something was sent that no lawful explanation has processed: it is not known yet what that
+    touches.
+    """
+    lawful = [explanation for explanation in explanations if explanation.departure is None]
+    if any(explanation.is_settled for explanation in lawful):
+        return []
+    pending = (frame for explanation in lawful for frame in explanation.pending if not is_happening(frame))
+    return list(dict.fromkeys((frame.connection, frame.channel) for frame in pending))
 
 
 def unproven_queues(
@@ -18,7 +31,8 @@ def unproven_queues(
     """Names of the queues that something may be on its way to; none if at some point everything is proven."""
     names: dict[str, None] = {}
     for broker in _at_rest(explanations, departures, bound):
-        unproven = [name for name, queue in broker.queues.items() if queue.unproven]
+        # a stalled one will not say
+        unproven = [name for name, queue in broker.queues.items() if queue.unproven and not queue.seat.is_stalled]
         if not unproven:
             return []
         names.update(dict.fromkeys(unproven))

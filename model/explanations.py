@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -14,11 +15,11 @@ from model.fingerprint import fingerprint
 from model.inputs import process
 from model.mismatch import Mismatches
 from model.rules.closing import CLEAN_UP
-from model.rules.consumer_timeout import TIME_OUT
+from model.rules.consumer_timeout import TIME_OUT, TIME_OUT_IS_OVER
 from model.rules.expiry import expiries
 from model.rules.happenings import can_come_about, is_happening
 from model.rules.message_expiry import AHEAD, EXPIRE, message_expiries, tell_of_expiries
-from model.rules.timeouts import tell_of_timeouts, timeouts
+from model.rules.timeouts import certain_timeouts, tell_of_timeouts, timeouts
 from model.state import Expected
 
 #: What comes about when a time is up.
@@ -127,9 +128,12 @@ class Explanation:
     @property
     def is_latent(self) -> bool:
         """The departure has taken place, and need not have shown by the time that the broker is at rest."""
-        if self.departure is None or self.rests >= self.departure.shows_within or self.broker.is_astray:
-            return False
-        return not self.has_to_depart
+        return self.has_departed and self.departure is not None and self.rests < self.departure.shows_within
+
+    @property
+    def has_departed(self) -> bool:
+        """The departure has taken place."""
+        return self.departure is not None and not self.has_to_depart and not self.broker.is_astray
 
     def time_passes(self, now: float) -> None:
         """It is `now`: what that brings about comes about, or may (`model.rules.expiry`, `message_expiry`)."""
@@ -143,6 +147,19 @@ class Explanation:
         if self.pending:
             # what came about in another way, or not at all, is no longer expected
             self.pending = [f for f in self.pending if not is_happening(f) or can_come_about(self.broker, f)]
+
+    def overlooking(self, now: float, departures: Mapping[str, tuple[Departure, ...]]) -> Iterator[Explanation]:
+        """It is `now`: copies in which by a known departure something has not timed out that must have."""
+        known = departures.get(TIME_OUT_IS_OVER, ())
+        if not known or self.broker.next_timeout > now or not (self.is_settled and self.broker.quiet):
+            return
+        for frame in certain_timeouts(self.broker, now):
+            for departure in known:
+                if self.may_depart(departure, frame):
+                    other = self.fork()
+                    other.departure, other.departing = departure, frame
+                    departure.process(other.broker, frame)
+                    yield other
 
     def is_observed(self, now: float) -> None:
         """Something came `now`: messages may have expired before it that could not when the last input was sent."""
@@ -351,7 +368,18 @@ def latent_beside(proven: list[Explanation], quiet: list[Explanation]) -> list[E
     lawful = {fingerprint(explanation.broker) for explanation in proven} if latent else set()
     for explanation in latent:
         explanation.rests += 1
-    return merged([each for each in latent if fingerprint(each.broker) not in lawful])[:MOST_LATENT]
+    return _in_turns(merged([each for each in latent if fingerprint(each.broker) not in lawful]))[:MOST_LATENT]
+
+
+def _in_turns(latent: list[Explanation]) -> list[Explanation]:
+    """By departures in turns, so that one that may have taken place in many ways leaves room for others."""
+    seen: Counter[str] = Counter()
+    places: list[tuple[int, int]] = []
+    for place, explanation in enumerate(latent):
+        name = explanation.departure.name if explanation.departure is not None else ""
+        places.append((seen[name], place))
+        seen[name] += 1
+    return [latent[place] for _, place in sorted(places)]
 
 
 def least_flawed(flawed: list[tuple[Explanation, Mismatches]]) -> list[tuple[Explanation, Mismatches]]:

@@ -47,7 +47,7 @@ ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
         name=CLOSED_AGAIN,
         requirement="CHAN-005",
         statement="A channel that is closed because a delivery was not settled in time is closed again until the client"
-        " has answered: with every tick, and from 4.3 on for every further consumer that times out.",
+        " has answered: with every tick, and from 4.3 on whenever something further of it times out.",
         source="rabbit_channel:handle_info tick, and handle_queue_actions released, which do not ask whether the"
         " channel is closing",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),

@@ -206,8 +206,11 @@ def _overtakes(message: Message, other: Message) -> bool:
 
 def may_be_overtaken(queue: Queue, published: Message, returned: Message) -> bool:
     """What a channel gives back may come to a quorum queue before what it has published there: as in a transaction,
-    both at once (rabbit_fifo_client:enqueue sends with low priority, settle and return do not).
+    both at once (rabbit_fifo_client:enqueue sends with low priority, settle and return do not). That both have come
+    does not tell which was the first.
     """
-    if queue.type is not QueueType.QUORUM or published.arrival is not Arrival.PUBLISHED:
+    if queue.type is not QueueType.QUORUM:
         return False
-    return returned.arrival is Arrival.RETURNING
+    if published.arrival is Arrival.PUBLISHED and returned.arrival is Arrival.RETURNING:
+        return True
+    return published.crowd == returned.crowd and returned.redelivered and not published.redelivered

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 from typing import Any
 
 from model.alphabet import Frame
@@ -124,26 +125,27 @@ def _counted_unseen(
     first = expected_properties(broker, queue, message, by_get)
     unseen, recalled = message.unseen, message.recalled
     message.unseen = message.recalled = 0
-    for times in range(unseen + 1):
-        for back in range(recalled + 1):
-            _count_unseen(broker, message, times)
-            _count_recalled(broker, message, back)
-            expected = expected_properties(broker, queue, message, by_get)
-            if as_seen(expected, observed) == observed:
-                return expected
-            _count_unseen(broker, message, -times)
-            _count_recalled(broker, message, -back)
+    # of a dead letter: in the queue that it came from, or in this one
+    places = (False, True) if is_first_here(message) else (True,)
+    for times, back, is_here in product(range(unseen + 1), range(recalled + 1), places):
+        _count_unseen(broker, message, times, is_here=is_here)
+        _count_recalled(broker, message, back)
+        expected = expected_properties(broker, queue, message, by_get)
+        if as_seen(expected, observed) == observed:
+            return expected
+        _count_unseen(broker, message, -times, is_here=is_here)
+        _count_recalled(broker, message, -back)
     return first
 
 
-def _count_unseen(broker: Broker, message: Message, times: int) -> None:
-    """Add so many deliveries that failed with their connection; of a dead letter, in the queue that it came from."""
+def _count_unseen(broker: Broker, message: Message, times: int, *, is_here: bool) -> None:
+    """Add so many deliveries that failed with their connection, in this queue or in the one that it came from."""
     carried = broker.dialect.carried_failures
     if carried is not CarriedFailures.NONE:
         message.failures += times
-    if not is_first_here(message) or carried is CarriedFailures.OF_ALL_QUEUES:
+    if is_here or carried is CarriedFailures.OF_ALL_QUEUES:
         message.delivery_count += times
-    if not is_first_here(message):
+    if is_here:
         message.acquired_count += times
 
 

@@ -82,12 +82,14 @@ def note_election(broker: BrokerState, queue: Queue, before: Consumer | None, re
     _drop_replaced(broker, queue)
     if seat.holder is before:
         return
-    if _keeps_claim(queue):
+    if _keeps_claim(queue) or (seat.claimant is not None and is_heir_with(broker, queue, *seat.claimant)):
         return
-    seat.claimant = None
+    was_claimed, seat.claimant = seat.claimant is not None, None
     waiting = max(seat.phantoms, key=lambda phantom: _rank(broker, phantom), default=None)
     if waiting is not None and (seat.holder is None or _rank(broker, waiting) > _rank(broker, seat.holder)):
         seat.claimant = (waiting, seat.phantoms[waiting])
+    elif before is not None and not was_claimed and is_heir_with(broker, queue, before, Phantom.HEIR):
+        seat.claimant = (before, Phantom.HEIR)
     elif seat.holder is not None and (former := namesakes(broker, seat.holder)):
         _confuse(queue, seat.holder, former, before, requirement)
 
@@ -102,6 +104,16 @@ def note_late_leave(queue: Queue, holder: Consumer) -> None:
     following = max(queue.consumers, key=rank)
     if following is not holder:
         queue.seat.claimant = (following, Phantom.SUCCESSOR)
+
+
+def is_heir_with(broker: BrokerState, queue: Queue, consumer: Consumer, why: Phantom) -> bool:
+    """Does it keep the seat because of what a cancelled one of its tag holds?
+
+    rabbit_fifo:update_consumer has made one of them (merge_consumer), which leaves the seat when it holds nothing.
+    """
+    if why is not Phantom.HEIR or consumer not in queue.consumers or consumer.is_mixed_up:
+        return False
+    return bool(namesakes(broker, consumer))
 
 
 def is_seat(queue: Queue) -> bool:

@@ -40,6 +40,8 @@ class Phantom(Enum):
     CANCELLED = "cancelled"
     #: it is there, and the queue takes it for the cancelled one of its tag
     NAMESAKE = "namesake"
+    #: it is there, went on as the cancelled one of its tag, and does not leave the seat while that one holds messages
+    HEIR = "heir"
     #: it is there, and followed one that was to leave the seat and ought to have stayed after all
     SUCCESSOR = "successor"
 
@@ -156,6 +158,8 @@ class Consumer:
     #: defect it is served beside who has the seat by now (both: departures_of_timeouts)
     keeps_place: bool = field(default=False, kw_only=True)
     is_beside: bool = field(default=False, kw_only=True)
+    #: somebody else had room when it timed out: perhaps it was not come to, and stays among those to be served
+    stays_queued: bool = field(default=False, kw_only=True)
     #: it was to leave the seat when it timed out
     was_leaving: bool = field(default=False, kw_only=True)
     #: consumers of its priority that were served since it has been waiting with room (PRIORITY-002)
@@ -258,8 +262,6 @@ class Queue:
     #: how many of its deliveries have timed out, and how many had a deadline
     timeouts: int = field(default=0, kw_only=True)
     deadlines: int = field(default=0, kw_only=True)
-    #: by a known defect it may not know when the next one does (`model.departures_of_timeouts`)
-    forgets_deadlines: bool = field(default=False, kw_only=True)
     #: its limit in octets is seen to count properties as well (`model.departures_of_overflow`)
     weighs_properties: bool = field(default=False, kw_only=True)
 

@@ -6,6 +6,7 @@ rabbit_reader:terminate_channels, rabbit_queue_collector.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from model.alphabet import METHOD_IDS, ChannelKey, Frame
@@ -146,13 +147,10 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     drop(broker, channel, dropped_by)
     tags = channel.transaction.reserved if channel.transaction is not None else ()
     reserved = {channel.queue_of(tag) for tag in tags}
-    lose(broker, channel)
-    for consumer in list(channel.consumers.values()):
-        broker.touch(channel, consumer.queue)
-        broker.remove_consumer(consumer, requirement)
     channel.unacknowledged = {}
     channel.timed_out = {}
-    for queue, entries in returning.items():
+    for queue in _as_they_hear(broker, channel, returning, requirement):
+        entries = returning[queue]
         broker.used(queue)
         if queue.type is QueueType.QUORUM:
             queue.settling += len(entries)
@@ -169,6 +167,23 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     broker.settle_debts(channel)
     expect_exceeded_limits(broker)
     expect_losses(broker)
+
+
+def _as_they_hear(broker: Broker, channel: Channel, returning: Collection[Queue], requirement: str) -> Iterator[Queue]:
+    """The queues of what comes back, as they hear of the end of the channel, whose consumers there are gone then.
+
+    First classic queues that it consumes from (rabbit_channel:notify_queues): what these give up for good may be handed
+    to its consumers on the others yet.
+    """
+    consumers = list(channel.consumers.values())
+    first = {consumer.queue for consumer in consumers if consumer.queue.type is QueueType.CLASSIC}
+    for is_first in (True, False):
+        leaving = [consumer for consumer in consumers if (consumer.queue in first) is is_first]
+        lose(broker, channel, leaving)
+        for consumer in leaving:
+            broker.touch(channel, consumer.queue)
+            broker.remove_consumer(consumer, requirement)
+        yield from (queue for queue in returning if (queue in first) is is_first)
 
 
 def end_connection(broker: Broker, connection: Connection) -> None:

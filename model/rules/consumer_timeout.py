@@ -12,7 +12,7 @@ order, so one of these is open for each consumer, and the next comes with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from model.alphabet import Frame
@@ -24,10 +24,12 @@ from model.measurement import Due
 from model.queues import Consumer, Queue
 from model.rules.closing import fail
 from model.rules.requeue import delivery_limit, give_back
-from model.state import Channel, Expected, TimedOut, Unacknowledged
+from model.state import Channel, Expected, Lost, TimedOut, Unacknowledged
 from model.transaction import Outcome, Ruling
 
 TIME_OUT = "delivery.time-out"
+#: The same where it is certain by now that it has come about.
+TIME_OUT_IS_OVER = "delivery.time-out-is-over"
 
 #: Known departure: what RabbitMQ 4.3 says in place of the time that was up, as it does not know it any more
 #: (rabbit_channel:handle_queue_actions).
@@ -35,6 +37,9 @@ TEXT_WITHOUT_VALUE = "timeout-text-without-value"
 #: A queue of RabbitMQ 4.3 may forget a deadline when the last one, of whatever delivery, is over (rabbit_fifo:
 #: handle_aux eval).
 NEXT_DEADLINE_FORGOTTEN = "next-deadline-forgotten"
+
+#: How often something may have been handed to a channel and timed out there, behind the close that nobody has answered.
+_MOST_BEHIND_CLOSE = 2
 
 #: By how the client settles late, the requirement by which its consumer is served again.
 _RECOVERED_BY = {Outcome.DONE: "TIMEOUT-016", Outcome.DISCARDED: "TIMEOUT-017", Outcome.REQUEUED: "TIMEOUT-018"}
@@ -71,6 +76,7 @@ def _release(broker: Broker, channel: Channel, tag: int) -> tuple[Unacknowledged
         consumer.stamp = broker.stamp
         consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
         if is_served:
+            consumer.stays_queued = any(other is not consumer for other in broker.with_room(queue))
             consumer.timed_out += 1
             consumer.reason = "TIMEOUT-014"
             _note_places(queue, consumer)
@@ -168,7 +174,7 @@ def close_for(broker: Broker, channel: Channel, entry: Unacknowledged, frame: Fr
     """The channel is closed because of the delivery, with a text that names the time which was up."""
     assert entry.deadline is not None
     milliseconds = round(entry.deadline.seconds * 1000)
-    fail(broker, channel, frame, ProtocolError(requirements[0], 406, _text(channel, milliseconds)))
+    _fail(broker, channel, frame, ProtocolError(requirements[0], 406, _text(channel, milliseconds)))
     close = channel.owed[-1]
     assert isinstance(close, Expected)
     without_value = ProtocolError(requirements[0], 406, _text(channel, -1)).text
@@ -187,7 +193,30 @@ def close_for(broker: Broker, channel: Channel, entry: Unacknowledged, frame: Fr
 
 def close_without_value(broker: Broker, channel: Channel, frame: Frame, requirement: str) -> None:
     """The channel is closed as RabbitMQ 4.3 does it."""
-    fail(broker, channel, frame, ProtocolError(requirement, 406, _text(channel, -1)))
+    _fail(broker, channel, frame, ProtocolError(requirement, 406, _text(channel, -1)))
+    channel.closed_for_timeout = True
+
+
+def _fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -> None:
+    """Close the channel. As long as the client has not answered, what times out there may be handed to another consumer
+    on it (`model.outputs.late_deliveries.check_behind_error`).
+    """
+    held = [entry for entry in channel.unacknowledged.values() if entry.deadline is not None]
+    consumers = list(channel.consumers.values())
+    fail(broker, channel, frame, error)
+    if broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES:
+        return
+    for entry in held:
+        takers = [each for each in consumers if each.queue is entry.queue and each is not entry.consumer]
+        if not takers or entry.message not in entry.queue.messages:
+            continue
+        # it has come back, and has not failed
+        failures = max(entry.message.failures - 1, 0)
+        as_it_was = replace(entry.message, delivery_count=entry.message.delivery_count - 1, failures=failures)
+        channel.lost += (Lost(taker, entry.message, replace(as_it_was), by_error=True) for taker in takers)
+        entry.message.recalled += 1
+    for lost in channel.lost:
+        lost.as_it_was.recalled += _MOST_BEHIND_CLOSE
 
 
 def _text(channel: Channel, milliseconds: int) -> str:
@@ -198,6 +227,32 @@ def _text(channel: Channel, milliseconds: int) -> str:
 
 
 # ------------------------------------------------------------------------------------------ settling late
+
+
+def in_two_parts(channel: Channel, tags: Sequence[int]) -> tuple[list[int], list[int]]:
+    """What has timed out of that which the client settles at once: what its queue hears of first, and what it hears of
+    behind what has not, by which its consumer may be served again: consumer by consumer
+    (rabbit_channel:foreach_per_queue).
+    """
+    first: dict[Queue, str] = {}
+    for tag in tags:
+        if (entry := channel.unacknowledged.get(tag)) is not None:
+            name = entry.consumer.tag if entry.consumer is not None else ""
+            first[entry.queue] = min(first.get(entry.queue, name), name)
+    late = [tag for tag in tags if tag in channel.timed_out]
+    behind = [tag for tag in late if _is_behind(channel.timed_out[tag], first)]
+    return [tag for tag in late if tag not in behind], behind
+
+
+def _is_behind(entry: TimedOut, first: Mapping[Queue, str]) -> bool:
+    return entry.consumer is not None and entry.queue in first and first[entry.queue] < entry.consumer.tag
+
+
+def settle_behind(broker: Broker, channel: Channel, tags: Sequence[int], ruling: Ruling) -> None:
+    """What the queue hears of behind the rest of what is settled at once."""
+    if tags:
+        broker.stamp += 1
+        settle_all_late(broker, channel, tags, ruling)
 
 
 def settle_all_late(broker: Broker, channel: Channel, tags: Iterable[int], ruling: Ruling) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from model.alphabet import Frame
 from model.broker import Broker
 from model.rules.closing import CLEAN_UP, clean_up
-from model.rules.consumer_timeout import TIME_OUT
+from model.rules.consumer_timeout import TIME_OUT, TIME_OUT_IS_OVER
 from model.rules.expiry import EXPIRE, is_outstanding, process_expiry
 from model.rules.message_expiry import EXPIRE as EXPIRE_MESSAGE
 from model.rules.message_expiry import doubted_message, process_message_expiry
@@ -18,7 +18,7 @@ from model.rules.unseen import GIVE_UP, LOSE, doubted, give_up, lose_message, lo
 
 
 def is_happening(frame: Frame) -> bool:
-    return frame.method in (EXPIRE, EXPIRE_MESSAGE, TIME_OUT, CLEAN_UP, GIVE_UP, LOSE)
+    return frame.method in (EXPIRE, EXPIRE_MESSAGE, TIME_OUT, TIME_OUT_IS_OVER, CLEAN_UP, GIVE_UP, LOSE)
 
 
 def come_about(broker: Broker, frame: Frame) -> None:
@@ -27,7 +27,7 @@ def come_about(broker: Broker, frame: Frame) -> None:
         process_expiry(broker, frame)
     elif frame.method == EXPIRE_MESSAGE:
         process_message_expiry(broker, frame)
-    elif frame.method == TIME_OUT:
+    elif frame.method in (TIME_OUT, TIME_OUT_IS_OVER):
         process_timeout(broker, frame)
     elif frame.method == GIVE_UP:
         give_up(broker, frame)

@@ -168,18 +168,12 @@ def _answer_declare(
             requirements += ("QUEUE-026",)
         if any(consumer.channel == channel.key for consumer in queue.consumers):
             requirements += ("QUORUM-006",)
-        counted = min(len(queue.consumers), 1) if queue.single_active_consumer else len(queue.consumers)
-        late = sum(each.timed_out > 0 or each.is_forgotten for each in queue.consumers)
-        late *= queue.single_active_consumer
-        if late:
-            # those that have timed out wait for the seat, or may still hold something
-            counted = 1 if late < len(queue.consumers) else 0
-        counted += broker.holders(queue)
+        counted, most = broker.places(queue)
         departures["consumer_count"] = (
             # a stalled one may count a consumer that is gone (closed-seat-keeps-messages)
             between(
                 0 if queue.seat.is_stalled else counted,
-                counted + late + queue.leaving + queue.settling + queue.seat.is_stalled,
+                most + queue.leaving + queue.settling + queue.seat.is_stalled,
             ),
             HOLDERS_COUNTED,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from model.alphabet import Frame
 from model.broker import Broker
 from model.errors import ProtocolError
-from model.rules.consumer_timeout import settle_all_late
+from model.rules.consumer_timeout import in_two_parts, settle_all_late, settle_behind
 from model.rules.settlement import Settled, requeue
 from model.rules.stream_settlement import check_recovered
 from model.state import Channel
@@ -20,7 +20,8 @@ def recover_async(broker: Broker, channel: Channel, frame: Frame, requirement: s
     check_recovered(broker, channel)
     settled: Settled = []
     tags = channel.outstanding_tags  # at once, in a transaction as well
-    settle_all_late(broker, channel, [tag for tag in tags if tag in channel.timed_out], Ruling(Outcome.REQUEUED))
+    late, behind = in_two_parts(channel, tags)
+    settle_all_late(broker, channel, late, Ruling(Outcome.REQUEUED))
     for tag in tags:
         if tag not in channel.unacknowledged:
             channel.recovered.append(tag)
@@ -31,6 +32,7 @@ def recover_async(broker: Broker, channel: Channel, frame: Frame, requirement: s
     if settled:
         broker.fired(requirement)
     requeue(broker, channel, settled, requirement, failed=not broker.dialect.quorum_nack_keeps_count)
+    settle_behind(broker, channel, behind, Ruling(Outcome.REQUEUED))
 
 
 def recover(broker: Broker, channel: Channel, frame: Frame) -> None:

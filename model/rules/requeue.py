@@ -64,9 +64,13 @@ def give_back(
         message.is_late = False
         _put_back(broker, queue, message, failed, holder, lost_holder)
     broker.refresh(queue)
+    if queue.type is QueueType.QUORUM:
+        # its limits come behind what it serves and what has expired (rabbit_fifo:checkout); in a classic queue before
+        look_at_returned(broker, queue)
     if messages and not queue.deleted:
         keep_within_limits(broker, queue, holder, messages[-1], given_back=True)
-    look_at_returned(broker, queue)
+    if queue.type is not QueueType.QUORUM:
+        look_at_returned(broker, queue)
 
 
 def _put_back(

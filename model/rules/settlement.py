@@ -13,7 +13,7 @@ from model.broker import Broker
 from model.consumer_timeouts import note_oldest
 from model.errors import ProtocolError
 from model.queues import Queue, QueueType
-from model.rules.consumer_timeout import settle_all_late
+from model.rules.consumer_timeout import in_two_parts, settle_all_late, settle_behind
 from model.rules.dead_letter import give_up
 from model.rules.requeue import by_consumer, exceeded_limit, give_back, return_order
 from model.rules.stream_settlement import check_stream, return_credit
@@ -80,15 +80,16 @@ def _meant(broker: Broker, channel: Channel, frame: Frame, wording: Wording) -> 
 
 def carry_out(broker: Broker, channel: Channel, tags: Sequence[int], ruling: Ruling, requirement: str) -> None:
     """Do with those deliveries of the channel what the client wants, by that requirement."""
-    late = [tag for tag in tags if tag in channel.timed_out]
+    late, behind = in_two_parts(channel, tags)
     settled = _take_off(broker, channel, [tag for tag in tags if tag not in channel.timed_out], requirement)
     settle_all_late(broker, channel, late, ruling)
     if ruling.outcome is Outcome.DONE:
         finish(broker, channel, settled, requirement)
-        return
-    is_requeued = ruling.outcome is Outcome.REQUEUED
-    check_stream(broker, channel, settled, requeue=is_requeued)
-    (requeue if is_requeued else discard)(broker, channel, settled, requirement, failed=ruling.failed)
+    else:
+        is_requeued = ruling.outcome is Outcome.REQUEUED
+        check_stream(broker, channel, settled, requeue=is_requeued)
+        (requeue if is_requeued else discard)(broker, channel, settled, requirement, failed=ruling.failed)
+    settle_behind(broker, channel, behind, ruling)
 
 
 def _take_off(broker: Broker, channel: Channel, tags: Iterable[int], requirement: str) -> Settled:

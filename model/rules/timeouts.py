@@ -6,6 +6,7 @@ What it means: `model.rules.consumer_timeout`, `model.rules.channel_timeout`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from model.alphabet import ChannelKey, Frame
 from model.broker import Broker
@@ -13,7 +14,7 @@ from model.consumer_timeouts import first_of_each, note_next_timeout
 from model.deadlines import LATE_SECONDS, NEVER
 from model.dialects import ConsumerTimeouts
 from model.rules.channel_timeout import close_channel, oldest
-from model.rules.consumer_timeout import TIME_OUT, is_told_by_close, time_out
+from model.rules.consumer_timeout import TIME_OUT, TIME_OUT_IS_OVER, is_told_by_close, time_out
 from model.state import Channel, ChannelState, Unacknowledged
 
 
@@ -36,7 +37,7 @@ def timeouts(broker: Broker, now: float, *, is_certain: bool, ahead: float = 0.0
     `is_certain`: nothing is under way that might have settled it. `ahead`: as in `message_expiries`.
     """
     if is_certain:
-        while over := [each for each in candidates(broker) if _certain_by(broker, each[0], each[1], each[2]) < now]:
+        while over := _certainly_over(broker, now):
             for channel, tag, entry in sorted(over, key=_earliest):
                 if _is_open(channel, tag, entry):
                     assert entry.deadline is not None
@@ -46,6 +47,17 @@ def timeouts(broker: Broker, now: float, *, is_certain: bool, ahead: float = 0.0
     _note_spared(broker, now)
     tell_of_timeouts(broker)
     note_next_timeout(broker)
+
+
+def _certainly_over(broker: Broker, now: float) -> list[tuple[Channel, int, Unacknowledged]]:
+    return [each for each in candidates(broker) if _certain_by(broker, each[0], each[1], each[2]) < now]
+
+
+def certain_timeouts(broker: Broker, now: float) -> Iterator[Frame]:
+    """What must have timed out by now, one delivery of each queue: what a broker may have overlooked all the same."""
+    broker.foreseen = max(broker.foreseen, now)
+    for _, (channel, tag, _) in {each[2].queue: each for each in _certainly_over(broker, now)}.items():
+        yield replace(_happening(channel, tag), method=TIME_OUT_IS_OVER)
 
 
 def _earliest(candidate: tuple[Channel, int, Unacknowledged]) -> float:
@@ -98,7 +110,7 @@ def _happening(channel: Channel, tag: int) -> Frame:
 
 def doubted_delivery(broker: Broker, frame: Frame) -> tuple[Channel, Unacknowledged] | None:
     """The delivery that times out if what the frame tells of comes about; None: it cannot any more."""
-    if frame.method != TIME_OUT:
+    if frame.method not in (TIME_OUT, TIME_OUT_IS_OVER):
         return None
     key = (frame.arguments["connection"], frame.arguments["channel"])
     wanted = frame.arguments["delivery_tag"]

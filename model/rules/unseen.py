@@ -7,6 +7,7 @@ of a tag that is not known any more); when the channel ends the queue takes it b
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 
@@ -39,10 +40,10 @@ def recall(broker: Broker, consumer: Consumer) -> bool:
     return bool(on_their_way)
 
 
-def lose(broker: Broker, channel: Channel) -> None:
-    """The channel ends, and all of its consumers at once."""
+def lose(broker: Broker, channel: Channel, consumers: Iterable[Consumer]) -> None:
+    """The channel ends, and these of its consumers at once."""
     on_their_way: dict[int, tuple[Consumer, Message]] = {}
-    for consumer in channel.consumers.values():
+    for consumer in consumers:
         if consumer.queue.type is QueueType.STREAM:
             # its messages stay where they are, whoever reads them
             channel.lost += (Lost(consumer, message, message) for message in consumer.queue.log[consumer.next_offset :])
@@ -51,10 +52,28 @@ def lose(broker: Broker, channel: Channel) -> None:
             channel.lost.append(Lost(consumer, message, replace(message)))
             on_their_way.setdefault(id(message), (consumer, message))
             message.may_be_gone |= consumer.no_ack
+        channel.lost += (_timing_out(consumer, message) for message in _held_for_a_time(broker, channel, consumer))
     # to one of them: what the queue takes back it hands to nobody on this channel any more
     for consumer, message in on_their_way.values():
         message.unseen += 1
         _may_be_away(broker, consumer, message)
+
+
+def _held_for_a_time(broker: Broker, channel: Channel, consumer: Consumer) -> list[Message]:
+    """What others hold and may time out before the end of the channel is known to all (area TIMEOUT)."""
+    if not consumer.queue.deadlines or consumer.no_ack:
+        return []
+    return [
+        entry.message
+        for other in broker.channels.values()
+        for entry in other.unacknowledged.values()
+        if other is not channel and entry.queue is consumer.queue and entry.deadline is not None
+    ]
+
+
+def _timing_out(consumer: Consumer, message: Message) -> Lost:
+    as_it_was = replace(message, redelivered=True, acquired_count=message.acquired_count + 1)
+    return Lost(consumer, message, as_it_was)
 
 
 def _on_their_way(broker: Broker, consumer: Consumer) -> list[Message]:

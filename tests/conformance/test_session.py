@@ -244,6 +244,17 @@ def test_what_wants_no_answer_has_been_done_before_others_are_asked(trace: Trace
     assert behind.index((1, "basic.qos")) < behind.index((2000, "queue.declare"))
 
 
+def test_what_nothing_has_answered_is_asked_about_all_the_same(trace: TraceWriter) -> None:
+    lines = ("a.1 queue.declare q", "a.1 queue.declare r",
+             "a.1 basic.publish q body=m1 &", "a.1 basic.publish r body=m2")  # fmt: skip
+    with broker() as target:
+        assert run(target, trace, *lines).verdict is Verdict.PASS
+    sent = [r for r in rows(trace) if r["kind"] == "frame" and r["direction"] == "sent"]
+    behind = sent[[r["method"] for r in sent].index("basic.publish") :]
+    counted = [r["arguments"]["queue"].split("-")[-1] for r in behind if r["method"] == "queue.declare"]
+    assert counted[:2] == ["q", "r"]
+
+
 def test_events(trace: TraceWriter) -> None:
     events: list[Event] = []
     with broker() as target:

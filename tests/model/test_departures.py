@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -78,6 +79,11 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "b.1 basic.publish q body=m1", "a.1 basic.cancel t", "a.1 basic.consume q tag=t", "a.1 basic.cancel t",
          "c.1 basic.consume q tag=v", "b.1 basic.publish q body=m2", "b.1 basic.publish q body=m3"),
         ("b.1 basic.cancel u",),
+    ),
+    "heir-keeps-seat": (
+        (_QUORUM_SEAT, "b.1 channel.open", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m1",
+         "a.1 basic.cancel t", "a.1 basic.consume q tag=t", "c.1 basic.consume q tag=u x-priority=1"),
+        ("b.1 basic.publish q body=m2",),
     ),
     "takeover-forgets-deliveries": (
         (_QUORUM_SEAT, "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=u x-priority=1",
@@ -352,7 +358,7 @@ def brought_to(departure: Departure, dialect: str) -> tuple[Broker, Frame]:
     if not in_flight:
         plan.broker.foreseen = LATER
         tell_of_timeouts(plan.broker)
-        return plan.broker, plan.broker.happenings.pop(0)
+        return plan.broker, replace(plan.broker.happenings.pop(0), method=departure.methods[0])
     *before, last = map(parse_command, in_flight)
     for command in before:
         process(plan.broker, frame_of(command))

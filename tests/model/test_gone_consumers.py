@@ -64,3 +64,19 @@ def test_a_channel_that_has_broken_its_connection_breaks_it_once(several: int) -
         process(broker, Frame("a", 1, "basic.publish", {"routing_key": "q"}, True, EMPTY_CONTENT))
     assert len(broker.connections["a"].owed) == 1
     assert broker.teardowns == ["a"]
+
+
+@pytest.mark.parametrize(("counts", "explained"), [((2, 2, 1), True), ((2, 1, 2), False)])
+def test_a_holder_that_is_gone_is_counted_until_it_is_not(counts: tuple[int, ...], explained: bool) -> None:
+    """Of a single-active-consumer queue, which does not count those who wait (quorum-consumer-count)."""
+    talk = Conversation().send("b.1 queue.declare q durable x-queue-type=quorum x-single-active-consumer=true")
+    counted(talk.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0), 0, 0)
+    talk.send("a.2 basic.consume q tag=t").see("a.2", "basic.consume-ok", consumer_tag="t").rest()
+    talk.send("b.1 basic.publish q body=m1").deliver("a.2", 1, "m1").rest()
+    talk.send("a.2 basic.cancel t").see("a.2", "basic.cancel-ok", consumer_tag="t").rest()
+    for tag in ("u", "v", "w"):
+        talk.send(f"c.1 basic.consume q tag={tag}").see("c.1", "basic.consume-ok", consumer_tag=tag).rest()
+    talk.send("a.2 channel.close").see("a.2", "channel.close-ok")
+    for count in counts:
+        counted(talk, 0, count)
+    assert all(failure.departure == "quorum-consumer-count" for failure in talk.acceptor.failures) is explained

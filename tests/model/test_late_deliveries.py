@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from model.verdict import Verdict
@@ -90,3 +92,53 @@ def test_behind_the_close_nothing_else_comes() -> None:
     assert failing_consume().deliver("a.1", 1, "m2").failure.departure == ""
     assert failing_consume().deliver("a.1", 1, "m1", consumer="u").failure.departure == ""
     assert failing_consume().send("a.1 channel.close-ok").rest().deliver("a.1", 1, "m1").failure.departure == ""
+
+
+def ending_with_a_letter(dialect: str, *ending: str) -> Conversation:
+    """The end of a channel makes a classic queue drop m1 to a quorum queue, which the channel consumes from as well."""
+    talk = (
+        Conversation(dialect)
+        .send(
+            'a.1 queue.declare q x-max-length=1 x-dead-letter-exchange="" x-dead-letter-routing-key=r',
+        )
+        .see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    )
+    talk.send("a.1 queue.declare r durable x-queue-type=quorum")
+    talk.see("a.1", "queue.declare-ok", queue="r", message_count=0, consumer_count=0)
+    for queue in "qr":
+        talk.send(f"a.1 basic.consume {queue} tag={queue}").see("a.1", "basic.consume-ok", consumer_tag=queue)
+    for tag in (1, 2):
+        talk.send(f"a.1 basic.publish q body=m{tag}").deliver("a.1", tag, f"m{tag}", consumer="q").rest()
+    return talk.send(*ending)
+
+
+def letter(count: int) -> dict[str, object]:
+    death = {
+        "reason": "maxlen", "queue": "q", "count": 1, "exchange": "", "routing-keys": ["q"],
+        "time": datetime(2026, 1, 1, tzinfo=UTC),
+    }  # fmt: skip
+    told = {f"x-{which}-death-{name}": death[name] for which in ("first", "last") for name in _TOLD}
+    return {"headers": {"x-death": [death], **told, **({"x-delivery-count": count} if count else {})}}
+
+
+_TOLD = ("reason", "queue", "exchange")
+
+
+@pytest.mark.parametrize("is_behind", [True, False])
+def test_a_dead_letter_of_the_end_itself_goes_to_a_consumer_on_a_quorum_queue(is_behind: bool) -> None:
+    talk = ending_with_a_letter("rabbitmq-4.0", "a.1 basic.publish k exchange=missing body=m3").see(
+        "a.1", "channel.close", reply_code=404, class_id=60, method_id=40,
+        reply_text="NOT_FOUND - no exchange 'missing' in vhost '/'",
+    )  # fmt: skip
+    if is_behind:
+        talk.see(
+            "a.1", "basic.deliver", "m1", properties=letter(0),
+            consumer_tag="r", delivery_tag=3, exchange="", routing_key="r",
+        )  # fmt: skip
+        assert talk.failure.departure == "delivers-behind-channel-close"
+    talk.send("b.1 basic.get r")
+    talk.see(
+        "b.1", "basic.get-ok", "m1", properties=letter(1),
+        delivery_tag=1, redelivered=True, exchange="", routing_key="r", message_count=0,
+    )  # fmt: skip
+    assert len(talk.rest().acceptor.failures) == int(is_behind)

@@ -292,3 +292,29 @@ def test_which_rule_a_wrong_order_breaks_of_what_was_given_back(
         delivery_tag=2, redelivered=False, exchange="", routing_key="q", message_count=1,
     )  # fmt: skip
     assert begun.failure.requirement == requirement
+
+
+@pytest.mark.parametrize("dialect", ["rabbitmq-3", "rabbitmq-4.0"])
+def test_of_what_a_transaction_publishes_and_gives_back_either_is_the_first_in_a_quorum_queue(dialect: str) -> None:
+    limit = " x-delivery-limit=-1" if dialect == "rabbitmq-4.0" else ""
+    talk = Conversation(dialect).send(f"{QUORUM}{limit}")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    talk.send("a.1 basic.publish q body=m1").rest().send("b.1 tx.select").see("b.1", "tx.select-ok")
+    counted = {"x-delivery-count": 0} if dialect == "rabbitmq-3" else {}
+    talk.send("b.1 basic.get q").see(
+        "b.1", "basic.get-ok", "m1", properties={"headers": counted} if counted else {},
+        delivery_tag=1, exchange="", routing_key="q", message_count=0,
+    )  # fmt: skip
+    talk.send("b.1 basic.publish q body=m2", "b.1 basic.nack 1 requeue", "b.1 tx.commit").see("b.1", "tx.commit-ok")
+    talk.send("a.1 queue.declare q passive")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=2, consumer_count=0).rest()
+    talk.send("a.1 basic.get q")
+    for body, properties, redelivered in (
+        ("m1", {"headers": {"x-delivery-count": 1}}, True),
+        ("m2", {"headers": counted} if counted else {}, False),
+    ):
+        either = talk.fork().see(
+            "a.1", "basic.get-ok", body, properties=properties,
+            delivery_tag=1, redelivered=redelivered, exchange="", routing_key="q", message_count=1,
+        )  # fmt: skip
+        assert either.acceptor.failures == []

@@ -259,3 +259,19 @@ def test_what_an_error_gives_back_may_weigh_too_much() -> None:
     talk.see("b.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0)
     talk.acceptor.overdue()
     assert talk.failure.departure == "quorum-bytes-count-properties"
+
+
+def test_a_departure_need_not_explain_what_nobody_has_asked_for() -> None:
+    """Nothing has shown yet that r has its message; that q has none is the departure quorum-bytes-count-properties."""
+    talk = Conversation().send("a.1 queue.declare r durable")
+    talk.see("a.1", "queue.declare-ok", queue="r", message_count=0, consumer_count=0)
+    talk.send(quorum("x-max-length-bytes=6")).see(
+        "a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0
+    ).rest()
+    talk.send("a.1 basic.publish r body=elsewhere").rest().send("b.1 basic.publish q body=heavy")
+    talk.send("a.1 queue.declare q passive")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    talk.acceptor.overdue()
+    assert talk.failure.departure == "quorum-bytes-count-properties"
+    assert talk.failure.allowed == ("1 of 1 ready messages of q",)
+    assert list(talk.acceptor.broker.queues["r"].unproven), "it is still open"

@@ -124,3 +124,18 @@ def test_of_equal_ones_the_one_with_the_higher_limit_is_next(
     assert wrong.failure.requirement == "SAC-003"
     talk.deliver("a.1", 1, "m1", consumer=successor).rest()
     assert talk.acceptor.failures == []
+
+
+@pytest.mark.parametrize("dialect", ALL[1:])
+def test_one_that_goes_on_as_its_namesake_keeps_the_seat_until_that_one_holds_nothing(dialect: str) -> None:
+    talk = consume(conversation(f"{QUORUM} {SEAT}", dialect), "a.1", "t")
+    talk.send("c.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
+    talk.send("a.1 basic.cancel t").see("a.1", "basic.cancel-ok", consumer_tag="t").rest()
+    talk = consume(consume(talk, "a.1", "t"), "b.1", "high", "x-priority=1")
+    settled = talk.fork().send("a.1 basic.ack 1").rest().send("c.1 basic.publish q body=m2").rest()
+    assert not settled.failure.departure
+    talk.send("c.1 basic.publish q body=m2")
+    assert talk.fork().deliver("b.1", 1, "m2", consumer="high").rest().acceptor.failures == []
+    assert talk.rest().failure.departure == "heir-keeps-seat"
+    talk.send("a.1 basic.ack 1").deliver("b.1", 1, "m2", consumer="high").rest()
+    assert len(talk.acceptor.failures) == 1

@@ -77,6 +77,23 @@ def test_about_its_time_it_may_be_there_or_gone(time: float) -> None:
     assert Timed().wait(time).gone(time + 0.1).blamed == ""
 
 
+def test_a_quorum_queue_counts_nothing_while_it_goes() -> None:
+    """Its process is gone before it is."""
+    line, numbers = "a.1 queue.declare q passive", {"queue": "q", "consumer_count": 0}
+
+    def filled() -> Timed:
+        timed = Timed("quorum")
+        command = parse_command("a.1 basic.publish q body=m")
+        timed.acceptor.sent(Frame("a", 1, command.method, dict(command.arguments), sent=True, time=1.1,
+                                  content=command.content))  # fmt: skip
+        return timed.ask(1.2, line, "queue.declare-ok", message_count=1, **numbers)
+
+    counted = filled().ask(5.0, line, "queue.declare-ok", message_count=0, **numbers)
+    assert counted.blamed == ""
+    assert counted.gone(5.1).blamed == ""
+    assert filled().ask(1.3, line, "queue.declare-ok", message_count=0, **numbers).blamed
+
+
 def test_some_time_after_that_it_is_gone() -> None:
     assert Timed().gone(3.5).blamed == ""
     assert Timed().gone(3.5).acceptor.exercised["QUEUE-027"] == 1

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.command import parse_command
 from model.acceptor import Acceptor
-from model.alphabet import Frame
+from model.alphabet import Content, Frame
 from model.dialects import dialect_named
 from model.verdict import Verdict
 from tests.handshakes import opening
@@ -100,3 +100,18 @@ def test_an_answer_that_takes_its_time_may_come_from_behind_the_end() -> None:
     slow.acceptor.received(Frame("a", 1, "queue.declare-ok", arguments, sent=False, time=2.5))
     slow.acceptor.quiescent()
     assert slow.blamed == ""
+
+
+@pytest.mark.parametrize(("queue_type", "requirement"), [("quorum", "TTL-005"), ("classic", "OVERFLOW-002")])
+def test_what_comes_back_too_late_and_is_too_much_goes_by_what_its_queue_looks_at_first(
+    queue_type: str, requirement: str
+) -> None:
+    timed = Timed(SECOND, arguments=f"durable x-queue-type={queue_type} x-max-length=1")
+    got = {"delivery_tag": 1, "redelivered": False, "exchange": "", "routing_key": "q", "message_count": 0}
+    content = Content({"expiration": "1000"}, b"m1")
+    timed.send(1.1, "a.1 basic.get q")
+    timed.acceptor.received(Frame("a", 1, "basic.get-ok", got, sent=False, time=1.11, content=content))
+    timed.send(1.2, "a.1 basic.publish q body=m2").count(1.3, 1)
+    timed.send(3.5, "a.1 basic.nack 1 requeue").count(3.6, 1)
+    assert timed.blamed == ""
+    assert timed.acceptor.broker.queues["q"].gone[-1].reason == requirement

@@ -41,7 +41,7 @@ def test_another_consumer_gets_it_marked_as_redelivered() -> None:
 
     assert handed_on().blamed == ""
     assert handed_on().acceptor.exercised["TIMEOUT-013"] == 1
-    assert handed_on(acquired=0).blamed == "TIMEOUT-012"
+    assert handed_on(acquired=0).rest().blamed == "TIMEOUT-012"
     kept = Timed().hold(SECOND).consume(1.2, tag="d", on="b").rest().cancelled(2.1)
     assert kept.blamed == "TIMEOUT-012"
 

@@ -81,7 +81,12 @@ class Timed:
     ) -> Self:
         """`acquired`: how often it has been delivered before."""
         properties: Table = {"headers": {"x-acquired-count": acquired}} if acquired else {}
-        about: Table = {"consumer_tag": tag, "delivery_tag": number, "redelivered": bool(acquired)}
+        return self.deliver_with(time, number, properties, body, tag, on)
+
+    def deliver_with(
+        self, time: float, number: int, properties: Table, body: str = "m1", tag: str = "c", on: str = "a"
+    ) -> Self:
+        about: Table = {"consumer_tag": tag, "delivery_tag": number, "redelivered": bool(properties)}
         content = Content(properties, body.encode())
         return self.see(time, "basic.deliver", content, on, exchange="", routing_key="q", **about)
 
@@ -102,9 +107,11 @@ class Timed:
         """The same, and that is all."""
         return self.told(time, tag).rest()
 
+    def closing(self, milliseconds: int) -> Table:
+        return {"reply_code": 406, "reply_text": text_of_close(milliseconds), "class_id": 0, "method_id": 0}
+
     def closed(self, time: float, milliseconds: int) -> Self:
-        arguments: Table = {"reply_code": 406, "reply_text": text_of_close(milliseconds), "class_id": 0, "method_id": 0}
-        self.see(time, "channel.close", **arguments)
+        self.see(time, "channel.close", **self.closing(milliseconds))
         return self.send(time, "a.1 channel.close-ok").rest()
 
     def count(self, time: float, messages: int, consumers: int = 0) -> Self:

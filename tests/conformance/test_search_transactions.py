@@ -1,0 +1,52 @@
+"""What the theme publishing leaves out of its transactions: commits of which nothing tells what comes first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.command import Command, parse_command
+from conformance.plan import Plan
+from conformance.search_transactions import TransactionActions
+from model.dialects import dialect_named
+
+TO_R = 'x-dead-letter-exchange="" x-dead-letter-routing-key=r'
+
+
+class Transactions(TransactionActions):
+    dialect = dialect_named("rabbitmq-4.3")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plan = Plan(self.dialect)
+        self.done: list[str] = []
+
+    def carry_out(self, command: Command) -> None:
+        self.done.append(command.method)
+        self.plan.carry_out(command)
+
+
+@pytest.mark.parametrize(
+    ("of_q", "of_r", "settlements", "end"),
+    [
+        (TO_R, "x-max-length=1", ("reject 1", "reject 2 requeue"), "tx.rollback"),
+        (TO_R, "x-max-length=1", ("reject 2 requeue", "reject 1"), "tx.rollback"),
+        (TO_R, "", ("reject 1", "reject 2 requeue"), "tx.commit"),
+        ("", "x-max-length=1", ("reject 1", "reject 2 requeue"), "tx.commit"),
+        (TO_R, "x-max-length=1", ("reject 1", "ack 2"), "tx.commit"),
+        (TO_R, "x-max-length=1", ("ack 1", "reject 2 requeue"), "tx.commit"),
+        ("", 'x-max-length=1 x-dead-letter-exchange=""', ("reject 2", "reject 3 requeue"), "tx.rollback"),
+    ],
+)
+def test_no_commit_brings_messages_to_a_limited_queue_from_two_places(
+    of_q: str, of_r: str, settlements: tuple[str, ...], end: str
+) -> None:
+    actions: Any = Transactions()
+    lines = [f"b.1 queue.declare q {of_q}", f"b.1 queue.declare r {of_r}", "a.1 tx.select"]
+    for number, queue in enumerate("qrr", start=1):
+        lines += [f"b.1 basic.publish {queue} body=m{number}", f"a.1 basic.get {queue}"]
+    for line in (*lines, *(f"a.1 basic.{settlement}" for settlement in settlements)):
+        actions.carry_out(parse_command(line))
+    actions.end(("a", 1), "tx.commit")
+    assert actions.done[-1] == end

@@ -1,0 +1,50 @@
+"""Frames of several connections, read in another order than they were sent in, while deliveries time out."""
+
+from __future__ import annotations
+
+from tests.model.timed_client import QUORUM, Timed
+
+TIME = "x-consumer-timeout=500"
+
+
+def handed_round(waiting: float = 2.3) -> Timed:
+    """The message goes from c to d, on the other connection, and from there to e, all while nobody reads."""
+    timed = Timed(f"{QUORUM} x-single-active-consumer=true").hold(TIME)
+    timed.consume(1.1, TIME, tag="d", on="b").rest().consume(1.2, TIME, tag="e").rest()
+    return timed.wait(waiting).told(waiting + 0.01)
+
+
+def test_what_others_were_handed_before_is_read_behind_it() -> None:
+    timed = handed_round().deliver(2.32, 2, tag="e", acquired=2)
+    assert timed.blamed == "", "who had it in between may not have been read of yet"
+    timed.redeliver(2.33, 1, tag="d", on="b").told(2.34, tag="d", on="b")
+    assert timed.rest().blamed == ""
+    assert [entry.consumer.tag for entry in timed.acceptor.broker.channels["a", 1].unacknowledged.values()
+            if entry.consumer] == ["e"]  # fmt: skip
+
+
+def test_frames_of_one_connection_keep_their_order() -> None:
+    timed = handed_round(2.4).deliver(2.42, 2, tag="e", acquired=2).told(2.43, tag="e")
+    assert list(timed.acceptor.broker.channels["a", 1].timed_out) == [1]
+    timed.redeliver(2.44, 1, tag="d", on="b").told(2.45, tag="d", on="b")
+    assert timed.rest().blamed == ""
+    assert list(timed.acceptor.broker.channels["a", 1].timed_out) == [1, 2]
+
+
+def test_when_the_client_goes_on_or_all_is_at_rest_it_is_wrong() -> None:
+    def passed_over() -> Timed:
+        return handed_round().deliver(2.32, 2, tag="e", acquired=2)
+
+    assert passed_over().rest().blamed == "TIMEOUT-029"
+    assert passed_over().send(2.7, "b.1 basic.qos 1").blamed == "TIMEOUT-029"
+    late = passed_over()
+    late.acceptor.overdue()
+    assert late.blamed == "TIMEOUT-029"
+
+
+def test_without_deadlines_it_is_wrong_at_once() -> None:
+    timed = Timed(f"{QUORUM} x-single-active-consumer=true").publish(0.8).count(0.9, 1)
+    timed.consume(1.0).deliver(1.02).rest()
+    timed.consume(1.1, tag="d", on="b").rest().consume(1.2, tag="e").rest()
+    timed.publish(1.3, "m2").deliver(1.31, 2, "m2", tag="e")
+    assert timed.blamed

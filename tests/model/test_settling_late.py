@@ -1,0 +1,148 @@
+"""What has timed out and what has not, settled together; and closes, counts and seats beside that (area TIMEOUT)."""
+
+from __future__ import annotations
+
+from model.acceptor import Acceptor
+from model.alphabet import Content, Table
+from model.departures import departures_of
+from model.dialects import dialect_named
+from model.explanations import MOST_LATENT, latent_beside
+from tests.model.timed_client import QUORUM, Timed
+
+SECOND = "x-consumer-timeout=1000"
+SEAT = f"{QUORUM} x-single-active-consumer=true"
+
+
+def held_by_another(other: str) -> Timed:
+    """c has timed out; one of lower priority on its channel has the seat and the message."""
+    timed = Timed(SEAT).hold(SECOND).cancelled(2.1).count(2.2, 1, 1)
+    return timed.consume(2.3, f"{SECOND} x-priority=-1", tag=other).redeliver(2.32, 2, tag=other).rest()
+
+
+def test_the_queue_hears_of_it_consumer_by_consumer() -> None:
+    def recovering(other: str) -> Timed:
+        return held_by_another(other).send(2.4, "a.1 basic.recover requeue").see(2.41, "basic.recover-ok")
+
+    assert recovering("b").deliver(2.42, 3, tag="b", acquired=2).rest().blamed == "", "c is back when b has been served"
+    assert recovering("d").deliver(2.42, 3, tag="c", acquired=2).rest().blamed == "", "c is back before d gives up"
+    assert recovering("d").deliver(2.42, 3, tag="d", acquired=2).rest().blamed == "SAC-004"
+
+
+def test_settled_together_as_well() -> None:
+    def settling(other: str) -> Timed:
+        return held_by_another(other).send(2.4, "a.1 basic.nack 2 multiple requeue")
+
+    assert settling("b").deliver(2.42, 3, tag="b", acquired=2).rest().blamed == ""
+    assert settling("d").deliver(2.42, 3, tag="d", acquired=2).rest().blamed == "SAC-004"
+
+
+def test_a_channel_that_is_closed_for_a_cancelled_consumer_is_closed_again_for_its_next_delivery() -> None:
+    timed = Timed().hold(SECOND).publish(1.1, "m2").deliver(1.12, 2, "m2").rest()
+    timed.ask(1.5, "a.1 basic.cancel c", "basic.cancel-ok", consumer_tag="c").wait(2.3)
+    text = timed.closing(-1)
+    timed.see(2.31, "channel.close", **text).see(2.32, "channel.close", **text)
+    assert [failure.departure for failure in timed.acceptor.failures] == [
+        "timeout-after-cancel-closes-channel", "timed-out-channel-closed-again",
+    ]  # fmt: skip
+
+
+def test_a_timeout_brings_back_what_the_seat_of_a_closed_channel_kept() -> None:
+    """c is to leave its seat to d when its channel ends; when d ends as well the message is handed to what is left of
+    it, and comes back when its time is up.
+    """
+    timed = Timed(SEAT).hold(SECOND).consume(1.1, "x-priority=1", tag="d", on="b").rest()
+    timed.send(1.2, "a.1 channel.close").see(1.21, "channel.close-ok")
+    returned = {"headers": {"x-delivery-count": 1, "x-acquired-count": 1}}
+    timed.deliver_with(1.22, 1, returned, tag="d", on="b").rest()
+    timed.ask(1.3, "a.1 channel.open", "channel.open-ok")
+    timed.send(1.4, "b.1 channel.close").see(1.41, "channel.close-ok", on="b")
+    for moment in (1.5, 2.0):
+        timed.send(moment, "a.1 queue.declare q passive")
+        timed.see(moment + 0.01, "queue.declare-ok", queue="q", message_count=0, consumer_count=1)
+    timed.ask(2.6, "a.1 queue.declare q passive", "queue.declare-ok", queue="q", message_count=1, consumer_count=0)
+    timed.consume(2.7, tag="e")
+    kept = {"headers": {"x-delivery-count": 2, "x-acquired-count": 3}}
+    timed.deliver_with(2.72, 1, kept, tag="e").rest()
+    assert timed.departure == "closed-seat-keeps-messages"
+
+
+def test_a_departure_that_may_have_come_about_in_many_ways_leaves_room_for_others() -> None:
+    dialect = dialect_named("rabbitmq-4.3")
+    named = {each.name: each for several in departures_of(dialect).values() for each in several}
+    lawful = Acceptor(dialect).explanations[0]
+    latent = []
+    for number in range(MOST_LATENT + 1):
+        latent.append(lawful.fork())
+        latent[-1].departure = named["next-deadline-forgotten"]
+        latent[-1].broker.not_before = 1.0 + number
+    latent.append(lawful.fork())
+    latent[-1].departure = named["late-settlement-settles-namesake"]
+    latent[-1].broker.not_before = 100.0
+    followed = latent_beside([lawful], latent)
+    assert len(followed) == MOST_LATENT
+    assert latent[-1] in followed
+
+
+def test_behind_the_close_of_its_channel_another_consumer_on_it_is_handed_what_times_out() -> None:
+    """Until the client has answered."""
+    timed = Timed(capabilities={}).hold(SECOND).consume(1.3, "x-consumer-timeout=500", tag="d").rest()
+    timed.publish(1.4, "m2").deliver(1.42, 2, "m2", tag="d").rest().wait(1.95)
+    timed.see(1.96, "channel.close", **timed.closing(-1))
+    timed.deliver(2.1, 3, tag="d", acquired=1)
+    assert [failure.departure for failure in timed.acceptor.failures] == [
+        "timeout-text-without-value", "delivers-behind-channel-close",
+    ]  # fmt: skip
+
+
+def test_one_that_gives_back_late_may_be_served_where_another_took_what_it_had() -> None:
+    def given_back(other: str) -> Timed:
+        timed = Timed().hold(SECOND)
+        if other:
+            timed.consume(1.2, tag=other, on="b").rest()
+        timed.told(2.1)
+        if other:
+            timed.redeliver(2.11, 1, tag=other, on="b").rest()
+        else:
+            timed.rest()
+        timed.send(2.3, "a.1 basic.reject 1 requeue").rest()
+        return timed.send(2.4, "b.1 basic.cancel d").see(2.41, "basic.cancel-ok", on="b", consumer_tag="d").rest()
+
+    served = given_back("d").publish(2.5, "m2").deliver(2.52, 2, "m2").rest()
+    assert served.blamed == ""
+    forgotten = given_back("d").publish(2.5, "m2").in_vain(7.0)
+    assert forgotten.departure == "given-back-late-not-served"
+
+
+def test_what_comes_back_with_the_rest_is_hit_by_a_late_number() -> None:
+    """c was cancelled, another one has its tag; what is given back before is handed to it, with the number of old."""
+    timed = Timed().hold(SECOND).cancelled(2.1)
+    timed.send(2.2, "a.1 basic.get q")
+    about: Table = {"delivery_tag": 2, "redelivered": True, "message_count": 0, "exchange": "", "routing_key": "q"}
+    timed.see(2.21, "basic.get-ok", Content({"headers": {"x-acquired-count": 1}}, b"m1"), **about)
+    timed.rest().ask(2.3, "a.1 basic.cancel c", "basic.cancel-ok", consumer_tag="c").consume(2.4).rest()
+    timed.send(2.5, "a.1 basic.nack 2 multiple requeue")
+    timed.deliver(2.51, 3, acquired=2).deliver(2.52, 4, acquired=3)
+    assert timed.departure == "late-settlement-settles-namesake"
+
+
+def test_behind_the_close_for_an_error_it_is_handed_what_times_out_with_others() -> None:
+    timed = Timed().hold(SECOND).consume(1.5, "x-priority=5", tag="d", on="b").rest()
+    text = "NOT_FOUND - no queue 'nosuch' in vhost '/'"
+    close: Table = {"reply_code": 404, "reply_text": text, "class_id": 60, "method_id": 70}
+    timed.send(1.95, "b.1 basic.get nosuch").see(1.96, "channel.close", on="b", **close)
+    timed.send(2.0, "b.1 channel.close-ok").redeliver(2.1, 1, tag="d", on="b")
+    timed.rest()
+    assert timed.departure == "delivers-behind-channel-close"
+
+
+def test_a_late_number_hits_what_is_not_settled_though_another_hits_what_is() -> None:
+    """Both deliveries of the first c have timed out; of those to the second one the client settles one."""
+    timed = Timed().hold(SECOND).publish(1.02, "m2").deliver(1.03, 2, "m2").rest().told(2.1).wait(2.2)
+    timed.rest().count(2.3, 2, 1).ask(2.4, "a.1 basic.cancel c", "basic.cancel-ok", consumer_tag="c")
+    timed.consume(2.5).redeliver(2.52, 3).redeliver(2.53, 4, "m2").rest()
+    timed.send(2.6, "a.1 basic.ack 3 multiple").rest()
+    timed.send(2.7, "a.1 channel.close").see(2.71, "channel.close-ok").rest()
+    timed.send(2.8, "b.1 queue.declare q passive")
+    timed.see(2.81, "queue.declare-ok", on="b", queue="q", message_count=0, consumer_count=0)
+    timed.acceptor.overdue()
+    assert timed.departure == "late-settlement-settles-namesake"
