@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from model.alphabet import ChannelKey, Frame
 from model.broker import Broker
-from model.doubts import unprocessed
+from model.doubts import may_give_up, unprocessed
 from model.queues import UNKNOWN_NAME, Queue, QueueType
 from model.rules.dead_letter import EXCHANGE
 from model.state import ChannelState, Connection, ConnectionState
@@ -147,7 +147,7 @@ def _clear_doubts(session: Session) -> None:
     have come to, until it is there.
     """
     deadline = time.monotonic() + session.target.deadline
-    while _is_ageing(session) and not session.over:
+    while _is_doubtful(session) and not session.over:
         names = [name for name in session.judge.acceptor.unproven_queues() if _can_be_asked(session, name)]
         if not names:
             return
@@ -158,8 +158,10 @@ def _clear_doubts(session: Session) -> None:
             _ask_once(session, name)
 
 
-def _is_ageing(session: Session) -> bool:
-    """Does the time that passes bring messages out of their queues, or back into them?"""
+def _is_doubtful(session: Session) -> bool:
+    """Do queues lose messages by themselves, or get them back: as time passes, or by deliveries that nobody saw?"""
+    if may_give_up(session.judge.acceptor.explanations):
+        return True
     return any(broker.ageing or any(queue.timeouts for queue in broker.queues.values()) for broker in _brokers(session))
 
 
@@ -313,7 +315,7 @@ def _is_as_counted(session: Session, name: str) -> bool:
         return True
     _ask(session, connections[0], name)
     queue = _queue(session, name)
-    if queue is None or queue.seat.is_stalled or (_is_ageing(session) and session.judge.acceptor.may_be_proven(name)):
+    if queue is None or queue.seat.is_stalled or (_is_doubtful(session) and session.judge.acceptor.may_be_proven(name)):
         return True
     # a quorum queue counts those who hold its deliveries as consumers, so their number never becomes the model's
     return not queue.unproven and not queue.dropping and (not queue.leaving or _counts_holders(session, queue))

@@ -130,7 +130,7 @@ class ConsumerActions(TrafficActions):
             if draw(seldom) and draw(seldom):
                 arguments["exclusive"] = True
         if draw(seldom) and draw(seldom):
-            arguments["nowait"] = True
+            arguments["nowait" if draw(flags) else "no_local"] = True
         self.issue(channel, "basic.consume", arguments, in_flight=in_flight)
 
     def _make_room(self, draw: Draw, channel: Key, kind: QueueType) -> None:

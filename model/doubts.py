@@ -12,6 +12,7 @@ from model.broker import Broker
 from model.departure import Departure
 from model.explanations import Explanation, TooManyExplanations, points
 from model.rules.happenings import is_happening
+from model.rules.unseen import GIVE_UP
 
 
 def unprocessed(explanations: Iterable[Explanation]) -> list[ChannelKey]:
@@ -23,6 +24,11 @@ def unprocessed(explanations: Iterable[Explanation]) -> list[ChannelKey]:
         return []
     pending = (frame for explanation in lawful for frame in explanation.pending if not is_happening(frame))
     return list(dict.fromkeys((frame.connection, frame.channel) for frame in pending))
+
+
+def may_give_up(explanations: Iterable[Explanation]) -> bool:
+    """May a queue have given up a message because of deliveries that nobody saw, which then is on its way to others?"""
+    return any(frame.method == GIVE_UP for explanation in explanations for frame in explanation.pending)
 
 
 def unproven_queues(

@@ -12,6 +12,9 @@ _ROOT = Path(__file__).resolve().parent.parent
 #: tests of a file take very different times, so what one worker has not come to the other takes over.
 _IN_PARALLEL = ("-n", "2", "--dist", "worksteal")
 
+#: Those that the whole waits for are listed at the end.
+_SLOWEST = ("--durations", "15", "--durations-min", "20")
+
 
 def main(arguments: list[str]) -> int:
     """Runs each check, also after one failed. Exit code: that of the first which failed, 0 if none did."""
@@ -19,7 +22,7 @@ def main(arguments: list[str]) -> int:
         "ruff": ["ruff", "check", "."],
         "mypy": ["mypy"],
         # Last, so that its closing line is what remains on the screen.
-        "pytest": ["pytest", *_IN_PARALLEL, *arguments],
+        "pytest": ["pytest", *_IN_PARALLEL, *_SLOWEST, *arguments],
     }
     statuses = {}
     for name, command in checks.items():

@@ -99,14 +99,20 @@ def _may_be_away(broker: Broker, consumer: Consumer, message: Message) -> None:
 
 
 def expect_losses(broker: Broker) -> None:
-    """What nobody sees and nobody has to acknowledge is gone."""
+    """What nobody sees and nobody has to acknowledge is gone: the first ones, where no other consumer took any."""
     for queue in broker.queues.values():
-        for message in queue.messages:
-            if message.may_be_gone and message.arrival is Arrival.RETURNING:
-                arguments = {"queue": queue.name, "position": message.position}
-                broker.happenings.append(
-                    Frame(f"losses of {queue.name}", message.position + 1, LOSE, arguments, sent=True)
-                )
+        gone = [each for each in queue.messages if each.may_be_gone and each.arrival is Arrival.RETURNING]
+        in_order = bool(gone) and _had_one_taker(broker, queue)
+        for message in gone:
+            # inputs of one channel come about in their order
+            number = 1 if in_order else message.position + 1
+            arguments = {"queue": queue.name, "position": message.position}
+            broker.happenings.append(Frame(f"losses of {queue.name}", number, LOSE, arguments, sent=True))
+
+
+def _had_one_taker(broker: Broker, queue: Queue) -> bool:
+    lost = (each.consumer for channel in broker.channels.values() for each in channel.lost)
+    return not queue.consumers and len({consumer for consumer in lost if consumer.queue is queue}) == 1
 
 
 def lost_message(broker: Broker, frame: Frame) -> tuple[Queue, Message] | None:

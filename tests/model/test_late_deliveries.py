@@ -142,3 +142,21 @@ def test_a_dead_letter_of_the_end_itself_goes_to_a_consumer_on_a_quorum_queue(is
         delivery_tag=1, redelivered=True, exchange="", routing_key="r", message_count=0,
     )  # fmt: skip
     assert len(talk.rest().acceptor.failures) == int(is_behind)
+
+
+def test_of_many_messages_that_need_no_acknowledgement_the_first_ones_are_gone() -> None:
+    """Else what may have come about doubles with each message."""
+    talk = declared("quorum").send("a.1 queue.declare r x-max-length=0 x-overflow=reject-publish")
+    talk.see("a.1", "queue.declare-ok", queue="r", message_count=0, consumer_count=0)
+    talk.send("a.1 basic.consume q tag=t no-ack").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
+    talk.send("a.1 tx.select").see("a.1", "tx.select-ok")
+    talk.send(*(f"a.1 basic.publish q body=m{number}" for number in range(20)), "a.1 basic.publish r body=refused")
+    talk.send("a.1 tx.commit")
+    for number in range(20):
+        talk.deliver("a.1", number + 1, f"m{number}")
+        assert talk.explanations <= 40
+    talk.see(
+        "a.1", "channel.close",
+        reply_code=406, reply_text="PRECONDITION_FAILED - partial tx completion", class_id=90, method_id=20,
+    )  # fmt: skip
+    assert passes(talk)
