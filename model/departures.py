@@ -14,6 +14,7 @@ from model.alphabet import EMPTY_CONTENT, Frame
 from model.broker import Broker
 from model.departure import Departure, crash_with
 from model.departures_of_cancelling import CANCELLING_DEPARTURES
+from model.departures_of_crashes import CRASHING_DEPARTURES
 from model.departures_of_dead_letters import DEAD_LETTER_DEPARTURES
 from model.departures_of_dispatch import DISPATCH_DEPARTURES
 from model.departures_of_errors import ERROR_DEPARTURES
@@ -218,6 +219,7 @@ DEPARTURES: tuple[Departure, ...] = (
     *QUEUE_DEPARTURES,
     *TAG_DEPARTURES,
     *SETTLING_DEPARTURES,
+    *CRASHING_DEPARTURES,
     *STREAM_DEPARTURES,
     *LIMIT_DEPARTURES,
     *DISPATCH_DEPARTURES,

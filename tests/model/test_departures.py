@@ -558,6 +558,26 @@ def test_what_a_namesake_does_shows_later(way: str, dialect: str) -> None:
     assert [failure.departure for failure in acceptor.failures] == ["deleted-queue-settles-namesake"]
 
 
+def test_a_commit_settles_at_a_namesake_what_was_reserved() -> None:
+    settles = next(each for each in DEPARTURES if each.name == "deleted-queue-settles-namesake")
+    plan = Plan(dialect_named("rabbitmq-4.3"))
+    lines = (
+        "a.1 queue.declare q durable", "b.1 basic.publish q body=m1", "a.1 basic.get q", "a.1 tx.select",
+        "b.1 queue.delete q", "b.1 queue.declare q durable", "b.1 basic.publish q body=m2", "a.1 basic.get q",
+    )  # fmt: skip
+    for line in lines:
+        plan.carry_out(parse_command(line))
+    target = plan.broker
+    acknowledged = frame_of(parse_command("a.1 basic.ack 1"))
+    assert not settles.applies(target, acknowledged), "nothing is settled yet"
+    process(target, acknowledged)
+    commit = frame_of(parse_command("a.1 tx.commit"))
+    assert settles.applies(target, commit)
+    settles.process(target, commit)
+    [(tag, entry)] = target.channels[("a", 1)].unacknowledged.items()
+    assert (tag, entry.queue.deleted) == (2, True), "no queue waits for it any more"
+
+
 @pytest.mark.parametrize("dialect", ["rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"])
 @pytest.mark.parametrize(
     ("old", "new", "twice"),
