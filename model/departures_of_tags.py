@@ -15,9 +15,10 @@ from model.state import ChannelState, ConnectionState, Unacknowledged
 
 
 def break_some_time(broker: Broker, connection_name: str) -> None:
-    """At some time from now on the connection closes with 541."""
+    """At some time from now on the connection closes with 541; somewhat before that its channels end."""
     connection = broker.connections[connection_name]
     if connection.state is ConnectionState.OPEN:
+        broker.teardowns.append(connection.name)
         connection.owed.append(internal_error())
         broker.debtors[(connection.name, 0)] = None
 
@@ -77,9 +78,12 @@ def _heirs(broker: Broker) -> dict[Consumer, list[Unacknowledged]]:
 
 
 def _served(broker: Broker) -> Iterator[Consumer]:
-    """Those of them that are handed a message now."""
+    """Those of them that are handed a message now, or would be by the priority that their place goes by."""
     for consumer in _heirs(broker):
-        if consumer.queue in broker.deliverable and consumer in broker.recipients(consumer.queue):
+        if consumer.queue not in broker.deliverable:
+            continue
+        is_misplaced = consumer.former_priority is not None and not own_limit_holds(consumer)
+        if is_misplaced or consumer in broker.recipients(consumer.queue):
             yield consumer
 
 
