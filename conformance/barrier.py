@@ -11,6 +11,8 @@ All of this is judged like any other traffic, but counts as exercise of nothing.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from itertools import count
 from typing import TYPE_CHECKING
 
 from model.alphabet import ChannelKey, Frame
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 #: Seconds of which no more may pass between a question and its answer.
 SOON = 1.0
+
+#: Rounds of questions about numbers that there are at least, however long the judge takes over the answers.
+LEAST_ROUNDS = 5
 
 #: The channel on which the suite itself looks at queues.
 SERVICE_CHANNEL = 2000
@@ -142,16 +147,25 @@ def _has_letters_coming(broker: Broker) -> bool:
     )
 
 
+def _deadline(session: Session) -> Callable[[], bool]:
+    """Is the time up, asked once a round? Not before some rounds: where there are many explanations it is the judge who
+    takes the time, and the broker has answered long ago.
+    """
+    latest = time.monotonic() + session.target.deadline
+    rounds = count(1)
+    return lambda: next(rounds) > LEAST_ROUNDS and time.monotonic() > latest
+
+
 def _clear_doubts(session: Session) -> None:
     """Where it is not known which messages have expired, or which deliveries have timed out: ask for all that these may
     have come to, until it is there.
     """
-    deadline = time.monotonic() + session.target.deadline
+    is_over = _deadline(session)
     while _is_doubtful(session) and not session.over:
         names = [name for name in session.judge.acceptor.unproven_queues() if _can_be_asked(session, name)]
         if not names:
             return
-        if time.monotonic() > deadline:
+        if is_over():
             session.mark("overdue", session.target.deadline)
             return
         for name in names:
@@ -220,11 +234,11 @@ def _brokers(session: Session) -> list[Broker]:
 
 def _await_clean_up(session: Session) -> None:
     """Ask for queues whose connection was lost until they are gone (CONN-021), or the deadline has passed."""
-    deadline = time.monotonic() + session.target.deadline
+    is_over = _deadline(session)
     connections = _open_connections(session)
     while connections and not session.over and (name := _abandoned(session)) is not None:
         _ask(session, connections[0], name)
-        if time.monotonic() > deadline:
+        if is_over():
             session.mark("overdue", session.target.deadline)
             _ask(session, connections[0], name)  # what it says now is the verdict
             return
@@ -285,11 +299,11 @@ def _compare_counts(session: Session, names: list[str]) -> None:
 
     In turns: what has come to one queue may be told by the next, which gave it up.
     """
-    deadline = time.monotonic() + session.target.deadline
+    is_over = _deadline(session)
     left = [name for name in names if _is_to_be_counted(session, name)]
     while left and not session.over:
         left = [name for name in left if not _is_as_counted(session, name)]
-        if left and time.monotonic() > deadline:
+        if left and is_over():
             # if a known defect explains it, what it drives out of the queue may have come to another one
             for name in _unproven_elsewhere(session):
                 _ask_once(session, name)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from conformance.search_actions import Draw, Key, flags, picks, seldom
 from conformance.search_contents import content_of
 from conformance.search_targets import TARGETS, TargetActions, limit_of, some_target
+from conformance.search_traffic import SETTLING
 from model.alphabet import Content, Table
 from model.queues import QueueType
 
@@ -112,6 +113,35 @@ class PublishingActions(TargetActions):
         content = content or self.body_of(draw(_lengths), {"delivery_mode": 2} if draw(seldom) else {})
         self.issue(channel, "basic.publish", arguments, content, in_flight=in_flight)
 
+    def issue(
+        self,
+        channel: Key,
+        method: str,
+        arguments: Table,
+        content: Content | None = None,
+        *,
+        in_flight: bool = False,
+        as_it_stands: bool = False,
+    ) -> None:
+        """Carry out one command, but no settlement that would meet publishes of its own transaction."""
+        if method not in SETTLING or not self._meets_publishes(channel, arguments):
+            super().issue(channel, method, arguments, content, in_flight=in_flight, as_it_stands=as_it_stands)
+
+    def _meets_publishes(self, channel: Key, settlement: Table) -> bool:
+        """Does it settle what came from a queue with a limit, which the same commit publishes to?
+
+        Publishes to quorum queues give way to settlements, which the channel sends behind them (rabbit_fifo_client:
+        enqueue, priority low): nothing tells which of them the queue's limit, and its dead letters, come by.
+        """
+        state = self.state(channel)
+        if state is None or state.transaction is None:
+            return False
+        kept = {queue.name for each in state.transaction.publications for queue in each.routes.queues}
+        tag, is_multiple = settlement.get("delivery_tag", 0), settlement.get("multiple", False)
+        meant = [each for each in state.unsettled if each == tag or (is_multiple and (each < tag or not tag))]
+        queues = {state.unacknowledged[each].queue for each in meant}
+        return any(limit_of(queue) is not None and queue.name in kept for queue in queues)
+
     def body_of(self, length: int, properties: Table) -> Content:
         """A body of its own of that length, if it is long enough."""
         content = self.new_content(properties)
@@ -184,7 +214,7 @@ class PublishingActions(TargetActions):
         held = self.state(second)
         tags = list(held.unsettled) if held is not None else []
         pick = draw(picks)
-        if pick < 4 and tags:
+        if pick < 4 and tags and not self._meets_publishes(second, {"delivery_tag": tags[0]}):
             self.issue(second, "basic.ack", {"delivery_tag": tags[0]})
         elif pick < 5 and not self.is_stream(name):
             self.issue(second, "basic.get", {"queue": name})

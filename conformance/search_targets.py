@@ -224,7 +224,9 @@ class TargetActions(TrafficActions):
             return
         queue = self.plan.queue(name)
         if queue is None or not queue.messages:
-            self.issue(channel, "basic.publish", {"routing_key": name}, self.new_content())
+            # in a transaction it would not come before the commit
+            free = self.channel_with(draw, lambda each: each.transaction is None)
+            self.issue(free, "basic.publish", {"routing_key": name}, self.new_content())
         many = draw(st.integers(1, 2))
         for _ in range(many):
             self.get_from(draw, name, channel)

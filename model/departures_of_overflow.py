@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from model.alphabet import Frame
 from model.broker import Broker
 from model.content_size import properties_size
-from model.departure import Departure
+from model.departure import ANY_NUMBER, Departure
 from model.departures_of_dispatch import OFTEN_WRONG
 from model.inputs import process
 from model.overflow import BYTES, tell_publishers
@@ -105,5 +105,7 @@ OVERFLOW_DEPARTURES: tuple[Departure, ...] = (
         methods=(*_BRING, *_IF_WRONG),
         applies=_brings_too_much,
         process=_weigh_properties,
+        # as many messages may seem to be there because what drives them out has not come yet
+        shows_within=ANY_NUMBER,
     ),
 )

@@ -188,7 +188,7 @@ TAG_DEPARTURES: tuple[Departure, ...] = (
         " unacknowledged of the old one counts against the limit of the new one.",
         source="rabbit_fifo:merge_consumer, consumers are known by tag and channel as long as they hold messages",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
-        methods=("basic.consume", "basic.publish", "basic.ack", "basic.nack", "basic.reject"),
+        methods=_LEAD_TO_DELIVERIES,
         applies=_would_be_held_back,
         process=_inherit_deliveries,
     ),

@@ -14,6 +14,7 @@ from model.departure import Departure
 from model.fingerprint import fingerprint
 from model.inputs import process
 from model.mismatch import Mismatches
+from model.queues import QueueType
 from model.rules.closing import CLEAN_UP
 from model.rules.consumer_timeout import TIME_OUT, TIME_OUT_IS_OVER
 from model.rules.expiry import expiries
@@ -27,6 +28,9 @@ TIMED = (EXPIRE, TIME_OUT)
 
 #: Most departures followed on beside what is lawful.
 MOST_LATENT = 4
+
+#: Behind how many more commands a crash may show that the broker was at rest without.
+MOST_RESTS_ASTRAY = 2
 
 
 class TooManyExplanations(Exception):
@@ -362,9 +366,22 @@ def may_be_quiet(explanation: Explanation, departures: Mapping[str, tuple[Depart
     )
 
 
+def _may_have_crashed(broker: Broker) -> bool:
+    """Is something on its way to a queue that may crash over it, and that no barrier waits for (SAC-002)?"""
+    return any(
+        queue.unproven and queue.seat.is_stalled and queue.type is QueueType.CLASSIC for queue in broker.queues.values()
+    )
+
+
+def _is_lately_astray(explanation: Explanation) -> bool:
+    """Not for long: it would explain whatever else is wrong."""
+    return explanation.broker.is_astray and explanation.rests < MOST_RESTS_ASTRAY
+
+
 def latent_beside(proven: list[Explanation], quiet: list[Explanation]) -> list[Explanation]:
     """Of those at rest, the ones of departures that may show later, and do not come to what is lawful anyway."""
-    latent = [explanation for explanation in quiet if explanation.is_latent]
+    undecided = any(_may_have_crashed(explanation.broker) for explanation in proven)
+    latent = [each for each in quiet if each.is_latent or (undecided and _is_lately_astray(each))]
     lawful = {fingerprint(explanation.broker) for explanation in proven} if latent else set()
     for explanation in latent:
         explanation.rests += 1

@@ -23,6 +23,8 @@ from model.queues import Consumer, Message, Queue, QueueType
 from model.state import Admission, Channel, PendingGet
 
 LENGTH, BYTES, OVERFLOW = "x-max-length", "x-max-length-bytes", "x-overflow"
+#: The requirements by which a queue drops what is too much.
+BEYOND_LIMIT = frozenset({"OVERFLOW-001", "OVERFLOW-002", "OVERFLOW-003", "OVERFLOW-004"})
 
 
 class Overflow(Enum):

@@ -16,6 +16,7 @@ from model.alphabet import Frame
 from model.broker import Broker
 from model.messages import check_delivery
 from model.mismatch import Mismatch, Mismatches, unexpected
+from model.overflow import BEYOND_LIMIT
 from model.queues import Consumer, Message, QueueType
 from model.state import Channel, Expected, Lost
 from model.verdict import Shape
@@ -70,9 +71,15 @@ def _lost(channel: Channel, frame: Frame) -> Lost | None:
         if lost.consumer.tag != frame.arguments["consumer_tag"] or lost.message.content.body != body:
             continue
         queue, goes_back = lost.consumer.queue, lost.message.redelivered and not lost.consumer.no_ack
-        if goes_back or queue.type is QueueType.STREAM or lost.message in queue.messages:
+        if goes_back or queue.type is QueueType.STREAM or lost.message in queue.messages or _did_not_fit(lost):
             return lost
     return None
+
+
+def _did_not_fit(lost: Lost) -> bool:
+    """Did it go back to its queue, and had no room there (OVERFLOW-002)? On its way it did not count."""
+    queue, message = lost.consumer.queue, lost.message
+    return not lost.consumer.no_ack and message.reason in BEYOND_LIMIT and message in queue.gone
 
 
 def _ends_unseen(broker: Broker, channel: Channel) -> bool:

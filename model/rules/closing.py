@@ -14,6 +14,7 @@ from model.broker import Broker
 from model.errors import FrameError, ProtocolError
 from model.patterns import Anything
 from model.queues import Message, Queue, QueueType
+from model.rules.dead_letter import keep_within_limits
 from model.rules.requeue import give_back, lost_order
 from model.rules.uncommitted import drop
 from model.rules.unseen import expect_exceeded_limits, expect_losses, lose
@@ -159,6 +160,7 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
         reason = dropped_by if queue in reserved else reason
         give_back(broker, queue, order, reason, failed=True, holder=channel.key, lost_holder=True)
         broker.touch(channel, queue)
+    _take_back_unseen(broker, channel, returning)
     channel.unconfirmed = {}
     channel.transaction = None
     channel.leaving = {}
@@ -167,6 +169,24 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     broker.settle_debts(channel)
     expect_exceeded_limits(broker)
     expect_losses(broker)
+
+
+def _take_back_unseen(broker: Broker, channel: Channel, returning: Collection[Queue]) -> None:
+    """What was on its way to the channel counts again: queues that get nothing else back look at their limits.
+
+    Not where others may have been handed it, or where it need not come back.
+    """
+    last: dict[Queue, Message] = {}
+    never: set[Queue] = set(returning)
+    for lost in channel.lost:
+        queue = lost.consumer.queue
+        if lost.consumer.no_ack or queue.type is QueueType.STREAM or queue in broker.deliverable:
+            never.add(queue)
+        elif lost.message in queue.messages:
+            last[queue] = lost.message
+    for queue, message in last.items():
+        if queue not in never and not queue.deleted:
+            keep_within_limits(broker, queue, channel.key, message, given_back=True)
 
 
 def _as_they_hear(broker: Broker, channel: Channel, returning: Collection[Queue], requirement: str) -> Iterator[Queue]:

@@ -8,6 +8,7 @@ from model.alphabet import ChannelKey
 from model.broker import Broker
 from model.message_order import has_left
 from model.overflow import (
+    BEYOND_LIMIT,
     Overflow,
     exceeded,
     handed_over,
@@ -59,7 +60,7 @@ def _note_closeness(broker: Broker, queue: Queue, waiting: int, octets: int) -> 
     if held and exceeded(queue, waiting + len(held), octets + size(queue, held)):
         queue.reason = "OVERFLOW-002"
         broker.fired("OVERFLOW-002")
-    elif queue.reason not in ("OVERFLOW-001", "OVERFLOW-002", "OVERFLOW-003", "OVERFLOW-004"):
+    elif queue.reason not in BEYOND_LIMIT:
         queue.reason = exceeded(queue, waiting + 1, octets + 1) or queue.reason
 
 

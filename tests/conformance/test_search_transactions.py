@@ -50,3 +50,29 @@ def test_no_commit_brings_messages_to_a_limited_queue_from_two_places(
         actions.carry_out(parse_command(line))
     actions.end(("a", 1), "tx.commit")
     assert actions.done[-1] == end
+
+
+@pytest.mark.parametrize(
+    ("of_q", "settlement", "is_left_out"),
+    [
+        ("x-max-length=0", "reject 1", True),
+        ("x-max-length=0", "nack 0 multiple", True),
+        ("x-max-length=0", "nack 2 multiple requeue", True),
+        ("x-max-length=0", "reject 2", False),
+        ("x-max-length=0", "ack 7", False),
+        ("", "reject 1", False),
+    ],
+)
+def test_no_settlement_meets_publishes_of_its_transaction_at_a_limited_queue(
+    of_q: str, settlement: str, is_left_out: bool
+) -> None:
+    actions: Any = Transactions()
+    lines = [f"b.1 queue.declare q {of_q}", "b.1 queue.declare r", "a.1 tx.select", "a.1 basic.consume q"]
+    for number, queue in enumerate("qr", start=1):
+        lines.append(f"b.1 basic.publish {queue} body=m{number}")
+    for line in (*lines, "a.1 basic.get r", "a.1 basic.publish q body=m3"):
+        actions.carry_out(parse_command(line))
+    command = parse_command(f"a.1 basic.{settlement}")
+    before = len(actions.done)
+    actions.issue(("a", 1), command.method, command.arguments)
+    assert (len(actions.done) == before) is is_left_out

@@ -220,3 +220,12 @@ def test_a_queue_that_left_its_backlog_may_crash() -> None:
     talk.see("b.1", "basic.cancel", consumer_tag="u", nowait=True).rest()
     assert talk.failure.departure == "cancel-leaves-backlog"
     assert talk.acceptor.finished, "what comes of a crash nobody can tell"
+
+
+def test_a_queue_that_left_its_backlog_may_crash_over_what_comes_behind_the_barrier() -> None:
+    """A queue that may or may not deliver says nothing by which a barrier could tell that the publish has arrived."""
+    talk = with_a_backlog().send("c.1 basic.publish q body=m3").rest()
+    talk.send("b.1 channel.close reply-code=200 reply-text=done")
+    talk.see("b.1", "basic.cancel", consumer_tag="u", nowait=True)
+    assert talk.failure.departure == "cancel-leaves-backlog"
+    assert talk.acceptor.finished

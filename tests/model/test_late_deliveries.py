@@ -160,3 +160,26 @@ def test_of_many_messages_that_need_no_acknowledgement_the_first_ones_are_gone()
         reply_code=406, reply_text="PRECONDITION_FAILED - partial tx completion", class_id=90, method_id=20,
     )  # fmt: skip
     assert passes(talk)
+
+
+@pytest.mark.parametrize("holds", [False, True])
+def test_what_comes_back_to_a_full_queue_was_handed_over_before(holds: bool) -> None:
+    """A commit that one queue refuses: what another one hands over does not count there, until it comes back."""
+    talk = Conversation().send("a.1 queue.declare q durable x-queue-type=quorum x-max-length=1")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    talk.send("a.1 queue.declare r x-max-length=0 x-overflow=reject-publish")
+    talk.see("a.1", "queue.declare-ok", queue="r", message_count=0, consumer_count=0)
+    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
+    if holds:
+        talk.send("b.1 basic.publish q body=m0").deliver("a.1", 1, "m0").rest()
+    talk.send("a.1 tx.select").see("a.1", "tx.select-ok").rest()
+    for queue, body in (("q", "m1"), ("r", "m2"), ("q", "m3")):
+        talk.send(f"a.1 basic.publish {queue} body={body}").rest()
+    talk.send("a.1 tx.commit").deliver("a.1", 1 + holds, "m1").see(
+        "a.1", "channel.close",
+        reply_code=406, reply_text="PRECONDITION_FAILED - partial tx completion", class_id=90, method_id=20,
+    )  # fmt: skip
+    assert passes(talk)
+    talk.send("b.1 queue.declare q passive")
+    talk.see("b.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0)
+    assert passes(talk)

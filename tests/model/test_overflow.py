@@ -275,3 +275,21 @@ def test_a_departure_need_not_explain_what_nobody_has_asked_for() -> None:
     assert talk.failure.departure == "quorum-bytes-count-properties"
     assert talk.failure.allowed == ("1 of 1 ready messages of q",)
     assert list(talk.acceptor.broker.queues["r"].unproven), "it is still open"
+
+
+@pytest.mark.parametrize("rests", [1, 3])
+def test_that_a_message_weighed_too_much_may_show_later(rests: int) -> None:
+    """A queue that had as many messages before it came as there should be with it has not shown anything by that."""
+    talk = Conversation().send(quorum("x-max-length=1 x-max-length-bytes=10"))
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.publish q body=m1", "a.1 queue.declare q passive")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0).rest()
+    talk.send('b.1 basic.publish q body=m2 content-encoding="utf-8"')
+    talk.acceptor.barrier(begins=True)
+    talk.send("a.1 queue.declare q passive")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0)
+    talk.acceptor.barrier(begins=False)
+    for _ in range(rests):
+        talk.rest()
+    talk.send("a.1 basic.get q").see("a.1", "basic.get-empty")
+    assert talk.failure.departure == "quorum-bytes-count-properties"
