@@ -37,13 +37,16 @@ def publish_kept(broker: Broker, channel: Channel, publication: Publication) -> 
     # queues that are kept count as routed to, even if they are gone
     mandatory = publication.mandatory and (looks_up or not routes.queues)
     copies = deliver(broker, channel, replace(publication, routes=replace(routes, queues=queues), mandatory=mandatory))
-    return copies, refused or any(_is_told(channel, queue) for queue, message in copies if message.refused_by)
+    return copies, refused or _is_told(channel, [queue for queue, message in copies if message.refused_by])
 
 
-def _is_told(channel: Channel, queue: Queue) -> bool:
-    """Does the client hear that the queue refused something?"""
+def _is_told(channel: Channel, refusing: list[Queue]) -> bool:
+    """Does the client hear that these queues have refused the message?
+
+    Who forgets what a quorum queue says waits no longer for the others that the message went to.
+    """
     forgets = channel.transaction is not None and channel.transaction.forgets_refusals
-    return not (forgets and queue.type is QueueType.QUORUM)
+    return bool(refusing) and not (forgets and any(queue.type is QueueType.QUORUM for queue in refusing))
 
 
 def _refuses(broker: Broker, queue: Queue) -> bool:

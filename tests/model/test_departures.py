@@ -565,6 +565,27 @@ def test_what_a_namesake_does_shows_later(way: str, dialect: str) -> None:
     assert [failure.departure for failure in acceptor.failures] == ["deleted-queue-settles-namesake"]
 
 
+@pytest.mark.parametrize("dialect", ["rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"])
+def test_what_other_queues_refuse_is_forgotten_with_the_refusal_of_a_quorum_queue(dialect: str) -> None:
+    forgets = next(each for each in DEPARTURES if each.name == "commit-forgets-refusals")
+    plan = Plan(dialect_named(dialect))
+    limited = "x-max-length=1 x-overflow=reject-publish"
+    lines = (
+        f"a.1 queue.declare k durable x-queue-type=quorum {limited}", f"a.1 queue.declare c {limited}",
+        "a.1 exchange.declare all fanout", "a.1 queue.bind k all", "a.1 queue.bind c all", "a.1 tx.select",
+        *(f"b.1 basic.publish {queue} body=m{n}" for n, queue in enumerate("kkkc")),
+        "a.1 basic.publish x exchange=all body=m5",
+    )  # fmt: skip
+    for line in lines:
+        plan.carry_out(parse_command(line))
+    commit = frame_of(parse_command("a.1 tx.commit"))
+    lawful, departed = copy.deepcopy(plan.broker), copy.deepcopy(plan.broker)
+    process(lawful, commit)
+    assert [frame.method for frame in permitted(lawful)] == ["channel.close"]
+    forgets.process(departed, commit)
+    assert [frame.method for frame in permitted(departed)] == ["tx.commit-ok"]
+
+
 def test_who_is_served_by_a_former_priority_breaks_as_well() -> None:
     breaks = next(each for each in DEPARTURES if each.name == "reused-tag-breaks-at-delivery")
     plan = Plan(dialect_named("rabbitmq-3"))
