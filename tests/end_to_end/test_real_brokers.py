@@ -25,6 +25,9 @@ WHOLE_AREAS = (
 )  # fmt: skip
 
 
+#: What RabbitMQ does at one time and not at another, as docs/findings.md says: a scenario may show it or not.
+BY_CHANCE = {"TIMEOUT-021"}
+
 #: Those of the search. What it finds of publishers is not all understood yet.
 THEMES = ("traffic", "consumers", "topology", "protocol")
 
@@ -70,7 +73,7 @@ def test_rabbitmq_same_verdicts_again(rabbitmq_4_3: DockerBroker, tmp_path: Path
     verdicts = []
     for seed in (1, 2):
         result = run_suite(rabbitmq_4_3.address, tmp_path / str(seed), seed=seed)
-        verdicts.append(failed_requirements(result))
+        verdicts.append(failed_requirements(result) - BY_CHANCE)
     assert verdicts[0] == verdicts[1]
 
 

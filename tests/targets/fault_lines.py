@@ -797,9 +797,9 @@ LINES: dict[str, str] = {
         a.1 queue.declare w
         a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=w
         b.1 basic.consume w tag=t
-        a.1 basic.publish q body=m1 expiration=100
+        a.1 basic.publish q body=m1 expiration=2000
         a.1 basic.get q
-        broker clock.wait 300
+        broker clock.wait 3000
         c.1 queue.declare q passive
     """,
     "follower-expires-early": """
