@@ -14,6 +14,7 @@ from conformance.search_targets import TARGETS, TargetActions, limit_of, some_ta
 from conformance.search_traffic import SETTLING
 from model.alphabet import Content, Table
 from model.queues import QueueType
+from model.state import Channel
 
 #: How often each action is tried, in parts of the whole.
 PUBLISHING = {
@@ -96,7 +97,7 @@ class PublishingActions(TargetActions):
         state = self.state(channel)
         reached = self.destinations(exchange) if exchange else {key}
         if state is not None and state.transaction is not None:
-            kept = {queue.name for each in state.transaction.publications for queue in each.routes.queues}
+            kept = _reached_by_commit(state)
             settled = {state.unacknowledged[tag].queue for tag in state.transaction.reserved}
             ruled = {queue.name for queue in settled if limit_of(queue) is not None}
             if not self.is_calm(*kept, *reached) or ruled & reached:
@@ -124,10 +125,10 @@ class PublishingActions(TargetActions):
         as_it_stands: bool = False,
     ) -> None:
         """Carry out one command, but no settlement that would meet publishes of its own transaction."""
-        if method not in SETTLING or not self._meets_publishes(channel, arguments):
+        if method not in SETTLING or not self.meets_publishes(channel, arguments):
             super().issue(channel, method, arguments, content, in_flight=in_flight, as_it_stands=as_it_stands)
 
-    def _meets_publishes(self, channel: Key, settlement: Table) -> bool:
+    def meets_publishes(self, channel: Key, settlement: Table) -> bool:
         """Does it settle what came from a queue with a limit, which the same commit publishes to?
 
         Publishes to quorum queues give way to settlements, which the channel sends behind them (rabbit_fifo_client:
@@ -136,7 +137,7 @@ class PublishingActions(TargetActions):
         state = self.state(channel)
         if state is None or state.transaction is None:
             return False
-        kept = {queue.name for each in state.transaction.publications for queue in each.routes.queues}
+        kept = _reached_by_commit(state)
         tag, is_multiple = settlement.get("delivery_tag", 0), settlement.get("multiple", False)
         meant = [each for each in state.unsettled if each == tag or (is_multiple and (each < tag or not tag))]
         queues = {state.unacknowledged[each].queue for each in meant}
@@ -214,7 +215,7 @@ class PublishingActions(TargetActions):
         held = self.state(second)
         tags = list(held.unsettled) if held is not None else []
         pick = draw(picks)
-        if pick < 4 and tags and not self._meets_publishes(second, {"delivery_tag": tags[0]}):
+        if pick < 4 and tags and not self.meets_publishes(second, {"delivery_tag": tags[0]}):
             self.issue(second, "basic.ack", {"delivery_tag": tags[0]})
         elif pick < 5 and not self.is_stream(name):
             self.issue(second, "basic.get", {"queue": name})
@@ -261,6 +262,12 @@ class PublishingActions(TargetActions):
             self.issue(channel, "basic.publish", {"routing_key": "q1", "immediate": True}, self.new_content())
         elif mistake == "further keys":
             self.send(draw, channel, "q1", content=self.new_content({"headers": {"CC": "q2"}}))
+
+
+def _reached_by_commit(channel: Channel) -> set[str]:
+    """Names of the queues that get what the channel's transaction keeps."""
+    kept = channel.transaction.publications if channel.transaction is not None else ()
+    return {queue.name for publication in kept for queue in publication.routes.queues}
 
 
 _mistakes = st.sampled_from(

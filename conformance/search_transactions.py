@@ -8,7 +8,6 @@ from conformance.search_actions import Draw, Key, flags, picks, seldom
 from conformance.search_publishing import PublishingActions
 from conformance.search_targets import limit_of, some_target
 from model.alphabet import Table
-from model.queues import Queue
 from model.state import Channel
 from model.transaction import Outcome
 
@@ -71,7 +70,7 @@ class TransactionActions(PublishingActions):
         if state is not None and state.transaction is not None:
             if draw(seldom) and draw(seldom):
                 tags = sorted(state.transaction.reserved) or tags
-            tags = [tag for tag in tags if not self._has_publishes_for(state, state.unacknowledged[tag].queue)]
+            tags = [tag for tag in tags if not self.meets_publishes(channel, {"delivery_tag": tag})]
         if not tags:
             return
         pick = draw(picks)
@@ -87,11 +86,6 @@ class TransactionActions(PublishingActions):
         if method != "basic.ack" and draw(flags):
             arguments["requeue"] = True
         self.issue(channel, method, arguments)
-
-    def _has_publishes_for(self, channel: Channel, queue: Queue) -> bool:
-        """With a limit it would matter whether the publishes or what is given back come first, which nothing tells."""
-        kept = channel.transaction.publications if channel.transaction is not None else ()
-        return limit_of(queue) is not None and any(queue in publication.routes.queues for publication in kept)
 
     def end(self, channel: Key, method: str) -> None:
         """Commit or roll back; no commit whose settlements meet in a queue where nothing tells which comes first."""
