@@ -100,7 +100,8 @@ class PublishingActions(TargetActions):
             kept = _reached_by_commit(state)
             settled = {state.unacknowledged[tag].queue for tag in state.transaction.reserved}
             ruled = {queue.name for queue in settled if limit_of(queue) is not None}
-            if not self.is_calm(*kept, *reached) or ruled & reached:
+            hurries = self._hurries(state, kept & reached, content)
+            if not self.is_calm(*kept, *reached) or ruled & reached or hurries:
                 key, exchange, reached = "nobody's", "", set()
         if self.under_way and not self.is_calm(*self.under_way, *reached):
             key, exchange, reached = "nobody's", "", set()
@@ -113,6 +114,17 @@ class PublishingActions(TargetActions):
             arguments["mandatory"] = True
         content = content or self.body_of(draw(_lengths), {"delivery_mode": 2} if draw(seldom) else {})
         self.issue(channel, "basic.publish", arguments, content, in_flight=in_flight)
+
+    def _hurries(self, channel: Channel, names: set[str], content: Content | None) -> bool:
+        """Would messages of one commit come to a limited queue of which one may expire before the next is there?
+
+        Then there is room for that, and nothing tells whether it was so.
+        """
+        limited = [name for name in names if limit_of(self.plan.queue(name)) is not None]
+        kept = channel.transaction.publications if channel.transaction is not None else ()
+        contents = [publication.pattern.content for publication in kept] + ([content] if content is not None else [])
+        has_little_time = any("expiration" in each.properties for each in contents)
+        return any(has_little_time or self.is_timeless(name) for name in limited)
 
     def issue(
         self,

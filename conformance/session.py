@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from itertools import count
 from types import TracebackType
 from typing import Literal, Self
 
@@ -33,6 +34,9 @@ KNOWN_USER = "guest"
 
 #: After so many deadlines what is owed is overdue, though other frames come all the time.
 MOST_DEADLINES = 5
+
+#: But not before so many other frames have come: with fewer it is the judge who takes the time.
+LEAST_FRAMES = 100
 
 #: Seconds after which more may have come that nobody has looked at: a judge on a busy machine takes its time.
 UNREAD = 0.1
@@ -218,10 +222,11 @@ class Session:
     def collect(self) -> None:
         """Receive until nothing is owed, or the deadline has passed without a frame, or several with other frames."""
         acceptor = self.judge.acceptor
-        began = time.monotonic()
+        began, frames = time.monotonic(), count(1)
         while acceptor.owes():
             patience = self.target.deadline + acceptor.patience
-            if self.receive(patience) is None or time.monotonic() - began > MOST_DEADLINES * patience:
+            is_flood = next(frames) > LEAST_FRAMES and time.monotonic() - began > MOST_DEADLINES * patience
+            if is_flood or self.receive(patience) is None:
                 self.mark("overdue", patience)
                 return
 

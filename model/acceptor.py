@@ -16,7 +16,7 @@ from collections import Counter
 
 from model.alphabet import CLOCK_WAIT, OPERATOR, Frame
 from model.broker import Broker
-from model.debts import debts, unproven
+from model.debts import first_debt, unproven
 from model.departure import Departure
 from model.departures import departures_of
 from model.dialects import Dialect
@@ -142,7 +142,8 @@ class Acceptor:
             explanation.is_observed(self._time)
         only = self.explanations[0]
         # to judge it may change what it is judged by
-        before = [each.fork() for each in self.explanations] if may_wait and may_be_early(only.broker, frame) else []
+        waits = may_wait and may_be_early(only.broker, only.pending, frame)
+        before = [each.fork() for each in self.explanations] if waits else []
         if len(self.explanations) == 1 and not only.pending:
             mismatches = observe(only.broker, frame)
             if before and not all(mismatch.departure for mismatch in mismatches):
@@ -382,7 +383,7 @@ class Acceptor:
             departed = [each for each in departed if prove and _unproven(each) < _unproven(first)]
             open_by_departure = _unproven(departed[0]) if departed else set()
         owed = (debt for debt in unproven(first.broker) if debt.detail not in open_by_departure)
-        missing = next(debts(first.broker), None) or next(owed, None)
+        missing = first_debt(first.broker) or next(owed, None)
         if missing is None:
             return
         self._add(failure_of_debt(first.broker, missing, self.command, departed[0].departure if departed else None))

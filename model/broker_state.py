@@ -59,6 +59,8 @@ class BrokerState:
         self.reason = ""
         #: a known defect has done what nobody can follow: whatever comes now, or does not, is explained by it
         self.is_astray = False
+        #: it has shown that it counts as RabbitMQ's limiter does: so do the limits that are to come (model.limits)
+        self.limiters_are_followed = False
         #: False while barrier traffic is processed: it is judged, but shows nothing
         self.counting = True
         #: connections that an error has broken, and whose other channels the broker ends when it comes to it

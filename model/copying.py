@@ -204,7 +204,8 @@ class _Copy:
         consumer = None if old.consumer is None else self._consumer(old.consumer)
         message, queue = self._message(old.message), self._queue(old.queue)
         return Unacknowledged(
-            message, queue, consumer, old.number, old.is_still_counted, old.is_inherited, deadline=old.deadline
+            message, queue, consumer, old.number, old.is_still_counted, old.is_out_for_limiter, old.is_inherited,
+            deadline=old.deadline,
         )
 
     def _timed_out(self, old: TimedOut) -> TimedOut:

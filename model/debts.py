@@ -36,6 +36,19 @@ def debts(broker: Broker) -> Iterator[Debt]:
         yield Debt(_requirement(broker, frame), frame.method, frame, _missed_as(broker, frame))
 
 
+def first_debt(broker: Broker) -> Debt | None:
+    """The frame that is missed before all others; of several of its method one that no known departure explains.
+
+    Frames of other methods may be missing because of it.
+    """
+    missing = list(debts(broker))
+    return min((each for each in missing if each.detail == missing[0].detail), key=_is_known, default=None)
+
+
+def _is_known(debt: Debt) -> bool:
+    return bool(debt.departure)
+
+
 def unproven(broker: Broker) -> Iterator[Debt]:
     """Messages that should be ready, and consumers that should be gone, and that no count has shown to be so."""
     for queue in () if broker.is_astray else broker.queues.values():
@@ -52,7 +65,11 @@ def unproven(broker: Broker) -> Iterator[Debt]:
 def _missed_as(broker: Broker, frame: Frame) -> str:
     channel = broker.channels.get((frame.connection, frame.channel))
     owed = [each for each in channel.owed if isinstance(each, Expected)] if channel is not None else []
-    return next((each.missed_as for each in owed if each.method == frame.method), "")
+    tag = frame.arguments.get("consumer_tag")  # notices of several consumers may be owed
+    return next(
+        (each.missed_as for each in owed if each.method == frame.method and each.arguments.get("consumer_tag") == tag),
+        "",
+    )
 
 
 def _requirement(broker: Broker, frame: Frame) -> str:

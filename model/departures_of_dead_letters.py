@@ -43,6 +43,8 @@ def _lose_on_the_way_to_stream(broker: Broker, frame: Frame) -> None:
     for queue, end in ends.items():
         if any(message.deaths for message in queue.log[end:]):
             queue.log[end:] = [message for message in queue.log[end:] if not message.deaths]
+            for offset, message in enumerate(queue.log[end:], end):
+                message.position = offset  # what was published by the same commit moves up
             queue.next_position = len(queue.log)
             queue.chunk_starts = {offset: begins for offset, begins in queue.chunk_starts.items() if offset < end}
             broker.refresh(queue)

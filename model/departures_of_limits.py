@@ -74,10 +74,19 @@ def _concerned(broker: Broker, frame: Frame, miscounts: Miscounts) -> Iterator[C
             yield channel
 
 
-def _follow(broker: Broker, frame: Frame, miscounts: Miscounts) -> None:
-    for channel in list(_concerned(broker, frame, miscounts)):
-        channel.limiter.is_followed = True
-        broker.refresh_sharing(channel)
+def follow_limiters(broker: Broker) -> None:
+    """What RabbitMQ's limiters count is the count from now on, on every channel: a departure has shown that they are
+    there.
+    """
+    broker.limiters_are_followed = True
+    for channel in broker.channels.values():
+        if channel.channel_prefetch:
+            channel.limiter.is_followed = True
+            broker.refresh_sharing(channel)
+
+
+def _follow(broker: Broker, frame: Frame) -> None:
+    follow_limiters(broker)
     process(broker, frame)
 
 
@@ -90,7 +99,7 @@ def _departure(name: str, requirement: str, statement: str, source: str, miscoun
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
         methods=DELIVERY_METHODS,
         applies=lambda broker, frame: any(True for _ in _concerned(broker, frame, miscounts)),
-        process=lambda broker, frame: _follow(broker, frame, miscounts),
+        process=_follow,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from model.alphabet import ChannelKey, Frame
 from model.broker import Broker
 from model.departure import ANY_NUMBER, Departure
+from model.departures_of_limits import follow_limiters
 from model.inputs import process
 from model.namesakes import means
 from model.queues import Queue, QueueType
@@ -203,6 +204,7 @@ def _settle_namesakes(broker: Broker, frame: Frame) -> None:
         broker.fired("ACK-024")
         broker.is_astray = True
         return
+    follow_limiters(broker)  # the room that a lost settlement makes is counted as RabbitMQ counts it
     channel = broker.channels[(frame.connection, frame.channel)]
     settled = _settled_tags(channel, frame)
     hits, uncounted = list(_hits(broker, frame)), list(_uncounted(broker, channel, settled))
@@ -232,7 +234,8 @@ def _settle_at_namesake(broker: Broker, channel: Channel, hit: _Hit, gives_room:
     nowhere = Queue(queue.name, queue.type, deleted=True, arguments=queue.arguments)
     consumer = None if gives_room else entry.consumer
     hit.holder.unacknowledged[hit.tag] = Unacknowledged(
-        replace(entry.message), nowhere, consumer, entry.number, is_still_counted=not gives_room
+        replace(entry.message), nowhere, consumer, entry.number, is_still_counted=not gives_room,
+        is_out_for_limiter=gives_room and entry.consumer is not None,
     )
     if gives_room and entry.consumer is not None:
         entry.consumer.outstanding -= 1

@@ -7,9 +7,11 @@ from dataclasses import replace
 from model.alphabet import Frame
 from model.broker import Broker
 from model.departure import Departure
+from model.errors import ProtocolError
 from model.inputs import process
 from model.overflow import Overflow, is_limited, overflow
 from model.queues import QueueType
+from model.rules.commit import reached_now
 from model.rules.publish import deliver
 from model.state import ChannelState
 
@@ -18,10 +20,14 @@ def _publishes_to_refusing_quorum_queue(broker: Broker, frame: Frame) -> bool:
     channel = broker.channels.get((frame.connection, frame.channel))
     if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
         return False
+    try:
+        reached = [reached_now(broker, channel, publication) for publication in channel.transaction.publications]
+    except ProtocolError:
+        return False  # the commit breaks the connection
     return any(
         queue.type is QueueType.QUORUM and is_limited(broker, queue) and overflow(queue) is Overflow.REJECT
-        for publication in channel.transaction.publications
-        for queue in publication.routes.queues
+        for queues in reached
+        for queue in queues
     )
 
 

@@ -22,6 +22,7 @@ from model.rules.happenings import can_come_about, is_happening
 from model.rules.message_expiry import AHEAD, EXPIRE, message_expiries, tell_of_expiries
 from model.rules.timeouts import certain_timeouts, tell_of_timeouts, timeouts
 from model.state import Expected
+from model.stream_log import know_no_more_than
 
 #: What comes about when a time is up.
 TIMED = (EXPIRE, TIME_OUT)
@@ -287,10 +288,12 @@ def _next_inputs(pending: list[Frame]) -> Iterator[int]:
 
 
 def merged(explanations: list[Explanation]) -> list[Explanation]:
-    """Without those that are equal to an earlier one."""
+    """Without those that are equal to an earlier one. What is not known alike of the chunks of streams is not known."""
     unique: dict[object, Explanation] = {}
     for explanation in explanations:
-        unique.setdefault(_key(explanation), explanation)
+        first = unique.setdefault(_key(explanation), explanation)
+        if first is not explanation:
+            know_no_more_than(first.broker, explanation.broker)
     return list(unique.values())
 
 

@@ -16,6 +16,7 @@ from model.messages import DIRECT_REPLIES_NOT_COUNTED
 from model.outputs.late_deliveries import BEHIND_CHANNEL_CLOSE
 from model.outputs.replies import CLOSED_AGAIN
 from model.rules.consumer_timeout import TEXT_WITHOUT_VALUE
+from model.rules.operator import END_OF_STREAM_UNTOLD
 from model.rules.queue import HOLDERS_COUNTED, STREAM_CONSUMERS_NOT_COUNTED
 from model.stream_content import (
     STREAM_DROPS_CLUSTER_ID,
@@ -50,6 +51,14 @@ ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
         " has answered: with every tick, and from 4.3 on whenever something further of it times out.",
         source="rabbit_channel:handle_info tick, and handle_queue_actions released, which do not ask whether the"
         " channel is closing",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+    ),
+    KnownDeparture(
+        name=END_OF_STREAM_UNTOLD,
+        requirement="CANCEL-015",
+        statement="A virtual host that is deleted may close its connections before consumers of its streams are told.",
+        source="rabbit_stream_coordinator:delete_stream returns before the stream's last member is deleted, which is"
+        " what consumers are told of (inform_listeners_eol); rabbit_vhost:delete does not wait for that",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
     ),
     KnownDeparture(

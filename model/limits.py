@@ -115,7 +115,7 @@ def limit_channel(broker: BrokerState, channel: Channel, count: int) -> None:
         gets = sum(isinstance(owed, PendingGet) and not owed.no_ack for owed in channel.owed)
         channel.limited_since = channel.next_tag + gets
         limiter.volume = len(channel.unacknowledged) + gets
-        limiter.is_followed = False
+        limiter.is_followed = broker.limiters_are_followed
     limiter.limit = count
 
 
@@ -144,9 +144,10 @@ def note_delivery(broker: BrokerState, channel: Channel, consumer: Consumer) -> 
 
 def note_settlement(channel: Channel, settled: Iterable[Unacknowledged]) -> None:
     """rabbit_channel:notify_limiter: all but what basic.get has got, counted or not; rabbit_limiter:handle_cast ack."""
+    settled = list(settled)
     entries = [entry for entry in settled if entry.consumer is not None]
     if channel.limiter.limit and channel.limiter.volume:
-        channel.limiter.volume -= len(entries)
+        channel.limiter.volume -= len(entries) + sum(entry.is_out_for_limiter for entry in settled)
     for entry in entries:
         namesake = limited_namesake(channel, entry)
         if namesake is not None:

@@ -73,8 +73,11 @@ def _as_stored(message: Message) -> Mapping[str, Any]:
     return {name: value for name, value in stored.items() if name != "headers" or headers}
 
 
-def handed_over(broker: BrokerState, queue: Queue) -> int:
-    """How many of the ready messages are on their way to consumers: these do not count (OVERFLOW-002)."""
+def handed_over(broker: BrokerState, queue: Queue, freed: int = 0) -> int:
+    """How many of the ready messages are on their way to consumers: these do not count (OVERFLOW-002).
+
+    `freed`: so much of the room that the consumers have is not to be counted.
+    """
     if queue not in broker.deliverable:
         return 0
     room: dict[ChannelKey, float] = {}
@@ -82,7 +85,7 @@ def handed_over(broker: BrokerState, queue: Queue) -> int:
         if not own_limit_holds(consumer) and not shared_limit_holds(broker, consumer):
             room[consumer.channel] = room.get(consumer.channel, 0) + _own_room(consumer)
     whole = sum(min(own, _shared_room(broker, broker.channels[key], queue)) for key, own in room.items())
-    return int(min(whole, len(queue.messages)))
+    return int(min(max(whole - freed, 0), len(queue.messages)))
 
 
 def _own_room(consumer: Consumer) -> float:

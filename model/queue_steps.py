@@ -237,12 +237,17 @@ class QueueSteps(BrokerState):
         low = len(queue.messages) - len(queue.unproven)
         if queue.seat.is_stalled:
             return 0, high
-        if queue in self.deliverable:
-            for consumer in self.with_room(queue):
-                if consumer.no_ack or not consumer.prefetch:
-                    return 0, high
-                low -= consumer.prefetch - consumer.outstanding
+        takers = self.with_room(queue) if queue in self.deliverable else []
+        for consumer in (*takers, *self._leaving(queue)):
+            if consumer.no_ack or not consumer.prefetch:
+                return 0, high
+            low -= consumer.prefetch - consumer.outstanding
         return max(low, 0), high
+
+    def _leaving(self, queue: Queue) -> Iterator[Consumer]:
+        """Consumers that are gone while messages of the queue may be on their way to them (`Channel.leaving`)."""
+        gone = (consumer for channel in self.channels.values() for consumer in channel.leaving.values())
+        return (consumer for consumer in gone if consumer.queue is queue and self.has_room(consumer))
 
     def holders(self, queue: Queue) -> int:
         """How many hold deliveries of the queue and are not its consumers: cancelled consumers, and basic.get's."""

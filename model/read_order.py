@@ -2,18 +2,21 @@
 
 A client reads what has come on one connection, and then what has come on another. Mostly that is no matter: what one
 frame has to do with one of another connection is open in the model itself (`model.messages.find`). Not where times are
-up: when a message goes from one consumer to the next as each of them times out, it makes sense to the judge only in
+up: when a message goes from one consumer to the next as each of them times out, or when one has expired that comes to
+the head of a queue, as that before it is handed out, and goes on to another queue, it makes sense to the judge only in
 that order. So a delivery that nothing explains is looked at again behind what comes on the other connections, until the
 client sends something or the broker is at rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from model.alphabet import Frame
 from model.broker import Broker
-from model.queues import QueueType
+from model.queues import Queue, QueueType
+from model.rules.dead_letter import EXCHANGE
+from model.state import PendingGet
 
 
 class EarlyFrames:
@@ -46,12 +49,38 @@ class EarlyFrames:
         return frames
 
 
-def may_be_early(broker: Broker, frame: Frame) -> bool:
-    """Is it a delivery from a queue with deadlines, which may have handed the message to another connection before?"""
+def may_be_early(broker: Broker, pending: Iterable[Frame], frame: Frame) -> bool:
+    """Is it a delivery from a queue with deadlines, which may have handed the message to another connection before; or
+    may the message have expired where another one was in front of it, which goes to another connection?
+
+    `pending`: the inputs that are under way.
+    """
     channel = broker.channels.get((frame.connection, frame.channel))
     if frame.method != "basic.deliver" or channel is None:
         return False
     consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
-    if consumer is None or not consumer.queue.deadlines or consumer.queue.type is not QueueType.QUORUM:
+    if consumer is None:
+        return False
+    if any(
+        EXCHANGE in queue.arguments and _hands_out(broker, pending, queue, frame.connection)
+        for queue in broker.ageing
+        if queue is not consumer.queue
+    ):
+        return True
+    if not consumer.queue.deadlines or consumer.queue.type is not QueueType.QUORUM:
         return False
     return any(other.channel[0] != frame.connection for other in consumer.queue.consumers)
+
+
+def _hands_out(broker: Broker, pending: Iterable[Frame], queue: Queue, connection: str) -> bool:
+    """May somebody on another connection than that be handed a message of the queue now?"""
+    if any(consumer.channel[0] != connection for consumer in queue.consumers):
+        return True
+    if any(each.method == "basic.get" and each.connection != connection for each in pending):
+        return True
+    return any(
+        isinstance(owed, PendingGet) and owed.queue is queue
+        for channel in broker.channels.values()
+        if channel.connection != connection
+        for owed in channel.owed
+    )

@@ -29,6 +29,8 @@ class Unacknowledged:
     number: int = 0
     #: settling a delivery of a namesake settled this one, but the queue counts it for the channel as before
     is_still_counted: bool = False
+    #: its consumer has had the room back before, but for the channel's limiter it is out (model.limits)
+    is_out_for_limiter: bool = False
     #: a quorum queue takes the consumer for one of that tag which is gone, and to which the delivery was made
     is_inherited: bool = False
     #: when its time is up (model.consumer_timeouts); None: never

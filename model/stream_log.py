@@ -31,6 +31,14 @@ def stored(queue: Queue, offset: int) -> None:
         offset -= 1
 
 
+def know_no_more_than(broker: BrokerState, other: BrokerState) -> None:
+    """Forget where chunks begin, as far as the other state, which is equal otherwise, knows it differently or not."""
+    for name, queue in broker.queues.items():
+        if queue.chunk_starts:
+            known = other.queues[name].chunk_starts
+            queue.chunk_starts = {at: begins for at, begins in queue.chunk_starts.items() if known.get(at) is begins}
+
+
 def begins_at(consumer: Consumer, offset: int) -> bool:
     """May this be the first offset that the consumer is handed?"""
     starts = consumer.queue.chunk_starts

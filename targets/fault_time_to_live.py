@@ -40,10 +40,10 @@ class _LivingForEver(_TimedOtherwise):
         return None if message.ttl_from == OWN else right
 
 
-@in_broker("message-expires-late", OWN, "Messages live three times as long as they say.")
+@in_broker("message-expires-late", OWN, "Messages live ten times as long as they say.")
 class _LivingLong(_TimedOtherwise):
     def seconds(self, queue: Queue, message: Message, right: float) -> float | None:
-        return right * 3 if message.ttl_from == OWN else right
+        return right * 10 if message.ttl_from == OWN else right
 
 
 @in_broker("message-expires-at-once", OWN, "A message that has an expiration is removed if nobody waits for it.")

@@ -17,7 +17,7 @@ from model.queues import Message, Queue, QueueType
 from model.rules.dead_letter import keep_within_limits
 from model.rules.requeue import give_back, lost_order
 from model.rules.uncommitted import drop
-from model.rules.unseen import expect_exceeded_limits, expect_losses, lose
+from model.rules.unseen import expect_exceeded_limits, expect_losses, lose, may_wake
 from model.state import (
     Channel,
     ChannelState,
@@ -264,7 +264,7 @@ def _note_unseen(
     noted = [
         (message, message.unseen + len(keys))
         for queue, keys in takers.items()
-        if queue in broker.deliverable
+        if queue in broker.deliverable or may_wake(queue)
         for message in queue.messages
     ]
     for key, channel in broker.channels.items():

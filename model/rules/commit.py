@@ -23,21 +23,33 @@ def publish_kept(broker: Broker, channel: Channel, publication: Publication) -> 
     Raises `ProtocolError` where the dialect has it that a queue which is gone breaks the connection.
     """
     routes = publication.routes
+    queues = reached_now(broker, channel, publication)
+    refused = any(queue.deleted and _refuses(broker, queue) for queue in routes.queues)
+    # queues that are kept count as routed to, even if they are gone
+    mandatory = publication.mandatory and (_looks_up(broker) or not routes.queues)
+    copies = deliver(broker, channel, replace(publication, routes=replace(routes, queues=queues), mandatory=mandatory))
+    return copies, refused or _is_told(channel, [queue for queue, message in copies if message.refused_by])
+
+
+def reached_now(broker: Broker, channel: Channel, publication: Publication) -> dict[Queue, str]:
+    """The queues that get what the transaction kept back, with the requirements of their doing so.
+
+    Raises `ProtocolError` as `publish_kept`.
+    """
     queues: dict[Queue, str] = {}
-    refused = False
-    for queue, reason in routes.queues.items():
+    for queue, reason in publication.routes.queues.items():
         now = _now(broker, channel, queue)
         if now is not None:
             queues[now] = reason if reason in OUT_OF_THE_ORDINARY else "TX-002"
-        refused |= queue.deleted and _refuses(broker, queue)
-    looks_up = broker.dialect.deleted_before_commit is DeletedBeforeCommit.LOOKED_UP
-    late = broker.queues.get(publication.pattern.routing_key) if looks_up and not publication.pattern.exchange else None
+    pattern = publication.pattern
+    late = broker.queues.get(pattern.routing_key) if _looks_up(broker) and not pattern.exchange else None
     if late is not None and not late.reply_address:
         queues.setdefault(late, "TX-002")  # the default exchange routes to names, whether there are such queues or not
-    # queues that are kept count as routed to, even if they are gone
-    mandatory = publication.mandatory and (looks_up or not routes.queues)
-    copies = deliver(broker, channel, replace(publication, routes=replace(routes, queues=queues), mandatory=mandatory))
-    return copies, refused or _is_told(channel, [queue for queue, message in copies if message.refused_by])
+    return queues
+
+
+def _looks_up(broker: Broker) -> bool:
+    return broker.dialect.deleted_before_commit is DeletedBeforeCommit.LOOKED_UP
 
 
 def _is_told(channel: Channel, refusing: list[Queue]) -> bool:

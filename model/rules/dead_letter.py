@@ -8,6 +8,8 @@ Reasons: a rejection, the delivery limit of a quorum queue, a limit on ready mes
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from model.alphabet import ChannelKey, Content, Table
 from model.broker import Broker
 from model.dead_letters import (
@@ -65,13 +67,19 @@ def put(broker: Broker, queue: Queue, message: Message, holder: ChannelKey, *, i
 
 
 def keep_within_limits(
-    broker: Broker, queue: Queue, holder: ChannelKey, cause: Message, *, given_back: bool = False
+    broker: Broker,
+    queue: Queue,
+    holder: ChannelKey,
+    cause: Message,
+    *,
+    given_back: bool = False,
+    away: Collection[Message] = (),
 ) -> None:
     """What is too much in the queue because of that message is dead-lettered (DLX-009).
 
-    `given_back`: it has come back to it.
+    `given_back`: it has come back to it. `away`: what was on its way to consumers before.
     """
-    dropped = drop_excess(broker, queue, given_back=given_back)
+    dropped = drop_excess(broker, queue, given_back=given_back, away=away)
     if dropped:
         broker.refresh(queue)
     turns_around = queue.type is QueueType.QUORUM and broker.dialect.drops_latest_letter_first

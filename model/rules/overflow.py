@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import takewhile
 
 from model.alphabet import ChannelKey
@@ -23,18 +24,24 @@ from model.overflow import (
 from model.queues import Message, Queue, QueueType
 
 
-def drop_excess(broker: Broker, queue: Queue, *, given_back: bool = False) -> list[Message]:
+def drop_excess(
+    broker: Broker, queue: Queue, *, given_back: bool = False, away: Collection[Message] = ()
+) -> list[Message]:
     """Take out of the queue what is too much, the next to be delivered first (OVERFLOW-001).
 
     `given_back`: it is so by what came back. A classic queue drops before it serves who waits
-    (rabbit_amqqueue_process:requeue_and_run).
+    (rabbit_amqqueue_process:requeue_and_run); it had handed out before what is `away`.
     """
     if not is_limited(broker, queue) or overflow(queue) is not Overflow.DROP_HEAD:
         return []
     first = 0 if given_back and queue.type is QueueType.CLASSIC else handed_over_at_once(broker, queue)
     waiting, octets = waiting_in(queue, first)
+    if away:
+        waiting, octets = waiting - len(away), octets - size(queue, away)
     dropped: list[Message] = []
     while waiting and (requirement := exceeded(queue, waiting, octets)):
+        while queue.messages[first] in away:
+            first += 1
         message = queue.messages[first]
         del queue.messages[first]
         queue.unproven.pop(message, None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from model.alphabet import ChannelKey
 from model.broker import Broker
 from model.deadlines import NEVER
 from model.dialects import CarriedFailures, QuorumRequeue
 from model.message_order import put_back_as_new, put_back_in_front, put_back_in_place
+from model.overflow import handed_over, is_limited
 from model.queues import Arrival, Consumer, Message, Queue, QueueType
 from model.rules.dead_letter import exceed_limit, keep_within_limits
 from model.rules.message_expiry import look_at_returned
@@ -45,11 +47,14 @@ def give_back(
     failed: bool,
     holder: ChannelKey,
     lost_holder: bool = False,
+    freed: int = 0,
 ) -> None:
     """Give deliveries of the channel `holder` back to their queue, in the order given, by that requirement.
 
-    `failed`: counts towards the delivery limit (QUORUM-002). `lost_holder`: the channel is gone.
+    `failed`: counts towards the delivery limit (QUORUM-002). `lost_holder`: the channel is gone. `freed`: how many more
+    its consumers may be handed because of this.
     """
+    away = _on_their_way(broker, queue, freed)
     for message in messages:
         if queue.deleted:
             broker.drop(queue, message, "CANCEL-014")
@@ -68,9 +73,16 @@ def give_back(
         # its limits come behind what it serves and what has expired (rabbit_fifo:checkout); in a classic queue before
         look_at_returned(broker, queue)
     if messages and not queue.deleted:
-        keep_within_limits(broker, queue, holder, messages[-1], given_back=True)
+        keep_within_limits(broker, queue, holder, messages[-1], given_back=True, away=away)
     if queue.type is not QueueType.QUORUM:
         look_at_returned(broker, queue)
+
+
+def _on_their_way(broker: Broker, queue: Queue, freed: int) -> list[Message]:
+    """The ready messages that a classic queue with a limit had handed out before something came back."""
+    if queue.type is not QueueType.CLASSIC or not is_limited(broker, queue):
+        return []
+    return list(islice(queue.messages, handed_over(broker, queue, freed)))
 
 
 def _put_back(

@@ -186,7 +186,10 @@ def requeue(broker: Broker, channel: Channel, settled: Settled, requirement: str
             return_credit(broker, (entry for _, entry in entries), requirement)
             broker.refresh(queue)
         else:
-            give_back(broker, queue, return_order(queue, entries), requirement, failed=failed, holder=channel.key)
+            freed = sum(1 for _, entry in entries if entry.consumer in queue.consumers)
+            give_back(
+                broker, queue, return_order(queue, entries), requirement, failed=failed, holder=channel.key, freed=freed
+            )
             for _, entry in entries:
                 if entry.consumer is not None and exceeded_limit(entry.message):
                     entry.consumer.dropped += 1

@@ -43,14 +43,16 @@ def _hold_again(
     for tag, entry in settled:
         if entry.queue.name.encode() >= first.encode():
             channel.unacknowledged[tag] = entry
-        elif requeue:
-            told.setdefault(entry.queue, []).append((tag, entry))
         else:
-            broker.drop(entry.queue, entry.message, "ACK-013")
+            told.setdefault(entry.queue, []).append((tag, entry))
     channel.unacknowledged = dict(sorted(channel.unacknowledged.items()))
     failed = not broker.dialect.quorum_nack_keeps_count
     for queue, entries in told.items():
-        give_back(broker, queue, return_order(queue, entries), "ACK-013", failed=failed, holder=channel.key)
+        if requeue:
+            give_back(broker, queue, return_order(queue, entries), "ACK-013", failed=failed, holder=channel.key)
+        else:
+            for _, entry in entries:
+                broker.drop(queue, entry.message, "ACK-013")
         # its consumer has room now, and may be handed more before the channel ends (model.rules.unseen)
         broker.refresh(queue)
 

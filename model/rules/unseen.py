@@ -79,8 +79,11 @@ def _timing_out(consumer: Consumer, message: Message) -> Lost:
 def _on_their_way(broker: Broker, consumer: Consumer) -> list[Message]:
     """Whoever is served before the consumer or in turn with it may have taken any of the messages in front."""
     queue = consumer.queue
-    served = broker.with_room(queue)
-    if queue not in broker.deliverable or consumer not in served:
+    if may_wake(queue):
+        served = [consumer] if broker.has_room(consumer) else []
+    else:
+        served = broker.with_room(queue) if queue in broker.deliverable else []
+    if consumer not in served:
         return []
     room = 0
     for other in served:
@@ -89,6 +92,14 @@ def _on_their_way(broker: Broker, consumer: Consumer) -> list[Message]:
         if priority(other) >= priority(consumer):
             room += max(other.prefetch - other.outstanding, 0) if other.prefetch else len(queue.messages)
     return list(islice(queue.messages, room))
+
+
+def may_wake(queue: Queue) -> bool:
+    """Does it serve nobody, by a known defect, until something wakes it: and may nobody have seen whom it serves then?
+
+    The end of a consumer does, and the one that follows may end with it (rabbit_fifo:apply of `down`).
+    """
+    return queue.seat.is_stalled and queue.type is QueueType.QUORUM
 
 
 def _may_be_away(broker: Broker, consumer: Consumer, message: Message) -> None:

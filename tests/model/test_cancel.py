@@ -200,6 +200,40 @@ def test_without_reply_messages_may_come_until_everything_has() -> None:
     assert too_late.failure.requirement == "CANCEL-001"
 
 
+@pytest.mark.parametrize(("count", "is_right"), [(2, True), (1, True), (0, False)])
+def test_without_reply_what_is_on_its_way_is_counted_no_longer(count: int, is_right: bool) -> None:
+    """It may be with the channel when the queue is asked, as far as the consumer had room."""
+    talk = limited_and_full().send("a.1 basic.ack 1 &").send("a.1 basic.cancel t nowait &").send("a.1 basic.qos 1")
+    talk.see("a.1", "basic.qos-ok").send("b.1 queue.declare q passive")
+    delivery = {"consumer_tag": "t", "delivery_tag": 2, "redelivered": False, "exchange": "", "routing_key": "q"}
+    if count < 2:
+        talk.see("a.1", "basic.deliver", body="m2", **delivery)
+    talk.see("b.1", "queue.declare-ok", queue="q", message_count=count, consumer_count=0).rest()
+    wrong = [] if is_right else ["queue.declare-ok message-count"]
+    assert [failure.detail for failure in talk.acceptor.failures] == wrong
+
+
+def test_without_reply_what_did_not_come_is_counted_again() -> None:
+    talk = limited_and_full().send("a.1 basic.ack 1 &").send("a.1 basic.cancel t nowait &").send("a.1 basic.qos 1")
+    talk.see("a.1", "basic.qos-ok")
+    for _ in range(2):
+        assert talk.acceptor.failures == []
+        talk.send("b.1 queue.declare q passive")
+        talk.see("b.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0).rest()
+    assert talk.failure.detail == "queue.declare-ok message-count"
+
+
+def limited_and_full() -> Conversation:
+    """The consumer has a limit of one, and holds the first of three messages."""
+    talk = Conversation().send("a.1 queue.declare q durable")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.qos 1").see("a.1", "basic.qos-ok").rest()
+    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
+    talk.send("b.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
+    talk.send("b.1 basic.publish q body=m2", "b.1 basic.publish q body=m3", "b.1 queue.declare q passive")
+    return talk.see("b.1", "queue.declare-ok", queue="q", message_count=2, consumer_count=1).rest()
+
+
 # ------------------------------------------------------------------------------------------- the client's cancel-ok
 
 

@@ -586,6 +586,57 @@ def test_what_other_queues_refuse_is_forgotten_with_the_refusal_of_a_quorum_queu
     assert [frame.method for frame in permitted(departed)] == ["tx.commit-ok"]
 
 
+def test_what_is_refused_by_a_new_queue_of_the_name_is_forgotten_as_well() -> None:
+    forgets = next(each for each in DEPARTURES if each.name == "commit-forgets-refusals")
+    plan = Plan(dialect_named("rabbitmq-4.3"))
+    quorum = "durable x-queue-type=quorum"
+    lines = (
+        f"b.1 queue.declare q {quorum}", "a.1 tx.select", "a.1 basic.publish q body=m1", "b.1 queue.delete q",
+        f"b.1 queue.declare q {quorum} x-max-length=0 x-overflow=reject-publish", "b.1 basic.publish q body=m2",
+    )  # fmt: skip
+    for line in lines:
+        plan.carry_out(parse_command(line))
+    assert forgets.applies(plan.broker, frame_of(parse_command("a.1 tx.commit")))
+
+
+def test_where_a_limiter_has_shown_the_next_limit_is_counted_by_it() -> None:
+    """Another channel, another way of counting, and together with what a namesake does (QOS-010, QOS-013, ACK-024)."""
+    lifts = next(each for each in DEPARTURES if each.name == "consumer-limit-lifts-channel-limit")
+    plan = Plan(dialect_named("rabbitmq-4.0"))
+    lines = (
+        "a.1 queue.declare q", "a.1 basic.qos 1 global", "a.1 basic.consume q tag=t", "a.1 basic.qos 0",
+        "b.1 basic.publish q body=m1",
+    )  # fmt: skip
+    for line in lines:
+        plan.carry_out(parse_command(line))
+    publish = frame_of(parse_command("b.1 basic.publish q body=m2"))
+    assert lifts.applies(plan.broker, publish)
+    lifts.process(plan.broker, publish)
+    process(plan.broker, frame_of(parse_command("b.1 basic.qos 2 global")))
+    limited = plan.broker.channels["b", 1].limiter
+    assert (limited.limit, limited.is_followed) == (2, True)
+
+
+def test_what_a_namesake_was_told_makes_no_room_by_the_limiter_until_it_is_settled() -> None:
+    settles = next(each for each in DEPARTURES if each.name == "deleted-queue-settles-namesake")
+    plan = Plan(dialect_named("rabbitmq-3"))
+    lines = (
+        "a.1 queue.declare q durable", "b.1 basic.publish q body=m1", "a.1 basic.get q", "b.1 queue.delete q",
+        "b.1 queue.declare q durable", "b.1 basic.publish q body=m2", "b.1 basic.publish q body=m3",
+        "a.1 basic.qos 2 global", "a.1 basic.consume q tag=t",
+    )  # fmt: skip
+    for line in lines:
+        plan.carry_out(parse_command(line))
+    target = plan.broker
+    settles.process(target, frame_of(parse_command("a.1 basic.ack 1")))
+    limiter = target.channels["a", 1].limiter
+    assert limiter.is_followed and limiter.volume == 2, "the get counts for good"
+    assert next(permitted(target), None) is None
+    process(target, frame_of(parse_command("a.1 basic.ack 2")))
+    assert limiter.volume == 1
+    assert [frame.content.body for frame in permitted(target) if frame.content] == [b"m3"]
+
+
 def test_who_is_served_by_a_former_priority_breaks_as_well() -> None:
     breaks = next(each for each in DEPARTURES if each.name == "reused-tag-breaks-at-delivery")
     plan = Plan(dialect_named("rabbitmq-3"))

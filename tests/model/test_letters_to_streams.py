@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from conformance.command import parse_command
+from conformance.plan import Plan
 from model.acceptor import Acceptor
 from model.alphabet import Content, Frame
+from model.departures import DEPARTURES
 from model.dialects import dialect_named
+from model.observation import observe
+from model.queues import Arrival
 from tests.handshakes import opening
 from tests.model.test_time_to_live import Timed
 
@@ -63,3 +68,20 @@ def test_a_broker_that_loses_one_loses_all() -> None:
     talk.come(6.2, "basic.deliver", b"last", {"x-stream-offset": 0}, consumer_tag="t", delivery_tag=1, routing_key="s")
     assert talk.known == ["stream-takes-no-dead-letters"]
     assert not talk.acceptor.finished
+
+
+def test_what_a_commit_publishes_to_the_stream_moves_up_where_a_letter_is_lost() -> None:
+    loses = next(each for each in DEPARTURES if each.name == "stream-takes-no-dead-letters")
+    plan = Plan(dialect_named("rabbitmq-3"))
+    lines = (
+        "a.1 queue.declare s durable x-queue-type=stream", f"a.1 queue.declare q durable x-max-length=0 {TO_STREAM}",
+        "a.1 tx.select", "a.1 basic.publish q body=m1", "a.1 basic.publish s body=m2",
+    )  # fmt: skip
+    for line in lines:
+        plan.carry_out(parse_command(line))
+    broker = plan.broker
+    loses.process(broker, Frame("a", 1, "tx.commit", {}, sent=True))
+    (kept,) = broker.queues["s"].log
+    assert (kept.content.body, kept.position) == (b"m2", 0)
+    observe(broker, Frame("a", 1, "tx.commit-ok", {}, sent=False))
+    assert kept.arrival is Arrival.PROVEN

@@ -218,7 +218,7 @@ def test_a_deleted_user_loses_his_connections_and_cannot_log_in_any_more() -> No
     assert "lim" not in talk.acceptor.broker.users
 
 
-def in_a_vhost() -> Talk:
+def in_a_vhost(queue_type: str = "classic") -> Talk:
     """b.1 has the consumer `t` of a queue in the virtual host `v`."""
     talk = Talk().send(
         "broker operator.add-user lim password=p",
@@ -226,8 +226,8 @@ def in_a_vhost() -> Talk:
         "broker operator.set-permissions lim virtual-host=v configure=.* write=.* read=.*",
     )
     talk.open("b", "lim", "v").ask("b.1 channel.open")
-    talk.ask("b.1 queue.declare q durable", queue="q", message_count=0, consumer_count=0)
-    return talk.ask("b.1 basic.consume q tag=t", consumer_tag="t")
+    talk.ask(f"b.1 queue.declare q durable x-queue-type={queue_type}", queue="q", message_count=0, consumer_count=0)
+    return talk.ask("b.1 basic.qos 5").ask("b.1 basic.consume q tag=t", consumer_tag="t")
 
 
 @pytest.mark.parametrize("reason", ["deleted", "down"])
@@ -240,12 +240,28 @@ def test_a_deleted_virtual_host_takes_queues_and_then_connections_along(reason: 
     assert talk.acceptor.broker.queues == {}
 
 
-def test_consumers_in_a_deleted_virtual_host_are_told_before() -> None:
-    talk = in_a_vhost().send("broker operator.delete-vhost v")
+@pytest.mark.parametrize(
+    ("queue_type", "known_as"), [("classic", ""), ("quorum", ""), ("stream", "vhost-closes-before-stream-ends")]
+)
+def test_consumers_in_a_deleted_virtual_host_are_told_before(queue_type: str, known_as: str) -> None:
+    talk = in_a_vhost(queue_type).send("broker operator.delete-vhost v")
     talk.see("b", 0, "connection.close", reply_text="CONNECTION_FORCED - vhost 'v' is deleted", **FORCED)
     assert talk.acceptor.owes()
     talk.acceptor.overdue()
     assert talk.blamed == "CANCEL-015"
+    assert [failure.departure for failure in talk.acceptor.failures] == [known_as]
+
+
+@pytest.mark.parametrize(("told", "known_as"), [("", ""), ("t", ""), ("u", "vhost-closes-before-stream-ends")])
+def test_a_notice_that_is_known_to_be_left_out_hides_no_other(told: str, known_as: str) -> None:
+    """b.1 has `t` on a stream, of which RabbitMQ may not tell before it closes, and `u` on a classic queue."""
+    talk = in_a_vhost("stream").ask("b.1 queue.declare r durable", queue="r", message_count=0, consumer_count=0)
+    talk.ask("b.1 basic.consume r tag=u", consumer_tag="u").send("broker operator.delete-vhost v")
+    if told:
+        talk.see("b", 1, "basic.cancel", consumer_tag=told, nowait=True)
+    talk.see("b", 0, "connection.close", reply_text="CONNECTION_FORCED - vhost 'v' is deleted", **FORCED)
+    talk.acceptor.overdue()
+    assert [failure.departure for failure in talk.acceptor.failures] == [known_as]
 
 
 # -------------------------------------------------------------------------------------------------- alarms

@@ -179,6 +179,41 @@ def test_what_was_confirmed_has_driven_out_what_it_does() -> None:
     assert talk.got("b.1", 1, "m1", left=0).failure.requirement == "OVERFLOW-001"
 
 
+@pytest.mark.parametrize(("prefetch", "stays"), [(1, False), (2, True)])
+@pytest.mark.parametrize("ends", [("a.1 basic.reject 1 requeue",), ("a.1 channel.close",)])
+def test_what_was_handed_out_before_something_came_back_takes_no_room(
+    prefetch: int, stays: bool, ends: tuple[str, ...]
+) -> None:
+    """b.1 holds m2 and may be handed m3 as well, if its limit is 2, before m1 comes back to a queue of length 1."""
+    talk = full("").send("a.1 basic.get q").got("a.1", 1, "m1", left=0).rest()
+    talk.send(f"b.1 basic.qos {prefetch}").see("b.1", "basic.qos-ok").rest()
+    talk.send("b.1 basic.consume q tag=t").see("b.1", "basic.consume-ok", consumer_tag="t").rest()
+    talk.send("a.1 basic.publish q body=m2").confirm("a.1", 2).deliver("b.1", 1, "m2").rest()
+    talk.send("a.1 basic.publish q body=m3 &", *ends)
+    if "channel.close" in ends[0]:
+        talk.see("a.1", "channel.close-ok")
+    else:
+        talk.confirm("a.1", 3)
+    if stays:
+        talk.deliver("b.1", 2, "m3")
+    talk.rest().send("c.1 basic.get q")
+    talk.got("c.1", 1, *(("m1", 0) if stays else ("m3", 0)), redelivered=stays)
+    assert not talk.rest().acceptor.failures
+
+
+@pytest.mark.parametrize(("prefetch", "stays"), [(1, False), (2, True)])
+def test_room_that_comes_with_what_is_given_back_is_used_behind_it(prefetch: int, stays: bool) -> None:
+    """The consumer itself gives m1 back: where it had no room before, m2 was not handed out."""
+    talk = full("").send(f"b.1 basic.qos {prefetch}").see("b.1", "basic.qos-ok").rest()
+    talk.send("b.1 basic.consume q tag=t").see("b.1", "basic.consume-ok", consumer_tag="t")
+    talk.deliver("b.1", 1, "m1").rest()
+    talk.send("b.1 basic.publish q body=m2 &", "b.1 basic.reject 1 requeue &")
+    expected = [("m2", False), ("m1", True)] if stays else [("m2", False)]
+    for tag, (body, redelivered) in enumerate(expected, 2):
+        talk.deliver("b.1", tag, body, redelivered=redelivered)
+    assert not talk.rest().acceptor.failures
+
+
 @pytest.mark.parametrize(("confirms", "passes"), [("aann", True), ("aaan", True), ("nnnn", False), ("aana", False)])
 def test_a_quorum_queue_takes_more_until_its_channel_is_told(confirms: str, passes: bool) -> None:
     """`confirms`: acks and nacks of four that are published together behind the first."""

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from model.copying import copy_broker
+from model.observation import observe
+from model.permitted import permitted
+from model.rules.expiry import expire_punctually
 from tests.model.timed_client import QUORUM, Timed
 
 TIME = "x-consumer-timeout=500"
@@ -40,6 +48,28 @@ def test_when_the_client_goes_on_or_all_is_at_rest_it_is_wrong() -> None:
     late = passed_over()
     late.acceptor.overdue()
     assert late.blamed == "TIMEOUT-029"
+
+
+@pytest.mark.parametrize("comes", ["get-ok", "nothing"])
+def test_what_expires_behind_a_message_that_is_got_may_be_read_before_that(comes: str) -> None:
+    timed = Timed('x-dead-letter-exchange="" x-dead-letter-routing-key=s')
+    timed.ask(0.2, "a.1 queue.declare s", "queue.declare-ok", queue="s", message_count=0, consumer_count=0)
+    timed.send(0.3, "b.1 basic.consume s tag=t").see(0.31, "basic.consume-ok", on="b", consumer_tag="t").rest()
+    timed.publish(0.5).send(0.6, "a.1 basic.publish q body=m2 expiration=0").count(0.7, 2)
+    timed.send(0.8, "a.1 basic.get q")
+    lawful = copy_broker(timed.acceptor.broker)
+    got = next(permitted(lawful))
+    observe(lawful, got)
+    expire_punctually(lawful, 0.81)
+    letter = next(permitted(lawful))
+    assert (got.method, letter.method) == ("basic.get-ok", "basic.deliver")
+    timed.acceptor.received(replace(letter, time=0.82))
+    assert timed.acceptor.failures == [], "the other connection has not been read yet"
+    if comes == "get-ok":
+        timed.acceptor.received(replace(got, time=0.83))
+    else:
+        timed.acceptor.overdue()
+    assert (timed.blamed == "") == (comes == "get-ok")
 
 
 def test_without_deadlines_it_is_wrong_at_once() -> None:

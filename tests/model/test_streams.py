@@ -275,3 +275,35 @@ def test_a_consumer_is_not_counted() -> None:
     assert talk.fork().see("b.1", "queue.declare-ok", queue="s", message_count=0, consumer_count=1).passes()
     talk.see("b.1", "queue.declare-ok", queue="s", message_count=0, consumer_count=0)
     assert (talk.failure.requirement, talk.failure.departure) == ("QUEUE-026", "stream-consumer-count")
+
+
+def test_where_chunks_begin_is_left_open_rather_than_followed_in_many_ways() -> None:
+    talk = Conversation("rabbitmq-4.3").send("a.1 confirm.select", "a.1 queue.declare s durable x-queue-type=stream")
+    talk.see("a.1", "confirm.select-ok")
+    talk.see("a.1", "queue.declare-ok", queue="s", message_count=0, consumer_count=0).rest()
+    for first in range(1, 13, 3):
+        talk.send(*(f"a.1 basic.publish s body=m{number} &" for number in range(first, first + 3)))
+        talk.confirm("a.1", first).confirm("a.1", first + 2, multiple=True).rest()
+    assert talk.acceptor.failures == []
+    assert len(talk.acceptor.explanations) == 1
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_the_room_that_is_made_before_the_stream_refuses_may_be_used_unseen(left: int) -> None:
+    """And a queue that bears no return has given up what was."""
+    talk = Reading("rabbitmq-3", 1, published=1).consume().read(1, 0).rest()
+    talk.send("a.1 queue.declare q durable x-queue-type=quorum x-delivery-limit=-1")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.publish q body=p0").rest().send("a.1 basic.publish q body=p1").rest()
+    talk.send("a.1 basic.qos 1").see("a.1", "basic.qos-ok").rest()
+    talk.send("a.1 basic.consume q tag=u").see("a.1", "basic.consume-ok", consumer_tag="u")
+    talk.see(
+        "a.1", "basic.deliver", "p0", consumer_tag="u", delivery_tag=2, redelivered=False, exchange="",
+        routing_key="q",
+    ).rest()  # fmt: skip
+    talk.send("a.1 basic.nack 0 multiple")
+    text = "NOT_IMPLEMENTED - basic.nack and basic.reject not supported by stream queues queue 's' in vhost '/'"
+    talk.see("a", "connection.close", reply_code=540, reply_text=text, class_id=60, method_id=120)
+    talk.send("a connection.close-ok").see("a", "socket.closed")
+    talk.send("b.1 queue.declare q passive")
+    assert talk.see("b.1", "queue.declare-ok", queue="q", message_count=left, consumer_count=0).rest().passes()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from model.verdict import Verdict
@@ -133,3 +135,46 @@ def test_what_a_dying_channel_takes_without_acknowledging_is_gone(no_ack: bool) 
     gone.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
     gone.acceptor.overdue()
     assert bool(gone.acceptor.failures) is not no_ack
+
+
+def left_empty() -> Conversation:
+    """4.0: a.1 has given back what it held, and left its seat to a.2, which does not take it; b.1 waits as well."""
+    options = "durable x-queue-type=quorum x-single-active-consumer=true"
+    talk = Conversation("rabbitmq-4.0").send(f"c.1 queue.declare q {options}")
+    talk.see("c.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
+    talk.send("c.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
+    for channel in ("a.2", "b.1"):
+        talk.send(f"{channel} basic.consume q tag=u x-priority=1")
+        talk.see(channel, "basic.consume-ok", consumer_tag="u").rest()
+    talk.send("a.1 basic.nack 1 requeue").rest()
+    assert talk.failure.departure == "returned-seat-stays-empty"
+    return talk
+
+
+def closed() -> Conversation:
+    return left_empty().send("a connection.close reply-code=200 reply-text=done").see("a", "connection.close-ok")
+
+
+def one_after_another() -> Conversation:
+    talk = left_empty().send("a.1 channel.close &", "a.2 channel.close")
+    return talk.see("a.1", "channel.close-ok").see("a.2", "channel.close-ok")
+
+
+def cancelled() -> Conversation:
+    talk = left_empty().send("a.1 basic.cancel t &", "a.2 basic.cancel u")
+    return talk.see("a.1", "basic.cancel-ok", consumer_tag="t").see("a.2", "basic.cancel-ok", consumer_tag="u")
+
+
+@pytest.mark.parametrize("end", [closed, one_after_another, cancelled])
+@pytest.mark.parametrize(("times", "further"), [(1, []), (2, []), (4, [""])])
+def test_who_takes_a_seat_that_was_left_empty_may_end_before_anybody_sees_it(
+    end: Callable[[], Conversation], times: int, further: list[str]
+) -> None:
+    """More often than there were those who end nobody was handed the message."""
+    talk = end().see(
+        "b.1", "basic.deliver", "m1", consumer_tag="u", delivery_tag=1, redelivered=True, exchange="", routing_key="q",
+        properties={"headers": {"x-delivery-count": times}},
+    )  # fmt: skip
+    departures = [failure.departure for failure in talk.rest().acceptor.failures]
+    assert departures == ["returned-seat-stays-empty", *further]
