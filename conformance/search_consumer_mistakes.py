@@ -11,9 +11,15 @@ from model.alphabet import Table
 _mistakes = st.sampled_from(
     (
         "prefetch size", "unknown consumer", "cancel-ok", "exclusive", "no limit", "no acknowledgements", "priority",
-        "offset",
+        "offset", "timeout",
     )
 )  # fmt: skip
+#: Some of them of some queues only.
+_WRONG_ARGUMENTS = {
+    "priority": st.just({"x-priority": "high"}),
+    "offset": st.just({"x-stream-offset": "first"}),
+    "timeout": st.sampled_from(({"x-consumer-timeout": -1}, {"x-consumer-timeout": "soon"})),
+}
 
 
 class ConsumerMistakes(ConsumerActions):
@@ -43,7 +49,5 @@ class ConsumerMistakes(ConsumerActions):
             if mistake == "no acknowledgements":
                 arguments["no_ack"] = True
             elif self.dialect.extensions:
-                arguments["arguments"] = (
-                    {"x-priority": "high"} if mistake == "priority" else {"x-stream-offset": "first"}
-                )
+                arguments["arguments"] = draw(_WRONG_ARGUMENTS[mistake])
             self.issue(channel, "basic.consume", arguments)

@@ -23,7 +23,7 @@ CONSUMERS = {
     "publish_confirmed": 5, "publish_some": 6, "publish_with_priority": 4, "consume_shared": 15, "change_limit": 4,
     "limit_the_channel": 6, "ack": 8, "settle_all_so_far": 5, "nack": 4, "reject": 3, "return_again": 4,
     "return_some": 4, "recover": 2, "settle_everything": 3, "get_what_can_be_got": 2, "cancel": 4, "cross": 10,
-    "delete_consumed": 4,
+    "delete_consumed": 4, "register_at_once": 2, "give_back_at_once": 2, "leave_at_once": 1,
     "end_active_consumer": 6, "close_channel": 3, "close_connection": 2, "reconnect_as_wished": 2, "look": 2,
     "purge_what_can_be_purged": 1, "make_a_mistake": 2, "consume_wrongly": 3,
 }  # fmt: skip
@@ -112,11 +112,14 @@ class ConsumerActions(TrafficActions):
 
     def consume_from(self, draw: Draw, channel: Key, queue: str, tag: str) -> None:
         """A consumer as the queue can have it, with a limit perhaps; mistakes are seldom."""
-        self._make_room(draw, channel, self._type(queue))
+        self.make_room(draw, channel, self._type(queue))
         self.consume_as_it_is(draw, channel, queue, tag, in_flight=False)
 
     def consume_as_it_is(self, draw: Draw, channel: Key, queue: str, tag: str, *, in_flight: bool) -> None:
         arguments: Table = {"queue": queue, "consumer_tag": tag}
+        is_named = in_flight or not (draw(seldom) and draw(seldom))
+        if not is_named:
+            del arguments["consumer_tag"]
         kind = self._type(queue)
         if kind is QueueType.STREAM:
             offset = draw(_offsets)
@@ -129,11 +132,11 @@ class ConsumerActions(TrafficActions):
                 arguments["arguments"] = {"x-priority": draw(_consumer_priorities)}
             if draw(seldom) and draw(seldom):
                 arguments["exclusive"] = True
-        if draw(seldom) and draw(seldom):
+        if is_named and draw(seldom) and draw(seldom):
             arguments["nowait" if draw(flags) else "no_local"] = True
         self.issue(channel, "basic.consume", arguments, in_flight=in_flight)
 
-    def _make_room(self, draw: Draw, channel: Key, kind: QueueType) -> None:
+    def make_room(self, draw: Draw, channel: Key, kind: QueueType) -> None:
         """Give the consumer to come a limit; streams want one, and no queue but classic ones bears the channel's."""
         state = self.state(channel)
         if kind is not QueueType.CLASSIC and state is not None and state.channel_prefetch and not draw(seldom):
@@ -184,12 +187,12 @@ class ConsumerActions(TrafficActions):
             if message in held[2].queue.messages:
                 self._take_from(draw, held[2].queue.name)
 
-    def _take_from(self, draw: Draw, name: str) -> None:
-        """Get a message, which need not have been there before."""
+    def _take_from(self, draw: Draw, name: str, channel: Key | None = None) -> None:
+        """Get a message, which need not have been there before, on that channel or any."""
         queue = self.plan.queue(name)
         if queue is None or not queue.messages:
             self.issue(self.channel(draw), "basic.publish", {"routing_key": name}, self.new_content())
-        self.issue(self.channel(draw), "basic.get", {"queue": name})
+        self.issue(channel or self.channel(draw), "basic.get", {"queue": name})
 
     def return_some(self, draw: Draw) -> None:
         names = [name for name in QUEUES if not self._refuses_gets(name)]

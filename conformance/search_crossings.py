@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from conformance.search_actions import QUEUES, Draw, Key, flags, queues, seldom
 from conformance.search_consumers import DONE, ConsumerActions, kinds, limits
+from conformance.search_traffic import CHOSEN
 from model.alphabet import Table
 from model.queues import Consumer, QueueType
 
@@ -39,6 +40,51 @@ class CrossingActions(ConsumerActions):
             # the first is refused, and what follows it on its channel would be about that: somebody else goes on
             other = next(each for each in self.channels() if each != consumer.channel)
             self.issue(other, "basic.qos", {"prefetch_count": draw(limits)})
+
+    def register_at_once(self, draw: Draw) -> None:
+        """Two consumers of a queue, one active only, come at one time from two connections (SAC-005)."""
+        alone = [name for name in QUEUES if self._is(name, "x-single-active-consumer")]
+        if not alone:
+            self.consume_shared(draw)
+            return
+        name = draw(st.sampled_from(alone))
+        first, second = self.channels()[draw(flags)], self.channels()[2]
+        for channel in (first, second):
+            self.make_room(draw, channel, self._type(name))
+        self.consume_as_it_is(draw, first, name, self.new_tag(draw), in_flight=True)
+        self.consume_as_it_is(draw, second, name, self.new_tag(draw), in_flight=False)
+        self.issue(self.channel(draw), "basic.publish", {"routing_key": name}, self.new_content())
+
+    def give_back_at_once(self, draw: Draw) -> None:
+        """Two channels give back what they hold of one queue (ACK-023)."""
+        idle = [name for name in QUEUES if not self._refuses_gets(name) and not self._is_consumed(name)]
+        if not idle:
+            self.consume_shared(draw)
+            return
+        name = draw(st.sampled_from(idle))
+        holders = [self.channels()[draw(flags)], self.channels()[2]]
+        for channel in holders:
+            self._take_from(draw, name, channel)
+        for channel in holders:
+            state = self.state(channel)
+            held = [tag for tag, each in state.unacknowledged.items() if each.queue.name == name] if state else []
+            if held:
+                arguments: Table = {"delivery_tag": held[-1], "requeue": True}
+                self.issue(channel, "basic.reject", arguments, in_flight=channel == holders[0])
+        self.issue(self.channel(draw), "queue.declare", {"queue": name, "passive": True})
+
+    def leave_at_once(self, draw: Draw) -> None:
+        """A consumer is cancelled before it is known to be one (CONSUME-005)."""
+        channel, name, tag = self.channel(draw), self._queue_to_share(draw), self.new_tag(draw)
+        if self._type(name) is QueueType.STREAM:
+            return
+        self.make_room(draw, channel, self._type(name))
+        self.issue(channel, "basic.consume", {"queue": name, "consumer_tag": tag}, in_flight=True)
+        self.issue(channel, "basic.cancel", {"consumer_tag": tag})
+
+    def _is_consumed(self, name: str) -> bool:
+        queue = self.plan.queue(name)
+        return queue is not None and bool(queue.consumers)
 
     def _publish(self, draw: Draw, consumer: Consumer, *, in_flight: bool) -> None:
         channel = self.channel(draw)
@@ -92,6 +138,6 @@ class CrossingActions(ConsumerActions):
             for name in QUEUES
             if (queue := self.plan.queue(name)) is not None
             for consumer in queue.consumers
-            if self.plan.usable(*consumer.channel)
+            if self.plan.usable(*consumer.channel) and not consumer.tag.startswith(CHOSEN)
         ]
         return draw(st.sampled_from(everybody)) if everybody else None

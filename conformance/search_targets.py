@@ -47,6 +47,15 @@ def limit_of(queue: Queue | None) -> int | None:
     return min(limits) if limits else None
 
 
+#: What a message looks like that was a dead letter before (DLX-004).
+_HISTORY: Table = {
+    "x-death": [
+        {"count": 3, "reason": "rejected", "queue": "other", "exchange": "", "routing-keys": ["k"]}
+    ],
+    "x-first-death-queue": "other",
+}
+
+
 class TargetActions(TrafficActions):
     """What publishers have to do with."""
 
@@ -226,7 +235,9 @@ class TargetActions(TrafficActions):
         if queue is None or not queue.messages:
             # in a transaction it would not come before the commit
             free = self.channel_with(draw, lambda each: each.transaction is None)
-            self.issue(free, "basic.publish", {"routing_key": name}, self.new_content())
+            has_history = draw(seldom) and not any(map(self.is_stream, TARGETS))
+            properties: Table = {"headers": dict(_HISTORY)} if has_history else {}
+            self.issue(free, "basic.publish", {"routing_key": name}, self.new_content(properties))
         many = draw(st.integers(1, 2))
         for _ in range(many):
             self.get_from(draw, name, channel)

@@ -6,6 +6,7 @@ queues come often, so that one which it should not have reached shows as well.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from itertools import chain
 
 from hypothesis import strategies as st
@@ -37,7 +38,7 @@ _keys = st.lists(st.sampled_from(_words), max_size=3).map(".".join)
 #: What they stand for; `*` not always.
 _STAND_FOR = {"*": st.sampled_from((["a"], [""], [], ["a", "b"])), "#": st.sampled_from(([], [], ["a"], ["b", "a"]))}
 _patterns = st.lists(st.sampled_from((*_words, "*", "*", "#", "#")), max_size=3).map(".".join)
-_header_values = st.sampled_from((1, "1", True, 2, None))
+_header_values = st.sampled_from((1, "1", True, 2, None, datetime(2024, 2, 29, 12, tzinfo=UTC)))
 _headers = st.dictionaries(st.sampled_from(("a", "b", "x-c")), _header_values, max_size=3)
 _matches = st.sampled_from((None, "all", "any", "all-with-x", "any-with-x"))
 _mistakes = st.sampled_from(

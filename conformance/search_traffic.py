@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 
 from conformance.search_actions import QUEUES, Actions, Draw, Key, flags, picks, queues, seldom, types
 from model.alphabet import Content, Table
+from model.state import Channel
 
+#: How tags begin that brokers choose (CONSUME-002).
+CHOSEN = "amq.ctag-"
 SETTLING = ("basic.ack", "basic.reject", "basic.nack")
 
 #: How often each action is tried, in parts of the whole. Without messages and consumers nothing else is interesting;
@@ -21,6 +24,8 @@ TRAFFIC = {
 }  # fmt: skip
 
 _prefetches = st.sampled_from((0, 1, 1, 2, 3))
+#: The largest that there are, by the guide and on the wire.
+_huge_tags = st.sampled_from((2**63 - 1, 2**64 - 1))
 _mistakes = st.sampled_from(
     ("unknown tag", "settled tag", "used consumer tag", "missing queue", "missing exchange", "other properties")
 )
@@ -66,8 +71,7 @@ class TrafficActions(Actions):
 
     def cancel(self, draw: Draw) -> None:
         channel = self.channel_with(draw, lambda state: bool(state.consumers))
-        state = self.state(channel)
-        tags = list(state.consumers) if state else []
+        tags = self.known_tags(self.state(channel))
         self.issue(channel, "basic.cancel", {"consumer_tag": tags[draw(picks) % len(tags)] if tags else "t0"})
 
     def get(self, draw: Draw) -> None:
@@ -180,7 +184,8 @@ class TrafficActions(Actions):
         channel, pick, mistake = self.channel(draw), draw(picks), draw(_mistakes)
         state = self.state(channel)
         if mistake == "unknown tag":
-            self.issue(channel, SETTLING[pick % (3 if self.dialect.extensions else 2)], {"delivery_tag": 40 + pick})
+            tag = draw(_huge_tags) if draw(seldom) else 40 + pick
+            self.issue(channel, SETTLING[pick % (3 if self.dialect.extensions else 2)], {"delivery_tag": tag})
         elif mistake == "settled tag":
             channel = self.channel_with(draw, lambda each: bool(each.settled))
             state = self.state(channel)
@@ -197,6 +202,10 @@ class TrafficActions(Actions):
             self.issue(channel, "queue.declare", {"queue": "q1", "durable": True, "auto_delete": True})
 
     # --------------------------------------------------------------------------------------------- parts
+
+    def known_tags(self, state: Channel | None) -> list[str]:
+        """Of the channel's consumers, without those that the target has chosen: the plan chooses others."""
+        return [tag for tag in state.consumers if not tag.startswith(CHOSEN)] if state is not None else []
 
     def has_mode(self, channel: Key) -> bool:
         """Is the channel in confirm mode, or in transactions?"""

@@ -122,6 +122,20 @@ class TransactionActions(PublishingActions):
             # what was given back can be settled again
             self.settle_on_condition(draw, channel)
 
+    def hurry_behind_commit(self, draw: Draw) -> None:
+        """What follows a commit before that is answered breaks the connection, or comes behind it (TX-010)."""
+        channel = self.a_transacting_channel(draw)
+        for _ in range(draw(st.integers(1, 3))):
+            self.send(draw, channel, draw(some_target))
+        state = self.state(channel)
+        if state is None or state.transaction is None or state.transaction.rulings or self._settlements_meet(state):
+            return
+        self.issue(channel, "tx.commit", {}, in_flight=True)
+        if draw(flags):
+            self.issue(channel, "basic.qos", {"prefetch_count": 0}, as_it_stands=True)
+        else:
+            self.issue(channel, "channel.close", {"reply_code": 200, "reply_text": "done"}, as_it_stands=True)
+
     def fail_in_transaction(self, draw: Draw) -> None:
         """An error, or the client's own close, with something uncommitted."""
         channel = self.a_transacting_channel(draw)

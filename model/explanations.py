@@ -22,7 +22,7 @@ from model.rules.happenings import can_come_about, is_happening
 from model.rules.message_expiry import AHEAD, EXPIRE, message_expiries, tell_of_expiries
 from model.rules.timeouts import certain_timeouts, tell_of_timeouts, timeouts
 from model.state import Expected
-from model.stream_log import know_no_more_than
+from model.stream_log import know_no_more_than, known_chunks
 
 #: What comes about when a time is up.
 TIMED = (EXPIRE, TIME_OUT)
@@ -305,14 +305,15 @@ def least_advanced(explanations: list[Explanation]) -> list[Explanation]:
     """
     if len(explanations) == 1:
         return explanations
+    # where chunks begin may depend on what had been seen when the input was processed
     implied: set[object] = set()
     for explanation in explanations:
         if explanation.departure is None:
             for index in _next_inputs(explanation.pending):
                 further = explanation.fork()
                 further.process_pending(index)
-                implied.add(_key(further))
-    left = [explanation for explanation in explanations if _key(explanation) not in implied]
+                implied.add((_key(further), known_chunks(further.broker)))
+    left = [each for each in explanations if (_key(each), known_chunks(each.broker)) not in implied]
     return sorted(left, key=lambda explanation: -len(explanation.pending))
 
 

@@ -31,6 +31,12 @@ def stored(queue: Queue, offset: int) -> None:
         offset -= 1
 
 
+def known_chunks(broker: BrokerState) -> tuple[tuple[str, tuple[tuple[int, bool], ...]], ...]:
+    """What is known of where chunks begin and do not, by the names of the streams."""
+    queues = ((name, queue.chunk_starts) for name, queue in broker.queues.items() if queue.chunk_starts)
+    return tuple((name, tuple(sorted(starts.items()))) for name, starts in queues)
+
+
 def know_no_more_than(broker: BrokerState, other: BrokerState) -> None:
     """Forget where chunks begin, as far as the other state, which is equal otherwise, knows it differently or not."""
     for name, queue in broker.queues.items():

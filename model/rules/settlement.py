@@ -87,7 +87,7 @@ def carry_out(broker: Broker, channel: Channel, tags: Sequence[int], ruling: Rul
         finish(broker, channel, settled, requirement)
     else:
         is_requeued = ruling.outcome is Outcome.REQUEUED
-        check_stream(broker, channel, settled, requeue=is_requeued)
+        check_stream(broker, channel, settled, requeue=is_requeued, failed=ruling.failed)
         (requeue if is_requeued else discard)(broker, channel, settled, requirement, failed=ruling.failed)
     settle_behind(broker, channel, behind, ruling)
 

@@ -8,17 +8,20 @@ from collections.abc import Iterable
 from model.broker import Broker
 from model.errors import ProtocolError
 from model.queues import Queue, QueueType
+from model.rules.dead_letter import give_up
 from model.rules.lookup import queue_text
-from model.rules.requeue import give_back, return_order
+from model.rules.requeue import by_consumer, give_back, return_order
 from model.state import Channel, Unacknowledged
 
 
-def check_stream(broker: Broker, channel: Channel, settled: list[tuple[int, Unacknowledged]], *, requeue: bool) -> None:
+def check_stream(
+    broker: Broker, channel: Channel, settled: list[tuple[int, Unacknowledged]], *, requeue: bool, failed: bool
+) -> None:
     """ACK-021: nack and reject are refused with 540, or taken as a return of credit (rabbit_stream_queue:settle)."""
     of_streams = [entry for _, entry in settled if _is_of_stream(entry)]
     if of_streams and not broker.dialect.stream_reject:
         first = min((entry.queue.name for entry in of_streams), key=str.encode)
-        _hold_again(broker, channel, settled, first, requeue)
+        _hold_again(broker, channel, settled, first, requeue=requeue, failed=failed)
         where = queue_text(broker, channel, first)
         raise ProtocolError("ACK-021", 540, f"basic.nack and basic.reject not supported by stream queues {where}")
     for entry in of_streams:
@@ -33,7 +36,13 @@ def _is_of_stream(entry: Unacknowledged) -> bool:
 
 
 def _hold_again(
-    broker: Broker, channel: Channel, settled: list[tuple[int, Unacknowledged]], first: str, requeue: bool
+    broker: Broker,
+    channel: Channel,
+    settled: list[tuple[int, Unacknowledged]],
+    first: str,
+    *,
+    requeue: bool,
+    failed: bool,
 ) -> None:
     """The queues are told one by one in the order of their names (rabbit_channel:foreach_per_queue).
 
@@ -46,13 +55,16 @@ def _hold_again(
         else:
             told.setdefault(entry.queue, []).append((tag, entry))
     channel.unacknowledged = dict(sorted(channel.unacknowledged.items()))
-    failed = not broker.dialect.quorum_nack_keeps_count
+    counts = not broker.dialect.quorum_nack_keeps_count
     for queue, entries in told.items():
+        broker.touch(channel, queue)
         if requeue:
-            give_back(broker, queue, return_order(queue, entries), "ACK-013", failed=failed, holder=channel.key)
+            give_back(broker, queue, return_order(queue, entries), "ACK-013", failed=counts, holder=channel.key)
         else:
             for _, entry in entries:
                 broker.drop(queue, entry.message, "ACK-013")
+            for message in by_consumer(entries):
+                give_up(broker, queue, message, channel.key, failed=failed)
         # its consumer has room now, and may be handed more before the channel ends (model.rules.unseen)
         broker.refresh(queue)
 

@@ -307,3 +307,23 @@ def test_the_room_that_is_made_before_the_stream_refuses_may_be_used_unseen(left
     talk.send("a connection.close-ok").see("a", "socket.closed")
     talk.send("b.1 queue.declare q passive")
     assert talk.see("b.1", "queue.declare-ok", queue="q", message_count=left, consumer_count=0).rest().passes()
+
+
+def test_what_was_sent_before_the_first_of_a_chunk_was_seen_may_be_of_that_chunk() -> None:
+    talk = Reading("rabbitmq-3", 1, published=1, at_once=True).consume("next").rest()
+    talk.send("b.1 basic.publish s body=m1 &", "b.1 basic.publish s body=m2 &", "b.1 basic.publish s body=m3")
+    assert talk.read(1, 1).read(2, 2).read(3, 3).passes()
+
+
+def test_what_is_refused_before_the_stream_refuses_is_a_dead_letter() -> None:
+    talk = Reading("rabbitmq-3", 1, published=1).consume().read(1, 0).rest()
+    for name, arguments in (("d", ""), ("q", 'x-dead-letter-exchange="" x-dead-letter-routing-key=d')):
+        talk.send(f"a.1 queue.declare {name} durable {arguments}")
+        talk.see("a.1", "queue.declare-ok", queue=name, message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.publish q body=m1").rest().send("a.1 basic.get q").got("a.1", 2, "m1", 0).rest()
+    talk.send("a.1 basic.nack 0 multiple")
+    text = "NOT_IMPLEMENTED - basic.nack and basic.reject not supported by stream queues queue 's' in vhost '/'"
+    talk.see("a", "connection.close", reply_code=540, reply_text=text, class_id=60, method_id=120)
+    talk.send("a connection.close-ok").see("a", "socket.closed").rest()
+    talk.send("b.1 queue.declare d passive")
+    assert talk.see("b.1", "queue.declare-ok", queue="d", message_count=1, consumer_count=0).rest().passes()
