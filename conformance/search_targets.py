@@ -115,10 +115,12 @@ class TargetActions(TrafficActions):
         }[where]
 
     def _goes_one_way(self, table: Table) -> bool:
-        """Do dead letters of such a queue come to one place, and no stream? With messages that have no time at all
-        there are too many ways in which they may have gone otherwise; or in which they have driven each other out,
-        where it is not sure what they weigh (OVERFLOW-004).
+        """Do dead letters of such a queue come to one place, and no stream or queue where they have no time either?
+        With messages that have no time at all there are too many ways in which they may have gone otherwise; or in
+        which they have driven each other out, where it is not sure what they weigh (OVERFLOW-004).
         """
+        if any(map(self.is_timeless, TARGETS)):
+            return False
         if table.get("x-queue-type") == "quorum" and "x-max-length-bytes" in table:
             return False
         letters_go = table.get("x-dead-letter-exchange")

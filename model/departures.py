@@ -75,6 +75,15 @@ def _cancels_before_consume_ok(broker: Broker, frame: Frame) -> bool:
     return consumer is not None and not consumer.announced
 
 
+def _cancels_before_consume_ok_beside(broker: Broker, frame: Frame) -> bool:
+    """The channel has another consumer on the same queue, whose consume-ok has come."""
+    consumer = _own_consumer(broker, frame)
+    if consumer is None or consumer.announced:
+        return False
+    others = broker.channels[(frame.connection, frame.channel)].consumers.values()
+    return any(other.queue is consumer.queue and other.announced for other in others)
+
+
 def _without_consume_ok(broker: Broker, frame: Frame) -> None:
     channel = broker.channels[(frame.connection, frame.channel)]
     channel.owed = [owed for owed in channel.owed if not _is_consume_ok(owed, frame)]
@@ -187,6 +196,17 @@ DEPARTURES: tuple[Departure, ...] = (
         methods=("basic.cancel",),
         applies=_cancels_before_consume_ok,
         process=_without_consume_ok,
+    ),
+    Departure(
+        name="cancel-before-consume-ok-beside-breaks",
+        requirement="CONSUME-005",
+        statement="A basic.cancel before consume-ok has come crashes the channel if it has another consumer on that"
+        " queue: the connection closes with 541.",
+        source="v4.3.5 rabbit_channel:cancel_consumer/4, gb_sets:delete of a tag that consume-ok has not noted yet",
+        dialects=("rabbitmq-4.3",),
+        methods=("basic.cancel",),
+        applies=_cancels_before_consume_ok_beside,
+        process=_break_after_it,
     ),
     Departure(
         name="reused-tag-before-consume-ok-breaks",

@@ -119,6 +119,10 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("a.1 queue.declare q",),
         ("a.1 basic.consume q tag=t", "a.1 basic.cancel t"),
     ),
+    "cancel-before-consume-ok-beside-breaks": (
+        ("a.1 queue.declare q", "a.1 basic.consume q tag=s"),
+        ("a.1 basic.consume q tag=t", "a.1 basic.cancel t"),
+    ),
     "reused-tag-before-consume-ok-breaks": (
         ("a.1 queue.declare q",),
         ("a.1 basic.consume q tag=t", "a.1 basic.cancel t", "a.1 basic.consume q tag=t"),
