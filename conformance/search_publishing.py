@@ -97,7 +97,7 @@ class PublishingActions(TargetActions):
         state = self.state(channel)
         reached = self.destinations(exchange) if exchange else {key}
         if state is not None and state.transaction is not None:
-            kept = _reached_by_commit(state)
+            kept = reached_by_commit(state)
             settled = {state.unacknowledged[tag].queue for tag in state.transaction.reserved}
             ruled = {queue.name for queue in settled if limit_of(queue) is not None}
             hurries = self._hurries(state, kept & reached, content)
@@ -149,7 +149,7 @@ class PublishingActions(TargetActions):
         state = self.state(channel)
         if state is None or state.transaction is None:
             return False
-        kept = _reached_by_commit(state)
+        kept = reached_by_commit(state)
         tag, is_multiple = settlement.get("delivery_tag", 0), settlement.get("multiple", False)
         meant = [each for each in state.unsettled if each == tag or (is_multiple and (each < tag or not tag))]
         queues = {state.unacknowledged[each].queue for each in meant}
@@ -276,7 +276,7 @@ class PublishingActions(TargetActions):
             self.send(draw, channel, "q1", content=self.new_content({"headers": {"CC": "q2"}}))
 
 
-def _reached_by_commit(channel: Channel) -> set[str]:
+def reached_by_commit(channel: Channel) -> set[str]:
     """Names of the queues that get what the channel's transaction keeps."""
     kept = channel.transaction.publications if channel.transaction is not None else ()
     return {queue.name for publication in kept for queue in publication.routes.queues}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from conformance.search_actions import Draw, Key, flags, picks, seldom
-from conformance.search_publishing import PublishingActions
+from conformance.search_publishing import PublishingActions, reached_by_commit
 from conformance.search_targets import limit_of, some_target
 from model.alphabet import Table
 from model.state import Channel
@@ -130,8 +130,10 @@ class TransactionActions(PublishingActions):
         state = self.state(channel)
         if state is None or state.transaction is None or state.transaction.rulings or self._settlements_meet(state):
             return
+        refuses = any(limit_of(self.plan.queue(name)) is not None for name in reached_by_commit(state))
         self.issue(channel, "tx.commit", {}, in_flight=True)
-        if draw(flags):
+        # a close that crosses that of a commit which is refused makes another mistake of the broker (CHAN-005)
+        if refuses or draw(flags):
             self.issue(channel, "basic.qos", {"prefetch_count": 0}, as_it_stands=True)
         else:
             self.issue(channel, "channel.close", {"reply_code": 200, "reply_text": "done"}, as_it_stands=True)

@@ -85,8 +85,13 @@ def _cancels_before_consume_ok_beside(broker: Broker, frame: Frame) -> bool:
 
 
 def _without_consume_ok(broker: Broker, frame: Frame) -> None:
+    """What the queue delivers until it comes to the cancel is sent all the same."""
     channel = broker.channels[(frame.connection, frame.channel)]
     channel.owed = [owed for owed in channel.owed if not _is_consume_ok(owed, frame)]
+    consumer = channel.consumers[frame.arguments["consumer_tag"]]
+    consumer.announced = True
+    if consumer.queue in broker.deliverable and broker.has_room(consumer):
+        channel.leaving[consumer.tag] = consumer
     process(broker, frame)
 
 

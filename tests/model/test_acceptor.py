@@ -606,6 +606,15 @@ def test_silence_can_be_a_departure() -> None:
     assert len(talk.acceptor.failures) == 1
 
 
+def test_who_was_never_announced_may_be_handed_something_all_the_same() -> None:
+    talk = declared().send("b.1 basic.publish q body=m1").rest()
+    talk.send("a.1 basic.qos 1").see("a.1", "basic.qos-ok").rest()
+    talk.send("a.1 basic.consume q tag=t &", "a.1 basic.cancel t").deliver("a.1", 1, "m1")
+    talk.see("a.1", "basic.cancel-ok", consumer_tag="t").rest()
+    assert [failure.departure for failure in talk.acceptor.failures] == ["consume-ok-dropped"]
+    assert len(talk.send("a.1 basic.ack 1").rest().acceptor.failures) == 1
+
+
 def test_an_argument_that_a_departure_explains() -> None:
     talk = declared("quorum").send("a.1 basic.publish q body=m1", "a.1 basic.get q").got("a.1", 1, "m1", left=0).rest()
     talk.send("b.1 queue.declare q passive")
