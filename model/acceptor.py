@@ -19,6 +19,7 @@ from model.broker import Broker
 from model.debts import first_debt, unproven
 from model.departure import Departure
 from model.departures import departures_of
+from model.departures_of_limits import follow_limiters
 from model.dialects import Dialect
 from model.doubts import may_be_proven, unproven_queues
 from model.explanations import (
@@ -394,8 +395,10 @@ class Acceptor:
             self.finished = True
 
     def _go_on_from_departure(self) -> None:
+        """The broker has a known defect of RabbitMQ: so it may have this one too, which is hard to tell by itself."""
         for explanation in self.explanations:
             explanation.departure = explanation.departing = None
+            follow_limiters(explanation.broker)
         self.finished |= self.broker.is_astray
 
     def _give_up(self) -> None:

@@ -679,3 +679,18 @@ def test_what_is_known_to_be_told_wrong_is_no_reason_to_blame_a_publish_under_wa
     talk.send("a.1 basic.publish q body=m2 &", "a.1 basic.publish q body=m3 &", "b.1 queue.declare q passive")
     talk.see("b.1", "queue.declare-ok", queue="q", message_count=2, consumer_count=1).rest()
     assert [failure.departure for failure in talk.acceptor.failures] == ["quorum-consumer-count"]
+
+
+def test_where_a_known_defect_has_shown_limits_are_counted_as_rabbitmq_does() -> None:
+    """It lifts the limit of a channel when its consumers get theirs (QOS-010), which need not be told again."""
+    talk = declared(dialect="rabbitmq-4.0")
+    talk.send("a.2 basic.consume q tag=s &", "a.2 basic.cancel s").see("a.2", "basic.consume-ok", consumer_tag="s")
+    text = {"reply_text": "INTERNAL_ERROR", "class_id": 0, "method_id": 0}
+    talk.see("a", "connection.close", reply_code=541, **text).send("a connection.close-ok").see("a", "socket.closed")
+    assert [failure.departure for failure in talk.rest().acceptor.failures] == ["cancel-before-consume-ok-breaks"]
+    for line, reply in (("basic.qos 1 global", "basic.qos-ok"), ("basic.qos 0", "basic.qos-ok")):
+        talk.send(f"b.1 {line}").see("b.1", reply).rest()
+    talk.send("b.1 basic.consume q tag=t").see("b.1", "basic.consume-ok", consumer_tag="t").rest()
+    for number in (1, 2):
+        talk.send(f"c.1 basic.publish q body=m{number}").deliver("b.1", number, f"m{number}").rest()
+    assert len(talk.acceptor.failures) == 1
