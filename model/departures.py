@@ -36,6 +36,7 @@ from model.queues import Consumer, QueueType
 from model.reply_addresses import REPLY_TO
 from model.routing import TIME_STAMPS
 from model.rules.publish import routes_of
+from model.rules.unseen import lose
 from model.state import ChannelState, ConnectionState, Expected, PendingGet
 
 
@@ -115,6 +116,13 @@ def _break_after_it(broker: Broker, frame: Frame) -> None:
     break_some_time(broker, frame.connection)
 
 
+def _break_after_cancel(broker: Broker, frame: Frame) -> None:
+    """So too; and what the queue has handed to the consumer before it comes to the cancel nobody sees."""
+    channel = broker.channels[(frame.connection, frame.channel)]
+    lose(broker, channel, [channel.consumers[frame.arguments["consumer_tag"]]])
+    _break_after_it(broker, frame)
+
+
 def _uses_tag_of_reply_consumer(broker: Broker, frame: Frame) -> bool:
     channel = broker.channels.get((frame.connection, frame.channel))
     if frame.method != "basic.consume" or channel is None or channel.state is not ChannelState.OPEN:
@@ -190,7 +198,7 @@ DEPARTURES: tuple[Departure, ...] = (
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
         methods=("basic.cancel",),
         applies=_cancels_before_consume_ok,
-        process=_break_after_it,
+        process=_break_after_cancel,
     ),
     Departure(
         name="consume-ok-dropped",
@@ -211,7 +219,7 @@ DEPARTURES: tuple[Departure, ...] = (
         dialects=("rabbitmq-4.3",),
         methods=("basic.cancel",),
         applies=_cancels_before_consume_ok_beside,
-        process=_break_after_it,
+        process=_break_after_cancel,
     ),
     Departure(
         name="reused-tag-before-consume-ok-breaks",

@@ -685,8 +685,8 @@ def test_where_a_known_defect_has_shown_limits_are_counted_as_rabbitmq_does() ->
     """It lifts the limit of a channel when its consumers get theirs (QOS-010), which need not be told again."""
     talk = declared(dialect="rabbitmq-4.0")
     talk.send("a.2 basic.consume q tag=s &", "a.2 basic.cancel s").see("a.2", "basic.consume-ok", consumer_tag="s")
-    text = {"reply_text": "INTERNAL_ERROR", "class_id": 0, "method_id": 0}
-    talk.see("a", "connection.close", reply_code=541, **text).send("a connection.close-ok").see("a", "socket.closed")
+    talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
+    talk.send("a connection.close-ok").see("a", "socket.closed")
     assert [failure.departure for failure in talk.rest().acceptor.failures] == ["cancel-before-consume-ok-breaks"]
     for line, reply in (("basic.qos 1 global", "basic.qos-ok"), ("basic.qos 0", "basic.qos-ok")):
         talk.send(f"b.1 {line}").see("b.1", reply).rest()
@@ -694,3 +694,13 @@ def test_where_a_known_defect_has_shown_limits_are_counted_as_rabbitmq_does() ->
     for number in (1, 2):
         talk.send(f"c.1 basic.publish q body=m{number}").deliver("b.1", number, f"m{number}").rest()
     assert len(talk.acceptor.failures) == 1
+
+
+@pytest.mark.parametrize("redelivered", [False, True])
+def test_what_was_handed_to_a_consumer_that_broke_its_channel_may_be_redelivered(redelivered: bool) -> None:
+    talk = declared(dialect="rabbitmq-4.0").send("b.1 basic.publish q body=m1").rest()
+    talk.send("a.1 basic.consume q tag=t &", "a.1 basic.cancel t")
+    talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
+    talk.send("a connection.close-ok").see("a", "socket.closed").rest().send("b.1 basic.get q")
+    talk.got("b.1", 1, "m1", left=0, redelivered=redelivered).rest()
+    assert [failure.departure for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks"]
