@@ -163,6 +163,14 @@ class PublishingActions(TargetActions):
     def publish_to_target(self, draw: Draw) -> None:
         self.send(draw, self.a_publisher(draw), draw(some_target))
 
+    def publish_confirmed(self, draw: Draw) -> None:
+        """In place of a settlement, where there is nothing to settle; in a transaction not to just any queue."""
+        states = map(self.state, self.channels())
+        if any(state is not None and state.transaction is not None for state in states):
+            self.publish_to_target(draw)
+        else:
+            super().publish_confirmed(draw)
+
     def publish_several(self, draw: Draw) -> None:
         """At once, to one queue or to any: how they are confirmed is the broker's choice."""
         channel, one, several = self.a_publisher(draw), draw(some_target), draw(flags)
