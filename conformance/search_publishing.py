@@ -101,7 +101,7 @@ class PublishingActions(TargetActions):
             settled = {state.unacknowledged[tag].queue for tag in state.transaction.reserved}
             ruled = {queue.name for queue in settled if limit_of(queue) is not None}
             hurries = self._hurries(state, kept & reached, content)
-            if not self.is_calm(*kept, *reached) or ruled & reached or hurries:
+            if not self.is_calm(*kept, *reached) or ruled & self._with_letters(reached) or hurries:
                 key, exchange, reached = "nobody's", "", set()
         if self.under_way and not self.is_calm(*self.under_way, *reached):
             key, exchange, reached = "nobody's", "", set()
@@ -149,11 +149,15 @@ class PublishingActions(TargetActions):
         state = self.state(channel)
         if state is None or state.transaction is None:
             return False
-        kept = reached_by_commit(state)
+        kept = self._with_letters(reached_by_commit(state))
         tag, is_multiple = settlement.get("delivery_tag", 0), settlement.get("multiple", False)
         meant = [each for each in state.unsettled if each == tag or (is_multiple and (each < tag or not tag))]
         queues = {state.unacknowledged[each].queue for each in meant}
         return any(limit_of(queue) is not None and queue.name in kept for queue in queues)
+
+    def _with_letters(self, names: set[str]) -> set[str]:
+        """Those queues, and the ones that their dead letters may come to."""
+        return names.union(*map(self._led_to, names))
 
     def body_of(self, length: int, properties: Table) -> Content:
         """A body of its own of that length, if it is long enough."""

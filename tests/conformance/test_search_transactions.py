@@ -76,3 +76,19 @@ def test_no_settlement_meets_publishes_of_its_transaction_at_a_limited_queue(
     before = len(actions.done)
     actions.issue(("a", 1), command.method, command.arguments)
     assert (len(actions.done) == before) is is_left_out
+
+
+@pytest.mark.parametrize(
+    ("letters", "is_left_out"), [('x-dead-letter-exchange="" x-dead-letter-routing-key=q', True), ("", False)]
+)
+def test_nor_does_it_meet_the_dead_letters_of_these(letters: str, is_left_out: bool) -> None:
+    actions: Any = Transactions()
+    for line in (
+        "b.1 queue.declare q x-max-length=1",
+        f"b.1 queue.declare p x-max-length=1 x-overflow=reject-publish-dlx {letters}",
+        "a.1 tx.select", "b.1 basic.publish q body=m1", "a.1 basic.get q", "a.1 basic.publish p body=m2",
+    ):  # fmt: skip
+        actions.carry_out(parse_command(line))
+    before = len(actions.done)
+    actions.issue(("a", 1), "basic.reject", {"delivery_tag": 1, "requeue": True})
+    assert (len(actions.done) == before) is is_left_out
