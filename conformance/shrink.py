@@ -111,7 +111,9 @@ def _written(meant: Sequence[_Meant], dialect: Dialect) -> tuple[Command, ...]:
     for command, delivery in meant:
         if delivery is not None:
             out = {tag: delivery.resemblance(each) for tag, each in _deliveries(plan, command).items()}
-            tag = max(out, key=lambda tag: out[tag], default=0)
+            # of several that resemble it equally the same tag: a consumer may have had the message twice
+            before = command.arguments["delivery_tag"]
+            tag = max(out, key=lambda tag: (out[tag], tag == before), default=0)
             if out.get(tag):
                 command = replace(command, arguments={**command.arguments, "delivery_tag": tag})
         result.append(command)

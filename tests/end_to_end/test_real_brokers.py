@@ -68,6 +68,7 @@ def test_rabbitmq_fails_only_where_documented(rabbitmq_version: DockerBroker, tm
         assert dict(again.exercised) == live["exercised"]
 
 
+@pytest.mark.timeout(900)  # two whole runs
 def test_rabbitmq_same_verdicts_again(rabbitmq_4_3: DockerBroker, tmp_path: Path) -> None:
     """Of the scenarios; a search with another seed may find more."""
     verdicts = []
