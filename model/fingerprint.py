@@ -76,7 +76,7 @@ def _held(message: Message) -> Hashable:
     return (
         _content(message), message.position, message.redelivered, message.delivery_count, message.acquired_count,
         message.via, message.unseen, message.may_be_gone, message.recalled, message.failures, message.deadline,
-        message.in_front_by,
+        message.in_front_by, message.may_have_timed_out,
     )  # fmt: skip
 
 

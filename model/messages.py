@@ -102,7 +102,7 @@ def check_delivery(
         wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{frame.method} exchange or key", False, allowed))
     observed = frame.content.properties if frame.content else {}
     expected = expected_properties(broker, queue, message, by_get)
-    if message.unseen or message.recalled:
+    if message.unseen or message.recalled or message.may_have_timed_out:
         expected = _counted_unseen(broker, queue, message, observed, by_get)
     if message.deaths:
         expected = as_seen(expected, observed)
@@ -124,15 +124,19 @@ def _counted_unseen(
     """The properties by that number of unseen deliveries which fits what is observed; known from then on."""
     first = expected_properties(broker, queue, message, by_get)
     unseen, recalled = message.unseen, message.recalled
+    spared = int(message.may_have_timed_out)
     message.unseen = message.recalled = 0
+    message.may_have_timed_out = False
     # of a dead letter: in the queue that it came from, or in this one
     places = (False, True) if is_first_here(message) else (True,)
-    for times, back, is_here in product(range(unseen + 1), range(recalled + 1), places):
+    for times, back, less, is_here in product(range(unseen + 1), range(recalled + 1), range(spared + 1), places):
         _count_unseen(broker, message, times, is_here=is_here)
+        _count_failed(message, -less)
         _count_recalled(broker, message, back)
         expected = expected_properties(broker, queue, message, by_get)
         if as_seen(expected, observed) == observed:
             return expected
+        _count_failed(message, less)
         _count_unseen(broker, message, -times, is_here=is_here)
         _count_recalled(broker, message, -back)
     return first
@@ -147,6 +151,12 @@ def _count_unseen(broker: Broker, message: Message, times: int, *, is_here: bool
         message.delivery_count += times
     if is_here:
         message.acquired_count += times
+
+
+def _count_failed(message: Message, times: int) -> None:
+    """Add so many failures, or take them away: its time was up, and it is not counted as failed (QUORUM-002)."""
+    message.delivery_count += times
+    message.failures = max(message.failures + times, 0)
 
 
 def _count_recalled(broker: Broker, message: Message, times: int) -> None:
@@ -225,7 +235,7 @@ def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, consumer:
         and not may_come_later(queue, m, found)
         and not may_be_overtaken(queue, m, found)
         # who came back first is not known of those that may have been away
-        and not (m.unseen or m.recalled or found.unseen or found.recalled)
+        and not (_is_doubtful(m) or _is_doubtful(found))
     ]
     if key in found.passed_over_by or len(ahead) > _room_elsewhere(broker, queue, channel):
         if found.deaths and any(is_first_here(m) and m.via == found.via for m in ahead):
@@ -234,6 +244,10 @@ def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, consumer:
     for message in ahead:
         message.passed_over_by |= {key}
     return place
+
+
+def _is_doubtful(message: Message) -> bool:
+    return bool(message.unseen or message.recalled or message.may_have_timed_out)
 
 
 def _stray_letter(broker: Broker, queue: Queue, body: bytes) -> str:

@@ -81,6 +81,8 @@ class Message:
     may_be_gone: bool = field(default=False, kw_only=True)
     #: how many more times it may have been handed to a consumer that was cancelled before (model.rules.unseen)
     recalled: int = 0
+    #: its time may have been up before its channel ended: then its last delivery has not failed (QUORUM-002)
+    may_have_timed_out: bool = field(default=False, kw_only=True)
     #: what its priority is worth in its queue (model.message_order)
     priority: int = 0
     #: entries of its history if it is a dead letter, the latest first (model.dead_letters)

@@ -11,6 +11,8 @@ from dataclasses import replace
 
 from model.alphabet import METHOD_IDS, ChannelKey, Frame
 from model.broker import Broker
+from model.deadlines import LATE_SECONDS
+from model.dialects import ConsumerTimeouts
 from model.errors import FrameError, ProtocolError
 from model.patterns import Anything
 from model.queues import Message, Queue, QueueType
@@ -68,7 +70,10 @@ def fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -
     if error.closes_connection:
         break_connection(broker, channel, close)
         return
+    timing_out = _timing_out(broker, channel)
     end_channel(broker, channel)
+    for entry in timing_out:
+        entry.message.may_have_timed_out = entry.message in entry.queue.messages
     channel.lost = [replace(each, by_error=True) for each in channel.lost]
     _drop_answers_of_queues(broker, channel)
     channel.state = ChannelState.CLOSING
@@ -76,6 +81,18 @@ def fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -
     broker.debtors[channel.key] = None
     # whatever comes behind the close
     broker.blame(channel, "CHAN-005")
+
+
+def _timing_out(broker: Broker, channel: Channel) -> list[Unacknowledged]:
+    """What may time out before the client has answered the close: quorum queues hear of the end of a channel no sooner.
+
+    RabbitMQ 4.3: rabbit_channel:notify_queues tells classic queues; rabbit_fifo waits for the end of the process.
+    """
+    if broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES:
+        return []
+    answered_by = max(broker.latest, broker.foreseen) + LATE_SECONDS
+    held = channel.unacknowledged.values()
+    return [entry for entry in held if entry.deadline is not None and entry.deadline.earliest <= answered_by]
 
 
 def _shown_by_close(channel: Channel, frame: Frame) -> list[str]:

@@ -46,6 +46,27 @@ def test_a_channel_that_is_closed_for_a_cancelled_consumer_is_closed_again_for_i
     ]  # fmt: skip
 
 
+def test_what_times_out_on_a_channel_that_waits_for_the_answer_to_its_close_has_not_failed() -> None:
+    """Its queue hears of the end of the channel when the client has answered, which may be later than its time."""
+
+    def taken_over(until: str, counted: Table) -> list[str]:
+        timed = Timed().hold(until).publish(1.1, "m2").deliver(1.12, 2, "m2").rest()
+        timed.ask(1.5, "a.1 basic.cancel c", "basic.cancel-ok", consumer_tag="c")
+        timed.send(2.0, "a.1 basic.nack 9 requeue")
+        text = "PRECONDITION_FAILED - unknown delivery tag 9"
+        timed.see(2.01, "channel.close", reply_code=406, reply_text=text, class_id=60, method_id=120)
+        timed.send(2.05, "a.1 channel.close-ok").rest().consume(2.1, tag="d", on="b")
+        for number, body in ((1, "m1"), (2, "m2")):
+            timed.deliver_with(2.12, number, {"headers": counted}, body, tag="d", on="b")
+        return [failure.requirement for failure in timed.rest().acceptor.failures]
+
+    failed: Table = {"x-delivery-count": 1, "x-acquired-count": 1}
+    timed_out: Table = {"x-acquired-count": 1}
+    assert taken_over(SECOND, failed) == taken_over(SECOND, timed_out) == []
+    assert taken_over("x-consumer-timeout=30000", failed) == []
+    assert taken_over("x-consumer-timeout=30000", timed_out) == ["QUORUM-002"]
+
+
 def test_a_timeout_brings_back_what_the_seat_of_a_closed_channel_kept() -> None:
     """c is to leave its seat to d when its channel ends; when d ends as well the message is handed to what is left of
     it, and comes back when its time is up.
