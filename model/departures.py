@@ -30,9 +30,9 @@ from model.departures_of_streams import STREAM_DEPARTURES
 from model.departures_of_tags import TAG_DEPARTURES, break_some_time
 from model.departures_of_timeouts import TIMEOUT_DEPARTURES
 from model.departures_of_transactions import TRANSACTION_DEPARTURES
-from model.dialects import Dialect, ExclusiveQuorumConsumer
+from model.dialects import Dialect
 from model.inputs import process
-from model.queues import Consumer, QueueType
+from model.queues import Consumer, Queue, QueueType
 from model.reply_addresses import REPLY_TO
 from model.routing import TIME_STAMPS
 from model.rules.publish import routes_of
@@ -40,26 +40,28 @@ from model.rules.unseen import lose
 from model.state import ChannelState, ConnectionState, Expected, PendingGet
 
 
-def _consumes_exclusively_beside(broker: Broker, frame: Frame) -> bool:
+def _consumes_exclusively_beside(broker: Broker, frame: Frame) -> Queue | None:
+    """The queue that would have to refuse it, and was not seen before not to (`Queue.ignores_exclusive`)."""
     if frame.method != "basic.consume":
-        return False
+        return None
     channel = broker.channels.get((frame.connection, frame.channel))
     if channel is None or channel.state is not ChannelState.OPEN:
-        return False
+        return None
     queue = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
-    if queue is None or queue.type is QueueType.CLASSIC or not queue.consumers:
-        return False
-    return bool(frame.arguments.get("exclusive")) or any(consumer.exclusive for consumer in queue.consumers)
+    if queue is None or queue.type is QueueType.CLASSIC or not queue.consumers or queue.ignores_exclusive:
+        return None
+    is_exclusive = frame.arguments.get("exclusive") or any(consumer.exclusive for consumer in queue.consumers)
+    return queue if is_exclusive else None
 
 
 def _consume_all_the_same(broker: Broker, frame: Frame) -> None:
-    dialect = broker.dialect
-    broker.dialect = replace(dialect, exclusive_quorum_consumer=ExclusiveQuorumConsumer.IGNORED)
+    queue = _consumes_exclusively_beside(broker, frame)
+    if queue is not None:
+        queue.ignores_exclusive = True
     # a limit that RabbitMQ has lifted (QOS-010) does not stand in the way of it either
     channel = broker.channels[(frame.connection, frame.channel)]
     channel.limiter.is_followed |= not channel.limiter.limit
     process(broker, frame)
-    broker.dialect = dialect
     broker.fired("CONSUME-008")
 
 
@@ -186,7 +188,7 @@ DEPARTURES: tuple[Departure, ...] = (
         source="rabbit_quorum_queue:consume, rabbit_stream_queue:consume (exclusive_consume only enters the metrics)",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=("basic.consume",),
-        applies=_consumes_exclusively_beside,
+        applies=lambda broker, frame: _consumes_exclusively_beside(broker, frame) is not None,
         process=_consume_all_the_same,
     ),
     Departure(

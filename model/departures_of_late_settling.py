@@ -81,7 +81,7 @@ def _settle_namesakes(broker: Broker, frame: Frame) -> None:
                 broker.is_astray = True
                 return
         else:
-            _settle_at_queue(broker, channel, tag, entry, outcome)
+            _settle_at_queue(broker, channel, tag, entry, outcome, frame)
 
 
 def _recover_at_queue(broker: Broker, channel: Channel, tag: int, entry: TimedOut) -> None:
@@ -98,7 +98,9 @@ def _recover_at_queue(broker: Broker, channel: Channel, tag: int, entry: TimedOu
     broker.touch(channel, entry.queue)
 
 
-def _settle_at_queue(broker: Broker, channel: Channel, tag: int, entry: Unacknowledged, outcome: Outcome) -> None:
+def _settle_at_queue(
+    broker: Broker, channel: Channel, tag: int, entry: Unacknowledged, outcome: Outcome, frame: Frame
+) -> None:
     """For the client the delivery is outstanding as before, and settling it will find nothing."""
     queue = entry.queue
     nowhere = Queue(queue.name, queue.type, deleted=True, arguments=queue.arguments)
@@ -107,7 +109,7 @@ def _settle_at_queue(broker: Broker, channel: Channel, tag: int, entry: Unacknow
         entry.consumer.outstanding -= 1
     broker.touch(channel, queue)
     if outcome is Outcome.REQUEUED:
-        failed = not broker.dialect.quorum_nack_keeps_count
+        failed = frame.method == "basic.reject" or not broker.dialect.quorum_nack_keeps_count
         give_back(broker, queue, [entry.message], "TIMEOUT-019", failed=failed, holder=channel.key)
     else:
         broker.drop(queue, entry.message, "TIMEOUT-019")

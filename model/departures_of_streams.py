@@ -6,7 +6,7 @@ from model.alphabet import Frame
 from model.broker import Broker
 from model.departure import Departure, crash_with
 from model.inputs import process
-from model.queues import QueueType
+from model.queues import UNKNOWN_TAG, QueueType
 from model.rules.stream_consuming import offset_has_wrong_type
 from model.state import Channel, ChannelState, Unacknowledged
 
@@ -62,9 +62,13 @@ def _is_read_by_channel(broker: Broker, frame: Frame) -> bool:
 
 
 def _serve_before_consume_ok(broker: Broker, frame: Frame) -> None:
+    former = broker.serial
     process(broker, frame)
     channel = broker.channels[(frame.connection, frame.channel)]
-    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
+    tag = frame.arguments.get("consumer_tag", "")
+    if broker.serial > former:
+        tag = f"{UNKNOWN_TAG}{broker.serial}"
+    consumer = channel.consumers.get(tag)
     if consumer is not None:
         consumer.announced = True
 

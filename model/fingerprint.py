@@ -197,6 +197,7 @@ def _queue(queue: Queue) -> Hashable:
             queue.turn,
             queue.at_rest,
             queue.weighs_properties,
+            queue.ignores_exclusive,
         ),
         tuple((_content(message), message.arrival.value) for message in queue.log),
         (queue.uses, queue.idle_since, queue.idle_by) if "x-expires" in queue.arguments else (),

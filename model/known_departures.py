@@ -17,7 +17,7 @@ from model.outputs.late_deliveries import BEHIND_CHANNEL_CLOSE
 from model.outputs.replies import CLOSED_AGAIN
 from model.rules.consumer_timeout import TEXT_WITHOUT_VALUE
 from model.rules.operator import END_OF_STREAM_UNTOLD
-from model.rules.queue import HOLDERS_COUNTED, STREAM_CONSUMERS_NOT_COUNTED
+from model.rules.queue import COUNTS_GIVEN_UP, HOLDERS_COUNTED, STREAM_CONSUMERS_NOT_COUNTED
 from model.stream_content import (
     STREAM_DROPS_CLUSTER_ID,
     STREAM_DROPS_NESTED_HEADERS,
@@ -35,6 +35,14 @@ ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
         statement="A quorum queue counts whoever holds messages of it as a consumer (cancelled consumers, basic.get),"
         " and does not count the waiting consumers of a single-active-consumer queue.",
         source="rabbit_fifo:query_stat, the size of its map of consumers",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+    ),
+    KnownDeparture(
+        name=COUNTS_GIVEN_UP,
+        requirement="QUEUE-001",
+        statement="A quorum queue that has not told its numbers within 250 ms is said to have no messages and no"
+        " consumers.",
+        source="rabbit_quorum_queue:stat, {ok, 0, 0} for a timeout of rabbit_fifo_client:stat",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
     ),
     KnownDeparture(

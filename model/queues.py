@@ -16,6 +16,9 @@ from model.deadlines import NEVER, Deadline
 
 #: Begins the name in the model of a queue that the broker named, until its reply has told the name.
 UNKNOWN_NAME = "amq.gen-?"
+#: … and so the tag of a consumer. What the broker chooses begins with the first of these.
+CHOSEN_TAG = "amq.ctag-"
+UNKNOWN_TAG = "amq.ctag-?"
 
 
 class Arrival(Enum):
@@ -266,6 +269,8 @@ class Queue:
     deadlines: int = field(default=0, kw_only=True)
     #: its limit in octets is seen to count properties as well (`model.departures_of_overflow`)
     weighs_properties: bool = field(default=False, kw_only=True)
+    #: it is seen not to act on the exclusive flag of its consumers (exclusive-consumer-ignored)
+    ignores_exclusive: bool = field(default=False, kw_only=True)
 
     @property
     def single_active_consumer(self) -> bool:

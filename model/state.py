@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from model.alphabet import ChannelKey, Content, Frame, Table
-from model.deadlines import Deadline
+from model.deadlines import NEVER, Deadline
 from model.measurement import Due
 from model.queues import Consumer, Message, Queue, QueueType
 from model.transaction import Transaction
@@ -94,6 +94,8 @@ class Expected:
     missed_as: str = ""
     #: the time that is up, if it is sent because of one
     due: Due | None = None
+    #: when it was asked for (of `Frame.time`), where how long it took makes a difference
+    asked: float = NEVER
 
 
 @dataclass(slots=True, eq=False)

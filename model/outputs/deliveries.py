@@ -26,7 +26,7 @@ from model.outputs.late_deliveries import (
 from model.outputs.replies import nothing_explains
 from model.outputs.stream_deliveries import observe_stream_deliver
 from model.outputs.turns import check_turn, note_order, note_turn
-from model.queues import Consumer, Message, Queue, QueueType
+from model.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Message, Queue, QueueType
 from model.rules.message_expiry import look_behind_fetch, shown_by_count
 from model.rules.requeue import give_back, shown_by
 from model.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
@@ -34,8 +34,20 @@ from model.time_to_live import BEHIND, LATE_BY_PRIORITY, dropped_by_fetch, is_lo
 from model.verdict import Shape
 
 
+def _named_by(broker: Broker, channel: Channel, frame: Frame) -> Consumer | None:
+    """The consumer that is served before its consume-ok: by that the tag is known which the broker has chosen."""
+    tag = frame.arguments["consumer_tag"]
+    if not tag.startswith(CHOSEN_TAG):
+        return None
+    for consumer in channel.consumers.values():
+        if consumer.announced and consumer.tag.startswith(UNKNOWN_TAG):
+            broker.announce_consumer(consumer, {"consumer_tag": tag})
+            return consumer
+    return None
+
+
 def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
-    consumer = channel.consumers.get(frame.arguments["consumer_tag"])
+    consumer = channel.consumers.get(frame.arguments["consumer_tag"]) or _named_by(broker, channel, frame)
     if consumer is None:
         consumer = channel.leaving.get(frame.arguments["consumer_tag"])
     if consumer is None or channel.state is not ChannelState.OPEN:

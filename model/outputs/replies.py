@@ -16,6 +16,7 @@ from model.queues import Consumer
 from model.reply_addresses import agree
 from model.routing import BY_TYPE
 from model.rules.consumer_timeout import contested
+from model.rules.queue import COUNTS_GIVEN_UP, is_given_up
 from model.state import Channel, Connection, Expected, PendingGet
 from model.verdict import Shape
 
@@ -24,6 +25,8 @@ HARMLESS = frozenset(
     {"reply_text", "reply_code", "class_id", "method_id", "message_count", "consumer_count", "nowait", "octets",
      "server_properties", "mechanisms", "locales", "channel_max", "frame_max", "heartbeat"}
 )  # fmt: skip
+
+_COUNTS = ("message_count", "consumer_count")
 
 #: Known departure: as long as the client has not answered the close of a channel that has timed out (up to 4.2), it is
 #: closed again with every tick.
@@ -92,6 +95,7 @@ def _refuted(expected: Expected, frame: Frame) -> Iterator[str]:
 
 def take_expected(broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> Mismatches:
     wrong: Mismatches = NONE
+    given_up = is_given_up(expected, frame)
     for name, value in expected.arguments.items():
         observed = frame.arguments.get(name)
         if value.matches(observed) if isinstance(value, Pattern) else value == observed:
@@ -102,7 +106,11 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
         detail = f"{frame.method} {name.replace('_', '-')}"
         allowed = f"{name.replace('_', '-')}={value}"
         departure = ""
-        if name in expected.departures and matches(expected.departures[name][0], observed):
+        if given_up and name in _COUNTS:
+            if not expected.counted:
+                continue
+            departure = COUNTS_GIVEN_UP
+        elif name in expected.departures and matches(expected.departures[name][0], observed):
             if not expected.counted:
                 continue  # known, and asked for by a barrier: what a sequence is about shows it or does not
             departure = expected.departures[name][1]
@@ -118,7 +126,7 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
         broker.measurements.append(expected.due.measured(frame))
     if expected.counted:
         broker.refuted.update(_refuted(expected, frame))
-    if expected.effect is not None:
+    if expected.effect is not None and not given_up:
         name, subject = expected.effect
         getattr(broker, name)(subject, frame.arguments)
     if expected.counted:

@@ -13,7 +13,7 @@ from model.errors import ProtocolError
 from model.limits import is_limited
 from model.patterns import Generated
 from model.phantoms import note_arrival
-from model.queues import Consumer, Queue, QueueType
+from model.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue, QueueType
 from model.rules import direct_reply
 from model.rules.answer import answer
 from model.rules.consumer_timeout import end_timed_out, is_told
@@ -55,7 +55,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     generated = not tag
     if generated:
         broker.serial += 1
-        tag = f"amq.ctag-?{broker.serial}"
+        tag = f"{UNKNOWN_TAG}{broker.serial}"
     nowait = bool(arguments.get("nowait"))
     requirement = "CONSUME-002" if generated else _announcement(broker, channel, tag)
     consumer = Consumer(
@@ -82,7 +82,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
         channel,
         frame,
         "basic.consume-ok",
-        {"consumer_tag": Generated("amq.ctag-", broker.serial) if generated else tag},
+        {"consumer_tag": Generated(CHOSEN_TAG, broker.serial) if generated else tag},
         requirement,
         lane=f"queue {queue.name}",
         effect=("announce_consumer", consumer),
@@ -118,7 +118,7 @@ def _check_exclusive(broker: Broker, channel: Channel, queue: Queue, exclusive: 
     requirement = "CONSUME-007"
     if queue.type is not QueueType.CLASSIC:
         requirement = "CONSUME-008"
-        if broker.dialect.exclusive_quorum_consumer is ExclusiveQuorumConsumer.IGNORED:
+        if broker.dialect.exclusive_quorum_consumer is ExclusiveQuorumConsumer.IGNORED or queue.ignores_exclusive:
             return
         if queue.single_active_consumer:
             return  # the seat of the active consumer is what exclusiveness would give (CONSUME-009)

@@ -13,7 +13,7 @@ from model.alphabet import Content, Frame
 from model.broker import Broker
 from model.errors import ProtocolError
 from model.patterns import Generated
-from model.queues import Consumer, Queue
+from model.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue
 from model.reply_addresses import ADDRESS, REPLY_TO
 from model.rules.answer import answer
 from model.rules.lookup import queue_text
@@ -37,7 +37,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     broker.serial += 1
     generated = not tag
     if generated:
-        tag = f"amq.ctag-?{broker.serial}"
+        tag = f"{UNKNOWN_TAG}{broker.serial}"
     address = Generated(ADDRESS, broker.serial).choose()
     broker.reply_addresses[address] = None
     queue = broker.queues[address] = Queue(address, auto_delete=True, reply_address=True)
@@ -50,7 +50,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     queue.consumers.append(consumer)
     answer(
         broker, channel, frame, "basic.consume-ok",
-        {"consumer_tag": Generated("amq.ctag-", broker.serial) if generated else tag},
+        {"consumer_tag": Generated(CHOSEN_TAG, broker.serial) if generated else tag},
         "CONSUME-002" if generated else "REPLY-001", effect=("announce_consumer", consumer),
     )  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from model.alphabet import Frame, Table
 from model.broker import Broker, crossed_by_cancel
 from model.errors import ProtocolError
@@ -16,12 +18,17 @@ from model.rules.message_expiry import shown_by_count
 from model.rules.permission import check_any, check_configure, check_read
 from model.rules.queue_arguments import check_arguments
 from model.rules.queue_equivalence import check_equivalence
-from model.state import Channel
+from model.state import Channel, Expected
 from model.time_to_live import missed
 
 #: Known departure: rabbit_fifo:query_stat gives the size of its map of consumers, which holds whoever has unsettled
 #: deliveries (cancelled consumers, basic.get) and does not hold the waiting ones of a single-active-consumer queue.
 HOLDERS_COUNTED = "quorum-consumer-count"
+#: Known departure: a quorum queue that does not tell its numbers in time is said to have none
+#: (rabbit_quorum_queue:stat).
+COUNTS_GIVEN_UP = "late-counts-are-zero"
+#: Seconds that it has.
+COUNTING_SECONDS = 0.25
 
 #: Known departure: a stream never counts its consumers (rabbit_stream_queue:stat gives 0).
 STREAM_CONSUMERS_NOT_COUNTED = "stream-consumer-count"
@@ -185,6 +192,20 @@ def _answer_declare(
         broker, channel, frame, "queue.declare-ok", arguments, *requirements,
         blame=blame, effect=effect, departures=departures,
     )  # fmt: skip
+    if queue.type is QueueType.QUORUM and not frame.arguments.get("nowait"):
+        channel.owed[-1] = replace(_expected(channel), asked=frame.time)
+
+
+def _expected(channel: Channel) -> Expected:
+    owed = channel.owed[-1]
+    assert isinstance(owed, Expected)
+    return owed
+
+
+def is_given_up(expected: Expected, frame: Frame) -> bool:
+    """Are they the numbers of a queue that was too late to tell its own (COUNTS_GIVEN_UP)?"""
+    is_none = not frame.arguments.get("message_count") and not frame.arguments.get("consumer_count")
+    return is_none and frame.time - expected.asked >= COUNTING_SECONDS
 
 
 def purge(broker: Broker, channel: Channel, frame: Frame) -> None:

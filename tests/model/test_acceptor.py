@@ -606,6 +606,32 @@ def test_silence_can_be_a_departure() -> None:
     assert len(talk.acceptor.failures) == 1
 
 
+def test_a_queue_that_does_not_heed_the_exclusive_flag_once_does_not_do_so_later() -> None:
+    """So the next departure, of a consumer beside an exclusive one, is none that comes behind another."""
+    talk = declared("quorum").send("a.1 basic.consume q tag=t exclusive")
+    talk.see("a.1", "basic.consume-ok", consumer_tag="t").rest()
+    talk.send("b.1 basic.consume q tag=u").see("b.1", "basic.consume-ok", consumer_tag="u").rest()
+    talk.send("c.1 basic.consume q tag=v &", "c.1 basic.cancel v")
+    talk.see("c.1", "basic.cancel-ok", consumer_tag="v").rest()
+    departures = [failure.departure for failure in talk.acceptor.failures]
+    assert departures == ["exclusive-consumer-ignored", "consume-ok-dropped"]
+
+
+def test_the_first_delivery_tells_the_tag_of_who_is_served_before_its_consume_ok() -> None:
+    talk = Conversation().send("a.1 queue.declare q durable x-queue-type=stream")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.qos 5").see("a.1", "basic.qos-ok").rest()
+    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
+    talk.send("b.1 basic.publish q body=m1", "a.1 basic.consume q x-stream-offset=first")
+    chosen = "amq.ctag-0123456789"
+    content = {"headers": {"x-stream-offset": 0}, "delivery_mode": 1}
+    for tag, number in (("t", 1), (chosen, 2)):
+        about = {"consumer_tag": tag, "delivery_tag": number, "redelivered": False, "exchange": "", "routing_key": "q"}
+        talk.see("a.1", "basic.deliver", "m1", properties=content, **about)
+    talk.see("a.1", "basic.consume-ok", consumer_tag=chosen).rest()
+    assert [failure.departure for failure in talk.acceptor.failures] == ["stream-serves-before-consume-ok"]
+
+
 def test_who_was_never_announced_may_be_handed_something_all_the_same() -> None:
     talk = declared().send("b.1 basic.publish q body=m1").rest()
     talk.send("a.1 basic.qos 1").see("a.1", "basic.qos-ok").rest()

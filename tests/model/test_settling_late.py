@@ -87,6 +87,20 @@ def test_a_timeout_brings_back_what_the_seat_of_a_closed_channel_kept() -> None:
     assert timed.departure == "closed-seat-keeps-messages"
 
 
+def test_a_quorum_queue_that_is_slow_to_tell_its_numbers_has_none() -> None:
+    def told(after: float, messages: int) -> Timed:
+        timed = Timed().publish(1.0).count(1.2, 1).send(1.4, "b.1 queue.declare q passive")
+        about: Table = {"queue": "q", "message_count": messages, "consumer_count": 0}
+        return timed.see(1.4 + after, "queue.declare-ok", on="b", **about)
+
+    slow = told(0.26, 0)
+    assert [failure.departure for failure in slow.acceptor.failures] == ["late-counts-are-zero"]
+    assert slow.count(1.8, 1).rest().acceptor.failures == slow.acceptor.failures[:1], "the message is there"
+    assert told(0.26, 1).blamed == ""
+    assert told(0.2, 0).departure == "", "it was in time"
+    assert told(0.2, 0).blamed != ""
+
+
 def test_a_departure_that_may_have_come_about_in_many_ways_leaves_room_for_others() -> None:
     dialect = dialect_named("rabbitmq-4.3")
     named = {each.name: each for several in departures_of(dialect).values() for each in several}
@@ -132,6 +146,16 @@ def test_one_that_gives_back_late_may_be_served_where_another_took_what_it_had()
     assert served.blamed == ""
     forgotten = given_back("d").publish(2.5, "m2").in_vain(7.0)
     assert forgotten.departure == "given-back-late-not-served"
+
+
+def test_a_late_number_gives_back_what_it_hits_as_its_method_does() -> None:
+    """basic.reject counts as a failed delivery, basic.nack does not (QUORUM-002)."""
+    for method, counted in (("reject", {"x-delivery-count": 1}), ("nack", {})):
+        timed = Timed().hold(SECOND).cancelled(2.1).ask(2.3, "a.1 basic.cancel c", "basic.cancel-ok", consumer_tag="c")
+        timed.consume(2.4).redeliver(2.42, 2).rest().send(2.5, f"a.1 basic.{method} 1 requeue")
+        returned: Table = {"headers": {**counted, "x-acquired-count": 2}}
+        timed.deliver_with(2.51, 3, returned).rest()
+        assert [failure.departure for failure in timed.acceptor.failures] == ["late-settlement-settles-namesake"]
 
 
 def test_what_comes_back_with_the_rest_is_hit_by_a_late_number() -> None:
