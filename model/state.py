@@ -231,6 +231,9 @@ class Channel:
     leaving: dict[str, Consumer] = field(default_factory=dict)
     #: what may be seen of a channel that has ended, until the end is seen as well (model.outputs.late_deliveries)
     lost: list[Lost] = field(default_factory=list)
+    #: quorum queues that had a consumer with room on it when it broke its connection: they may hear of its end behind
+    #: that of the other channels
+    may_be_served_by: frozenset[str] = frozenset()
     #: consumers of deleted quorum queues and streams of which the client was not told (CANCEL-010), by tag: the next
     #: queue of that name may get them (model.departures_of_queues)
     bereft: dict[str, Consumer] = field(default_factory=dict)

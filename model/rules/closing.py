@@ -109,6 +109,8 @@ def break_connection(broker: Broker, channel: Channel, close: Expected) -> None:
     rabbit_channel:handle_exception gives back what the channel held before the reader hears of the error;
     rabbit_reader:terminate_channels ends the others some time later. Until then they may be handed messages.
     """
+    with_room = (consumer for consumer in channel.consumers.values() if broker.has_room(consumer))
+    channel.may_be_served_by = frozenset(each.queue.name for each in with_room if each.queue.type is QueueType.QUORUM)
     end_channel(broker, channel)
     _drop_answers_of_queues(broker, channel)
     channel.state = ChannelState.CLOSED
@@ -269,7 +271,16 @@ def _takers(broker: Broker, connection: Connection) -> dict[Queue, set[ChannelKe
             for consumer in channel.consumers.values():
                 if consumer.queue.type is not QueueType.STREAM and broker.has_room(consumer):
                     takers.setdefault(consumer.queue, set()).add(key)
+        if key[0] == connection.name:
+            for name in channel.may_be_served_by & broker.queues.keys():
+                takers.setdefault(broker.queues[name], set()).add(key)
     return takers
+
+
+def _seat_falls_vacant(queue: Queue, keys: Collection[ChannelKey]) -> bool:
+    """Does the active consumer end with the connection, and another of these channels' may follow it before it ends?"""
+    holder = queue.seat.holder
+    return holder is not None and any(key != holder.channel and key[0] == holder.channel[0] for key in keys)
 
 
 def _note_unseen(
@@ -281,7 +292,7 @@ def _note_unseen(
     noted = [
         (message, message.unseen + len(keys))
         for queue, keys in takers.items()
-        if queue in broker.deliverable or may_wake(queue)
+        if queue in broker.deliverable or may_wake(queue) or _seat_falls_vacant(queue, keys)
         for message in queue.messages
     ]
     for key, channel in broker.channels.items():

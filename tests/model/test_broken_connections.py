@@ -9,6 +9,7 @@ from model.acceptor import Acceptor
 from model.alphabet import Content, Frame, Table
 from model.dialects import RABBITMQ_4_3
 from tests.handshakes import opening
+from tests.model.test_acceptor import declared
 
 CLOSE: Table = {
     "reply_code": 540,
@@ -82,3 +83,22 @@ def test_the_message_is_owed_after_the_close() -> None:
     acceptor.received(Frame("a", 0, "connection.close", CLOSE, False))
     acceptor.overdue()
     assert [failure.requirement for failure in acceptor.failures] == ["CHAN-016"]
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_what_another_channel_held_may_go_round_by_the_one_with_the_error(failures: int) -> None:
+    """A quorum queue hears of the ends in either order: a.2 may have had m1 before its own end."""
+    talk = declared("quorum").send("b.1 basic.publish q body=m1").rest()
+    for channel in ("a.1", "a.2"):
+        talk.send(f"{channel} basic.qos 1").see(channel, "basic.qos-ok")
+    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").deliver("a.1", 1, "m1")
+    talk.rest().send("a.2 basic.consume q tag=t").see("a.2", "basic.consume-ok", consumer_tag="t").rest()
+    talk.send("a.2 basic.qos 2 prefetch-size=1")
+    text = "NOT_IMPLEMENTED - prefetch_size!=0 (1)"
+    talk.see("a", "connection.close", reply_code=540, reply_text=text, class_id=60, method_id=10)
+    talk.send("a connection.close-ok").see("a", "socket.closed").rest()
+    talk.send("b.1 basic.get q")
+    headers = {"x-delivery-count": failures, "x-acquired-count": failures}
+    about = {"delivery_tag": 1, "redelivered": True, "exchange": "", "routing_key": "q", "message_count": 0}
+    talk.see("b.1", "basic.get-ok", "m1", properties={"headers": headers}, **about).rest()
+    assert talk.acceptor.failures == []
