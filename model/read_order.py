@@ -4,7 +4,8 @@ A client reads what has come on one connection, and then what has come on anothe
 frame has to do with one of another connection is open in the model itself (`model.messages.find`). Not where times are
 up: when a message goes from one consumer to the next as each of them times out, or when one has expired that comes to
 the head of a queue, as that before it is handed out, and goes on to another queue, it makes sense to the judge only in
-that order. So a delivery that nothing explains is looked at again behind what comes on the other connections, until the
+that order. Nor where the active consumer of a queue is cancelled: what it was handed before comes on its connection,
+what the next one is handed behind that comes on another. So a delivery that nothing explains is looked at again behind what comes on the other connections, until the
 client sends something or the broker is at rest.
 """
 
@@ -17,6 +18,9 @@ from model.broker import Broker
 from model.queues import Queue, QueueType
 from model.rules.dead_letter import EXCHANGE
 from model.state import PendingGet
+
+#: Inputs that end a consumer.
+_ENDS = ("basic.cancel", "channel.close", "connection.close", "connection.teardown", "socket.abort")
 
 
 class EarlyFrames:
@@ -50,8 +54,9 @@ class EarlyFrames:
 
 
 def may_be_early(broker: Broker, pending: Iterable[Frame], frame: Frame) -> bool:
-    """Is it a delivery from a queue with deadlines, which may have handed the message to another connection before; or
-    may the message have expired where another one was in front of it, which goes to another connection?
+    """Is it a delivery from a queue with deadlines, which may have handed the message to another connection before; may
+    the message have expired where another one was in front of it, which goes to another connection; or may the active
+    consumer, on another connection, have been handed what was in front of it before it ended?
 
     `pending`: the inputs that are under way.
     """
@@ -67,9 +72,19 @@ def may_be_early(broker: Broker, pending: Iterable[Frame], frame: Frame) -> bool
         if queue is not consumer.queue
     ):
         return True
+    if _seat_is_given_up(consumer.queue, pending, frame.connection):
+        return True
     if not consumer.queue.deadlines or consumer.queue.type is not QueueType.QUORUM:
         return False
     return any(other.channel[0] != frame.connection for other in consumer.queue.consumers)
+
+
+def _seat_is_given_up(queue: Queue, pending: Iterable[Frame], connection: str) -> bool:
+    """May an input under way end the active consumer, which is on another connection than that?"""
+    holder = queue.seat.holder
+    if holder is None or holder.channel[0] == connection:
+        return False
+    return any(each.connection == holder.channel[0] and each.method in _ENDS for each in pending)
 
 
 def _hands_out(broker: Broker, pending: Iterable[Frame], queue: Queue, connection: str) -> bool:

@@ -16,8 +16,9 @@ from conformance.deviations import read_deviations, with_known
 from conformance.events import Listener
 from conformance.judgement import RunResult
 from conformance.run import Runner, RunOptions
-from conformance.search import THEMES
+from conformance.search import THEMES, themes_for
 from conformance.trace import TraceWriter, jsonl_to_parquet
+from model.dialects import dialect_named
 from model.registry import requirements, select
 
 
@@ -43,6 +44,9 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     )  # fmt: skip
     with ExitStack() as stack:
         target = stack.enter_context(target_under_test(options))
+        dialect = dialect_named(target.description.dialect)
+        if options.theme and not themes_for(dialect, wanted.themes):
+            raise UsageError(f"--theme {', '.join(options.theme)}: there is nothing of it to search in {dialect.title}")
         trace = stack.enter_context(TraceWriter(options.out / "trace.jsonl"))
         listeners: list[Listener] = []
         if console.is_terminal and not options.quiet:

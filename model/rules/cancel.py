@@ -50,6 +50,9 @@ def cancel(broker: Broker, channel: Channel, frame: Frame) -> None:
                 # no cancel-ok says where what the queue has handed over ends
                 channel.leaving[tag] = consumer
         has_recalled = recall(broker, consumer)
+        if has_recalled:
+            # it may have come before cancel-ok just as well, where it is read behind what others were handed later
+            channel.leaving[tag] = consumer
         broker.remove_consumer(consumer, "CANCEL-001")
         if consumer.queue.type is QueueType.QUORUM and not has_recalled:
             # QUORUM-006: the queue knows of it before the client does

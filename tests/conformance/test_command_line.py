@@ -262,6 +262,7 @@ FILE = "a.1 queue.declare q\na.1 basic.get q\n"
         ("run --sequences many", "'many' is not a number of 0 or more"),
         ("run --search-only --only ACK", "--only chooses scenarios, and --search-only runs none"),
         ("run --search-only --sequences 0", "leaves nothing to run"),
+        ("run --theme timeouts --dialect rabbitmq-4.0", "--theme timeouts: there is nothing of it to search in"),
         ("run --steps 0", "'0' is not a number of 1 or more"),
         ("run --time-budget 0", "'0' is not a number of seconds above 0"),
         ("run --deadline nan", "'nan' is not a number of seconds above 0"),

@@ -10,6 +10,7 @@ from model.copying import copy_broker
 from model.observation import observe
 from model.permitted import permitted
 from model.rules.expiry import expire_punctually
+from tests.model.test_acceptor import Conversation
 from tests.model.timed_client import QUORUM, Timed
 
 TIME = "x-consumer-timeout=500"
@@ -78,3 +79,20 @@ def test_without_deadlines_it_is_wrong_at_once() -> None:
     timed.consume(1.1, tag="d", on="b").rest().consume(1.2, tag="e").rest()
     timed.publish(1.3, "m2").deliver(1.31, 2, "m2", tag="e")
     assert timed.blamed
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_what_the_next_active_consumer_is_handed_may_be_read_before_what_the_former_was(kind: str) -> None:
+    def crossing() -> Conversation:
+        talk = Conversation().send(f"a.1 queue.declare q durable x-queue-type={kind} x-single-active-consumer=true")
+        talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+        talk.send("a.1 basic.qos 1").see("a.1", "basic.qos-ok")
+        talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
+        talk.send("b.1 basic.consume q tag=u").see("b.1", "basic.consume-ok", consumer_tag="u").rest()
+        talk.send("a.2 basic.publish q body=m1 &", "a.2 basic.publish q body=m2 &", "a.1 basic.cancel t")
+        return talk.deliver("b.1", 1, "m2", consumer="u")
+
+    talk = crossing().deliver("a.1", 1, "m1").see("a.1", "basic.cancel-ok", consumer_tag="t").rest()
+    assert talk.acceptor.failures == []
+    late = crossing().see("a.1", "basic.cancel-ok", consumer_tag="t").deliver("a.1", 1, "m1").rest()
+    assert late.acceptor.failures, "behind cancel-ok nothing comes"
