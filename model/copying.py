@@ -170,7 +170,7 @@ class _Copy:
             limiter=replace(old.limiter),
             leaving={tag: self._consumer(each) for tag, each in old.leaving.items()},
             lost=[self._lost(each) for each in old.lost],
-            may_be_served_by=old.may_be_served_by,
+            unread=old.unread, may_be_served_by=old.may_be_served_by,
             bereft={tag: self._consumer(each) for tag, each in old.bereft.items()},
             transaction=None if old.transaction is None else self._transaction(old.transaction),
             admissions={self._queue(each): admission for each, admission in old.admissions.items()},

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from model.alphabet import EMPTY_CONTENT, Frame
 from model.broker import Broker
-from model.departure import Departure, crash_with
+from model.departure import ANY_NUMBER, Departure, crash_with
 from model.departures_of_cancelling import CANCELLING_DEPARTURES
 from model.departures_of_crashes import CRASHING_DEPARTURES
 from model.departures_of_dead_letters import DEAD_LETTER_DEPARTURES
@@ -121,8 +121,10 @@ def _break_after_it(broker: Broker, frame: Frame) -> None:
 def _break_after_cancel(broker: Broker, frame: Frame) -> None:
     """So too; and what the queue has handed to the consumer before it comes to the cancel nobody sees."""
     channel = broker.channels[(frame.connection, frame.channel)]
-    lose(broker, channel, [channel.consumers[frame.arguments["consumer_tag"]]])
+    consumer = channel.consumers[frame.arguments["consumer_tag"]]
+    lose(broker, channel, [consumer])
     _break_after_it(broker, frame)
+    consumer.queue.leaving += 1  # no cancel-ok says that the queue has come to it
 
 
 def _uses_tag_of_reply_consumer(broker: Broker, frame: Frame) -> bool:
@@ -190,6 +192,7 @@ DEPARTURES: tuple[Departure, ...] = (
         methods=("basic.consume",),
         applies=lambda broker, frame: _consumes_exclusively_beside(broker, frame) is not None,
         process=_consume_all_the_same,
+        shows_within=ANY_NUMBER,  # where its connection breaks at once, what it was handed shows later
     ),
     Departure(
         name="cancel-before-consume-ok-breaks",

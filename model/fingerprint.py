@@ -128,7 +128,7 @@ def _channel(channel: Channel) -> Hashable:
         (tuple(map(_unconfirmed, channel.unconfirmed.items())), channel.batch),
         tuple(sorted((queue.name, admission.value) for queue, admission in channel.admissions.items())),
         tuple(sorted(channel.registered_with)),
-        _owed(channel.owed),
+        (_owed(channel.owed), _owed(channel.unread)),
         channel.uncounted_replies,
         None if channel.assembly is None else repr(channel.assembly),
         (channel.limited_since, channel.under_way, repr(channel.limiter)) if channel.channel_prefetch else None,

@@ -13,8 +13,8 @@ from model.mismatch import NONE, Mismatches, unexpected
 from model.outputs.confirms import observe_confirm
 from model.outputs.connections import observe_on_connection
 from model.outputs.deliveries import observe_deliver, observe_get
-from model.outputs.replies import UNSOLICITED, observe_reply
-from model.state import ChannelState, ConnectionState, Expected
+from model.outputs.replies import UNSOLICITED, fits, observe_reply
+from model.state import Channel, ChannelState, ConnectionState, Expected
 
 
 def observe(broker: Broker, frame: Frame) -> Mismatches:
@@ -36,6 +36,8 @@ def _observe(broker: Broker, frame: Frame) -> Mismatches:
     method = frame.method
     if channel.state is ChannelState.CLOSED and _is_over(broker, frame):
         return NONE  # overtaken by connection.close on its way to the socket; every client drops it
+    if channel.state is ChannelState.CLOSED and _was_said_before(broker, channel, frame):
+        return NONE
     if method == "basic.ack" or method == "basic.nack":
         return observe_confirm(broker, channel, frame)
     channel.batch = 0
@@ -44,6 +46,18 @@ def _observe(broker: Broker, frame: Frame) -> Mismatches:
     if method == "basic.get-ok" or method == "basic.get-empty":
         return observe_get(broker, channel, frame)
     return observe_reply(broker, channel, frame)
+
+
+def _was_said_before(broker: Broker, channel: Channel, frame: Frame) -> bool:
+    """Is it a reply from before the end of the connection, which is known by what came on others, and not seen yet?"""
+    connection = broker.connections.get(frame.connection)
+    if connection is None or not connection.owed:
+        return False
+    for owed in channel.unread:
+        if owed.method == frame.method and fits(owed, frame):
+            channel.unread = tuple(other for other in channel.unread if other is not owed)
+            return True
+    return False
 
 
 def _is_over(broker: Broker, frame: Frame) -> bool:

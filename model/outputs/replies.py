@@ -55,7 +55,7 @@ def observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
             continue
         lanes.add(lane)
         if isinstance(owed, Expected) and owed.method == frame.method:
-            if _fits(owed, frame):
+            if fits(owed, frame):
                 found = owed
                 break
             if frame.method != "basic.cancel":
@@ -78,7 +78,7 @@ def _has_been_closed_for_time(channel: Channel) -> bool:
     return channel.closed_for_timeout and not is_owed
 
 
-def _fits(expected: Expected, frame: Frame) -> bool:
+def fits(expected: Expected, frame: Frame) -> bool:
     """Do the arguments agree that cannot be wrong without leaving the state in doubt?"""
     return all(
         matches(value, frame.arguments.get(name)) for name, value in expected.arguments.items() if name not in HARMLESS

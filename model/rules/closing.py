@@ -311,6 +311,11 @@ def _end_each(broker: Broker, connection: Connection) -> None:
     for key, channel in broker.channels.items():
         if key[0] == connection.name:
             if channel.state is ChannelState.OPEN:
+                channel.unread = tuple(
+                    replace(owed, effect=None)
+                    for owed in channel.owed
+                    if isinstance(owed, Expected) and owed.method.endswith("-ok")
+                )
                 end_channel(broker, channel)
             channel.state = ChannelState.CLOSED
             channel.owed = []

@@ -9,7 +9,7 @@ from model.acceptor import Acceptor
 from model.alphabet import Content, Frame, Table
 from model.dialects import RABBITMQ_4_3
 from tests.handshakes import opening
-from tests.model.test_acceptor import declared
+from tests.model.test_acceptor import Conversation, declared
 
 CLOSE: Table = {
     "reply_code": 540,
@@ -102,3 +102,53 @@ def test_what_another_channel_held_may_go_round_by_the_one_with_the_error(failur
     about = {"delivery_tag": 1, "redelivered": True, "exchange": "", "routing_key": "q", "message_count": 0}
     talk.see("b.1", "basic.get-ok", "m1", properties={"headers": headers}, **about).rest()
     assert talk.acceptor.failures == []
+
+
+def crash_of_cancel() -> Conversation:
+    """a.1 holds m1, which b.1 may have next; a.2 is to crash, as it cancels a consumer that is not announced yet."""
+    talk = declared(dialect="rabbitmq-4.0").send("b.1 basic.publish q body=m1").rest()
+    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").deliver("a.1", 1, "m1")
+    talk.rest().send("b.1 basic.consume q tag=u").see("b.1", "basic.consume-ok", consumer_tag="u").rest()
+    return talk.send("a.2 basic.consume q tag=v &", "a.2 basic.cancel v")
+
+
+def test_what_a_broken_connection_said_before_may_be_read_behind_what_follows_from_its_end() -> None:
+    talk = crash_of_cancel().deliver("b.1", 1, "m1", redelivered=True, consumer="u")
+    talk.see("a.2", "basic.consume-ok", consumer_tag="v")
+    talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
+    talk.send("a connection.close-ok").see("a", "socket.closed").rest()
+    assert [failure.departure for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks"]
+
+
+def test_a_reply_that_nobody_asked_for_is_wrong_all_the_same() -> None:
+    talk = crash_of_cancel().deliver("b.1", 1, "m1", redelivered=True, consumer="u")
+    talk.see("a.2", "basic.consume-ok", consumer_tag="v").see("a.2", "basic.consume-ok", consumer_tag="v")
+    assert [failure.departure for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks", ""]
+
+
+@pytest.mark.parametrize(("counted", "known"), [(1, True), (2, False)])
+def test_a_queue_may_count_the_consumer_whose_cancel_crashed_its_channel(counted: int, known: bool) -> None:
+    talk = declared("quorum", dialect="rabbitmq-4.0").send("a.2 basic.consume q tag=v &", "a.2 basic.cancel v")
+    talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
+    talk.send("a connection.close-ok").see("a", "socket.closed").send("b.1 queue.declare q passive")
+    talk.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=counted)
+    assert all(failure.departure for failure in talk.acceptor.failures) == known
+
+
+def test_a_consumer_beside_an_exclusive_one_shows_by_what_it_had_though_its_connection_broke_at_once() -> None:
+    """a.2 is handed m2 and ends before a.1, which holds m1: so m2 is in front of it, and has failed."""
+    talk = declared("quorum").send("b.1 basic.publish q body=m1").rest().send("b.1 basic.publish q body=m2").rest()
+    talk.send("a.1 basic.qos 1").see("a.1", "basic.qos-ok")
+    talk.send("a.1 basic.consume q tag=t exclusive").see("a.1", "basic.consume-ok", consumer_tag="t")
+    talk.deliver("a.1", 1, "m1").rest().send("a.2 basic.qos 1").see("a.2", "basic.qos-ok").rest()
+    talk.send("a.2 basic.consume q tag=u &", "a.2 channel.open")
+    text = "CHANNEL_ERROR - second 'channel.open' seen"
+    talk.see("a", "connection.close", reply_code=504, reply_text=text, class_id=20, method_id=10)
+    talk.send("a connection.close-ok").see("a", "socket.closed").rest()
+    for method in ("qos 1", "qos 2", "qos 3"):
+        talk.send(f"b.1 basic.{method}").see("b.1", "basic.qos-ok").rest()
+    talk.send("b.1 basic.get q")
+    about = {"delivery_tag": 1, "redelivered": True, "exchange": "", "routing_key": "q", "message_count": 1}
+    headers = {"x-delivery-count": 1, "x-acquired-count": 1}
+    talk.see("b.1", "basic.get-ok", "m2", properties={"headers": headers}, **about).rest()
+    assert [failure.departure for failure in talk.acceptor.failures] == ["exclusive-consumer-ignored"]
