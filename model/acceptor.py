@@ -175,6 +175,7 @@ class Acceptor:
         for explanation in self.explanations:
             for _, queue in explanation.broker.touched:
                 queue.at_rest = queue.next_position
+                queue.handed_out = 0
             explanation.broker.come_to_rest()
             explanation.uncounted.clear()
             is_at_rest(explanation.broker)

@@ -92,7 +92,7 @@ class _Copy:
                 old.turn, old.at_rest, weighs_properties=old.weighs_properties,
                 ignores_exclusive=old.ignores_exclusive, timeouts=old.timeouts,
                 deadlines=old.deadlines,
-                dropping=[], crowd_via=old.crowd_via,
+                dropping=[], crowd_via=old.crowd_via, handed_out=old.handed_out,
                 numbered=dict(old.numbered), former_priorities=dict(old.former_priorities),
             )  # fmt: skip
             new.consumers = list(map(self._consumer, old.consumers))
@@ -209,6 +209,7 @@ class _Copy:
         return Unacknowledged(
             message, queue, consumer, old.number, old.is_still_counted, old.is_out_for_limiter, old.is_inherited,
             deadline=old.deadline,
+            given_back_at=None if old.given_back_at is None else self._queue(old.given_back_at),
         )
 
     def _timed_out(self, old: TimedOut) -> TimedOut:

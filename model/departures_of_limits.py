@@ -21,11 +21,22 @@ from model.state import Channel, ChannelState, Unacknowledged
 Miscounts = Callable[[Broker, Channel, Frame], bool]
 
 _SETTLING = ("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async")
+#: What can end a channel by an error, which gives back what was delivered there.
+_ERRING = (
+    "queue.declare", "queue.bind", "queue.unbind", "queue.purge", "queue.delete", "exchange.declare", "exchange.delete",
+    "exchange.bind", "exchange.unbind", "basic.get", "tx.select", "tx.commit", "tx.rollback", "confirm.select",
+    "channel.open",
+)  # fmt: skip
 #: What can bring a delivery about: it can make a message ready, or make room for one, or somebody who takes it.
 DELIVERY_METHODS = (
     *_SETTLING, "basic.publish", "basic.qos", "basic.consume", "basic.cancel",
-    "channel.close", "connection.close", "connection.teardown", "socket.abort",
+    "channel.close", "connection.close", "connection.teardown", "socket.abort", *_ERRING,
 )  # fmt: skip
+
+
+def brings_deliveries(broker: Broker, frame: Frame) -> bool:
+    """Can this input, of one of these methods, bring one about? The questions of a barrier end in no error."""
+    return broker.counting or frame.method not in _ERRING
 
 
 def _is_on(channel: Channel, frame: Frame) -> bool:
@@ -68,6 +79,8 @@ def _holds_back_no_ack(broker: Broker, channel: Channel, frame: Frame) -> bool:
 
 
 def _concerned(broker: Broker, frame: Frame, miscounts: Miscounts) -> Iterator[Channel]:
+    if not brings_deliveries(broker, frame):
+        return
     for channel in broker.channels.values():
         is_known = channel.limiter.is_followed or not channel.channel_prefetch
         if channel.state is ChannelState.OPEN and not is_known and miscounts(broker, channel, frame):
@@ -109,6 +122,8 @@ def _namesakes(broker: Broker) -> Iterator[Consumer]:
 
 
 def _credits_namesake(broker: Broker, frame: Frame) -> bool:
+    if not brings_deliveries(broker, frame):
+        return False
     if any(True for _ in _namesakes(broker)):
         return True
     channel = broker.channels.get((frame.connection, frame.channel))

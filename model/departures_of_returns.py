@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from model.alphabet import Frame
 from model.broker import Broker
 from model.departure import Departure
-from model.departures_of_limits import DELIVERY_METHODS
+from model.departures_of_limits import DELIVERY_METHODS, brings_deliveries
 from model.inputs import process
 from model.queues import Consumer, QueueType
 from model.rules.requeue import delivery_limit
@@ -43,6 +43,8 @@ def _grown(broker: Broker) -> Iterator[Consumer]:
 
 
 def _is_credited_twice(broker: Broker, frame: Frame) -> bool:
+    if not brings_deliveries(broker, frame):
+        return False
     return any(True for _ in _grown(broker)) or any(True for _ in _credited_twice(broker, frame))
 
 

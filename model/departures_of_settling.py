@@ -236,6 +236,7 @@ def _settle_at_namesake(broker: Broker, channel: Channel, hit: _Hit, gives_room:
     hit.holder.unacknowledged[hit.tag] = Unacknowledged(
         replace(entry.message), nowhere, consumer, entry.number, is_still_counted=not gives_room,
         is_out_for_limiter=gives_room and entry.consumer is not None,
+        given_back_at=queue if hit.ruling.outcome is Outcome.REQUEUED and queue.type is QueueType.CLASSIC else None,
     )
     if gives_room and entry.consumer is not None:
         entry.consumer.outstanding -= 1

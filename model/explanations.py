@@ -14,9 +14,11 @@ from model.departure import Departure
 from model.fingerprint import fingerprint
 from model.inputs import process
 from model.mismatch import Mismatches
+from model.overflow import is_limited
 from model.queues import QueueType
 from model.rules.closing import CLEAN_UP
 from model.rules.consumer_timeout import TIME_OUT, TIME_OUT_IS_OVER
+from model.rules.dead_letter import EXCHANGE
 from model.rules.expiry import expiries
 from model.rules.happenings import can_come_about, is_happening
 from model.rules.message_expiry import AHEAD, EXPIRE, message_expiries, tell_of_expiries
@@ -250,10 +252,19 @@ def points(
 
 def _behind(before: Explanation | None, frame: Frame, reached: Iterator[Explanation]) -> Iterator[Explanation]:
     """Note of what is reached by processing the frame, if it is one more message that expires, from where it is."""
+    may_be_later = frame.method in TIMED and before is not None and not _may_be_refused_later(before.broker, frame)
     for further in reached:
-        if frame.method in TIMED and before is not None and further.departure is before.departure:
+        if may_be_later and before is not None and further.departure is before.departure:
             further.behind = before
         yield further
+
+
+def _may_be_refused_later(broker: Broker, frame: Frame) -> bool:
+    """Is what expires dead-lettered, and are there queues that may have room for it now and none later, or so?"""
+    queue = broker.queues.get(frame.arguments.get("queue", "")) if frame.method == EXPIRE else None
+    if queue is None or EXCHANGE not in queue.arguments:
+        return False
+    return any(is_limited(broker, other) for other in broker.queues.values() if other is not queue)
 
 
 def _process_one(

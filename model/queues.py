@@ -257,6 +257,8 @@ class Queue:
     turn: int = 0
     #: messages published before this position were in the queue, or had left it, when all was at rest
     at_rest: int = 0
+    #: how many messages it has handed out since all was at rest
+    handed_out: int = field(default=0, kw_only=True)
     #: quorum queues: priorities of cancelled consumers, by channel and tag
     former_priorities: dict[tuple[ChannelKey, str], int] = field(default_factory=dict, kw_only=True)
     #: by priority: how many messages a classic queue has given numbers to (model.namesakes)

@@ -33,6 +33,8 @@ class Unacknowledged:
     is_out_for_limiter: bool = False
     #: a quorum queue takes the consumer for one of that tag which is gone, and to which the delivery was made
     is_inherited: bool = False
+    #: a classic queue took it back by the number of a namesake, and does so once more when the channel ends
+    given_back_at: Queue | None = field(default=None, kw_only=True)
     #: when its time is up (model.consumer_timeouts); None: never
     deadline: Deadline | None = field(default=None, kw_only=True)
 

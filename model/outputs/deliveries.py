@@ -115,6 +115,7 @@ def _hand_over(
     """The message is with the client now; unless it needs no acknowledgement, until it is settled."""
     tag = channel.next_tag
     channel.next_tag = tag + 1
+    queue.handed_out += 1
     if message.deadline is not None:
         message.deadline = message.deadline.begun_by(broker.latest)
     fired = ["CONSUME-014"] if tag > 1 else []

@@ -232,7 +232,11 @@ def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
     if queue is not None:
         check_owner(broker, channel, queue)
         _check_conditions(broker, channel, queue, frame)
-        count = 0 if queue.type is QueueType.STREAM else between(*broker.ready_range(queue))
+        low, high = broker.ready_range(queue)
+        if queue.type is QueueType.QUORUM:
+            # it counts first, and hands messages out until it is deleted (rabbit_quorum_queue:delete)
+            high += queue.handed_out
+        count = 0 if queue.type is QueueType.STREAM else between(low, high)
     requirement = "QUEUE-022" if queue is None else "QUEUE-024"
     if queue is not None and (frame.arguments.get("if_unused") or frame.arguments.get("if_empty")):
         requirement = "QUEUE-023"

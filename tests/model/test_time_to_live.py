@@ -94,6 +94,27 @@ def test_behind_one_that_lives_on_they_are_counted() -> None:
     assert Timed("", SECOND).count(5.0, 2).acceptor.exercised["TTL-003"] == 1
 
 
+@pytest.mark.parametrize("overflow", ["reject-publish", "drop-head"])
+def test_a_letter_may_have_come_when_there_was_no_room_for_it(overflow: str) -> None:
+    """m2 expires while s is full of m1, or behind the get: only the one explains that nothing comes of it."""
+    timed = Timed(arguments='x-message-ttl=0 x-dead-letter-exchange="" x-dead-letter-routing-key=s')
+    line = f"a.1 queue.declare s x-max-length=1 x-overflow={overflow}"
+    timed.ask(0.3, line, "queue.declare-ok", queue="s", message_count=0, consumer_count=0)
+
+    def letters(time: float, number: int) -> None:
+        counts = {"queue": "s", "message_count": number, "consumer_count": 0}
+        timed.count(time, 0).ask(time + 0.02, "a.1 queue.declare s passive", "queue.declare-ok", **counts)
+
+    for number in (1, 2):
+        timed.send(number, f"a.1 basic.publish q body=m{number}")
+        letters(number + 0.02, 1)
+    purged = {"message_count": 1}
+    timed.ask(2.1, "a.1 queue.purge s", "queue.purge-ok", **purged)
+    letters(2.12, 0)
+    timed.count(3.5, 0)
+    assert timed.blamed == ""
+
+
 def test_an_answer_that_takes_its_time_may_come_from_behind_the_end() -> None:
     slow = Timed(SECOND).send(1.2, "a.1 queue.declare q passive")
     arguments = {"queue": "q", "message_count": 0, "consumer_count": 0}

@@ -1,0 +1,77 @@
+"""What follows from a known departure later on, and inputs that bring it about by what they end in."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.command import parse_command
+from conformance.plan import Plan
+from model.copying import copy_broker
+from model.departure import Departure
+from model.departures import DEPARTURES
+from model.dialects import dialect_named
+from model.inputs import process
+from tests.model.test_acceptor import declared
+from tests.model.test_departures import frame_of
+
+
+def departure(name: str) -> Departure:
+    return next(each for each in DEPARTURES if each.name == name)
+
+
+def planned(*lines: str, dialect: str = "rabbitmq-4.3") -> Plan:
+    plan = Plan(dialect_named(dialect))
+    for line in lines:
+        plan.carry_out(parse_command(line))
+    return plan
+
+
+def test_room_that_a_reused_tag_gains_shows_by_what_an_error_gives_back() -> None:
+    """c.1 gives m3 back because of its error, which is as good as if it had done so itself."""
+    gains = departure("reused-tag-gains-room")
+    broker = planned(
+        "a.1 queue.declare q durable", "a.1 basic.qos 1", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m1",
+        "a.1 basic.cancel t", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m2", "b.1 basic.publish q body=m3",
+        "c.1 basic.get q", "a.1 basic.ack 1",
+    ).broker  # fmt: skip
+    error = frame_of(parse_command("c.1 queue.declare q"))
+    assert gains.applies(broker, error)
+    broker.counting = False
+    assert not gains.applies(broker, error), "the questions of a barrier end in no error"
+
+
+def test_a_deletion_may_count_what_a_quorum_queue_hands_out_meanwhile() -> None:
+    """Its numbers are asked for first. At rest there is nothing of that kind."""
+
+    def deleted(kind: str, count: int, meanwhile: bool) -> bool:
+        talk = declared(kind).send("b.1 basic.publish q body=m1", "b.1 basic.publish q body=m2").rest()
+        talk.send("b.1 basic.get q").got("b.1", 1, "m1", left=1)
+        if not meanwhile:
+            talk.rest()
+        talk.send("a.1 queue.delete q").see("a.1", "queue.delete-ok", message_count=count).rest()
+        return not talk.acceptor.failures
+
+    assert deleted("quorum", 1, meanwhile=True) and deleted("quorum", 2, meanwhile=True)
+    assert deleted("quorum", 1, meanwhile=False) and not deleted("quorum", 2, meanwhile=False)
+    assert deleted("classic", 1, meanwhile=True) and not deleted("classic", 2, meanwhile=True)
+
+
+@pytest.mark.parametrize("taker", ["d.1 basic.get q", ""])
+def test_a_queue_takes_back_once_more_what_it_still_counts_for_a_channel_that_ends(taker: str) -> None:
+    """By the number of a delivery of old b.1 gives back what a.1 holds; whoever has it when a.1 ends loses it."""
+    plan = planned(
+        "b.1 queue.declare q durable", "c.1 basic.publish q body=m1", "b.1 basic.get q", "c.1 queue.delete q",
+        "c.1 queue.declare q durable", "c.1 basic.publish q body=m2", "a.1 basic.get q",
+        "c.1 basic.publish q body=m3", "b.1 basic.get q",
+        dialect="rabbitmq-4.0",
+    )  # fmt: skip
+    settled = frame_of(parse_command("b.1 basic.nack 1 requeue"))
+    departure("deleted-queue-settles-namesake").process(plan.broker, settled)
+    [entry] = plan.broker.channels["a", 1].unacknowledged.values()
+    assert entry.given_back_at is plan.broker.queues["q"]
+    assert copy_broker(plan.broker).channels["a", 1].unacknowledged[1].given_back_at is not None
+    assert [message.content.body for message in plan.broker.queues["q"].messages] == [b"m2"]
+    if taker:
+        plan.carry_out(parse_command(taker))
+    process(plan.broker, frame_of(parse_command("a.1 channel.close")))
+    assert plan.broker.is_astray is bool(taker)
