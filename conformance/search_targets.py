@@ -240,7 +240,9 @@ class TargetActions(TrafficActions):
             # what it weighs then is not what its body does
             has_history = draw(seldom) and not any(self.is_stream(each) or self.is_weighed(each) for each in TARGETS)
             properties: Table = {"headers": dict(_HISTORY)} if has_history else {}
-            self.issue(free, "basic.publish", {"routing_key": name}, self.new_content(properties))
+            keeper = self.state(free)
+            if keeper is None or keeper.transaction is None:
+                self.issue(free, "basic.publish", {"routing_key": name}, self.new_content(properties))
         many = draw(st.integers(1, 2))
         for _ in range(many):
             self.get_from(draw, name, channel)
