@@ -91,6 +91,8 @@ class TargetActions(TrafficActions):
         if overflow is not None:
             table["x-overflow"] = overflow
         table |= self.dead_letters_of(draw, name)
+        if limits and self._closes_ring(name, table):
+            table = {key: value for key, value in table.items() if key not in limits and key != "x-overflow"}
         life = draw(_lives)
         if life is not None and (life or self._goes_one_way(table)):
             table["x-message-ttl"] = life
@@ -99,6 +101,27 @@ class TargetActions(TrafficActions):
         elif kind == "classic" and draw(seldom) and draw(seldom):
             table["x-max-priority"] = 4
         return table
+
+    def _closes_ring(self, name: str, table: Table) -> bool:
+        """Do its dead letters come back to it, by way of others that all have limits?
+
+        Each message that is one too many then sets off a round of drops, and nothing tells when it is over: each queue
+        holds as many messages as before.
+        """
+
+        def after(arguments: Table) -> set[str]:
+            if arguments.get("x-dead-letter-exchange") == LETTERS:
+                return set(TARGETS)  # what is bound to it may change
+            return {key for key in (arguments.get("x-dead-letter-routing-key"),) if key is not None}
+
+        reached: set[str] = set()
+        left = after(table) - {name}
+        while left:
+            reached |= left
+            there = (queue for each in left if (queue := self.plan.queue(each)) is not None)
+            limited = [queue for queue in there if limit_of(queue) is not None]
+            left = set().union(*(after(queue.arguments) - {queue.name} for queue in limited)) - reached
+        return name in reached
 
     def dead_letters_of(self, draw: Draw, name: str) -> Table:
         """Where the queue's dead letters go: to the queue after it, back to itself, to any, or nowhere."""
