@@ -32,6 +32,8 @@ PUBLISHING = {
 _modes = st.sampled_from(("confirm", "confirm", "confirm", "transaction", "none", "none"))
 _keys = st.sampled_from(("k", "k", "l", "nobody's"))
 _several = st.integers(2, 5)
+#: Most publishes to a limited queue that are under way at one time.
+_MOST_AT_ONCE = 6
 _lengths = st.sampled_from((0, 0, 0, 0, 5, 8, 30))
 
 
@@ -191,7 +193,7 @@ class PublishingActions(TargetActions):
         queue = self.plan.queue(name)
         channel = self.channel(draw) if draw(seldom) else self.a_confirming_publisher(draw)
         room = max((limit_of(queue) or 0) - (len(queue.messages) if queue is not None else 0), 0)
-        at_once = draw(flags)
+        at_once = draw(flags) and room <= _MOST_AT_ONCE  # which of many was refused, nothing tells until all is said
         for left in reversed(range(room + draw(st.sampled_from((1, 1, 2, 3))))):
             self.send(draw, channel, name, in_flight=at_once and left > 0)
 

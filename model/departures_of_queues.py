@@ -89,7 +89,7 @@ def _crash_over_type(broker: Broker, frame: Frame) -> None:
     crash_with("QUEUE-029")(broker, frame)
     if frame.method != "basic.consume" or not broker.dialect.stale_type_consumer_is_served:
         return
-    if queue is None or queue.type is not QueueType.CLASSIC:
+    if queue is None or queue.type is not QueueType.CLASSIC or (queue.single_active_consumer and queue.consumers):
         return
     if frame.arguments.get("no_ack"):
         broker.remove_ready(queue, "QUEUE-029")

@@ -120,6 +120,12 @@ def break_connection(broker: Broker, channel: Channel, close: Expected) -> None:
     broker.teardowns.append(connection.name)
 
 
+def replies_owed(channel: Channel) -> tuple[Expected, ...]:
+    """What may have been said before the channel ended; it changes nothing any more."""
+    replies = (owed for owed in channel.owed if isinstance(owed, Expected) and owed.method.endswith("-ok"))
+    return tuple(replace(owed, effect=None) for owed in replies)
+
+
 def is_said_by_queue(owed: Expected | PendingGet) -> bool:
     """Is it what a queue's process has the channel say?"""
     if not isinstance(owed, Expected):
@@ -326,11 +332,7 @@ def _end_each(broker: Broker, connection: Connection) -> None:
     for key, channel in broker.channels.items():
         if key[0] == connection.name:
             if channel.state is ChannelState.OPEN:
-                channel.unread = tuple(
-                    replace(owed, effect=None)
-                    for owed in channel.owed
-                    if isinstance(owed, Expected) and owed.method.endswith("-ok")
-                )
+                channel.unread = replies_owed(channel)
                 end_channel(broker, channel)
             channel.state = ChannelState.CLOSED
             channel.owed = []

@@ -17,7 +17,6 @@ def recover_async(broker: Broker, channel: Channel, frame: Frame, requirement: s
     if not frame.arguments.get("requeue") and not broker.dialect.recover_to_original_recipient:
         raise ProtocolError("RECOVER-003", 540, "requeue=false")
     broker.blame(channel, requirement)
-    check_recovered(broker, channel)
     settled: Settled = []
     tags = channel.outstanding_tags  # at once, in a transaction as well
     late, behind = in_two_parts(channel, tags)
@@ -28,6 +27,7 @@ def recover_async(broker: Broker, channel: Channel, frame: Frame, requirement: s
             continue
         settled.append((tag, broker.release(channel, tag, requirement)))
         channel.recovered.append(tag)
+    check_recovered(broker, channel, settled)
     broker.make_room(channel, settled, requirement)
     if settled:
         broker.fired(requirement)

@@ -69,11 +69,12 @@ def _hold_again(
         broker.refresh(queue)
 
 
-def check_recovered(broker: Broker, channel: Channel) -> None:
+def check_recovered(broker: Broker, channel: Channel, settled: list[tuple[int, Unacknowledged]]) -> None:
     """STREAM-007: recovering deliveries of a stream returns their credit; where nack is refused the channel crashes."""
-    if broker.dialect.stream_reject:
-        return
-    if any(map(_is_of_stream, channel.unsettled.values())):
+    of_streams = [entry.queue.name for _, entry in settled if _is_of_stream(entry)]
+    if of_streams and not broker.dialect.stream_reject:
+        first = min(of_streams, key=str.encode)
+        _hold_again(broker, channel, settled, first, requeue=True, failed=True)
         raise ProtocolError("STREAM-007", 541, "", identifiers=(0, 0))
 
 

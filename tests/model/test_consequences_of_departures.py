@@ -11,6 +11,7 @@ from model.departure import Departure
 from model.departures import DEPARTURES
 from model.dialects import dialect_named
 from model.inputs import process
+from model.queues import QueueType
 from tests.model.test_acceptor import declared
 from tests.model.test_departures import frame_of
 
@@ -75,3 +76,16 @@ def test_a_queue_takes_back_once_more_what_it_still_counts_for_a_channel_that_en
         plan.carry_out(parse_command(taker))
     process(plan.broker, frame_of(parse_command("a.1 channel.close")))
     assert plan.broker.is_astray is bool(taker)
+
+
+@pytest.mark.parametrize(("active", "left"), [("", 0), ("b.1 basic.consume q tag=s", 2)])
+def test_who_only_waits_for_the_seat_is_handed_nothing_before_its_channel_crashes(active: str, left: int) -> None:
+    plan = planned(
+        "a.1 queue.declare q", "a.1 basic.get q", "b.1 queue.delete q",
+        "b.1 queue.declare q durable x-single-active-consumer=true", "b.1 basic.qos 1", *([active] if active else []),
+        *(f"b.1 basic.publish q body=m{number}" for number in range(2 + bool(active))),
+    )  # fmt: skip
+    consume = frame_of(parse_command("a.1 basic.consume q tag=t no-ack"))
+    plan.broker.channels["a", 1].known_types["q"] = QueueType.QUORUM
+    departure("stale-queue-type").process(plan.broker, consume)
+    assert len(plan.broker.queues["q"].messages) == left

@@ -327,3 +327,19 @@ def test_what_is_refused_before_the_stream_refuses_is_a_dead_letter() -> None:
     talk.send("a connection.close-ok").see("a", "socket.closed").rest()
     talk.send("b.1 queue.declare d passive")
     assert talk.see("b.1", "queue.declare-ok", queue="d", message_count=1, consumer_count=0).rest().passes()
+
+
+@pytest.mark.parametrize(("name", "counted"), [("q", 0), ("q", 1), ("z", 1)])
+def test_what_recover_gives_back_before_it_crashes_over_a_stream_may_come_again(name: str, counted: int) -> None:
+    """Queues hear of it by name: q before the stream s, and may hand it out again to who crashes, and it has failed twice. Not z."""
+    talk = Reading("rabbitmq-3", 1, published=1).consume().read(1, 0).rest()
+    talk.send(f"a.1 queue.declare {name} durable x-queue-type=quorum x-delivery-limit=1")
+    talk.see("a.1", "queue.declare-ok", queue=name, message_count=0, consumer_count=0).rest()
+    talk.send(f"a.1 basic.consume {name} tag=u").see("a.1", "basic.consume-ok", consumer_tag="u").rest()
+    talk.send(f"b.1 basic.publish {name} body=m1").confirm("b.1", 2)
+    about = {"consumer_tag": "u", "delivery_tag": 2, "redelivered": False, "exchange": "", "routing_key": name}
+    talk.see("a.1", "basic.deliver", "m1", **about).rest().send("a.1 basic.recover requeue")
+    talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
+    talk.send("a connection.close-ok").see("a", "socket.closed").send(f"b.1 queue.declare {name} passive")
+    talk.see("b.1", "queue.declare-ok", queue=name, message_count=counted, consumer_count=0).rest()
+    assert talk.passes()
