@@ -64,8 +64,8 @@ def _check_seat(broker: Broker, queue: Queue, consumer: Consumer, message: Messa
 
 def _lost_before(queue: Queue, message: Message, stamp: int) -> bool:
     """Is a message ready, ahead of this one, that came back when the seat became free?"""
-    if message.stamp == stamp:
-        return False
+    if message.stamp == stamp or message.unseen or message.recalled:
+        return False  # it came back as well, or perhaps did before
     ahead = takewhile(lambda other: other is not message, queue.messages)
     return any(other.stamp == stamp and other.redelivered for other in ahead)
 

@@ -89,3 +89,28 @@ def test_who_only_waits_for_the_seat_is_handed_nothing_before_its_channel_crashe
     plan.broker.channels["a", 1].known_types["q"] = QueueType.QUORUM
     departure("stale-queue-type").process(plan.broker, consume)
     assert len(plan.broker.queues["q"].messages) == left
+
+
+def test_what_a_dropped_consumer_was_handed_may_be_in_front_of_what_the_next_one_gives_back() -> None:
+    """Both were handed to s, and came back; m1 comes back once more when t ends."""
+    talk = declared("quorum x-single-active-consumer=true")
+    for body in ("m1", "m2"):
+        talk.send(f"c.1 basic.publish q body={body}").rest()
+    for connection, most in (("a", 1), ("b", 2)):
+        talk.send(f"{connection}.1 basic.qos {most}").see(f"{connection}.1", "basic.qos-ok").rest()
+    talk.send("b.1 basic.consume q tag=s &", "b.1 basic.cancel s")
+    talk.see("b.1", "basic.cancel-ok", consumer_tag="s").rest()
+
+    def redelivered(channel: str, number: int, body: str, tag: str, **headers: int) -> None:
+        counts = {f"x-{name}-count": count for name, count in headers.items()}
+        about = {"consumer_tag": tag, "delivery_tag": number, "redelivered": True, "exchange": "", "routing_key": "q"}
+        talk.see(channel, "basic.deliver", body, properties={"headers": counts}, **about)
+
+    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t")
+    redelivered("a.1", 1, "m1", "t", acquired=1)
+    talk.rest().send("b.1 basic.consume q tag=u").see("b.1", "basic.consume-ok", consumer_tag="u").rest()
+    talk.send("a connection.close").see("a", "connection.close-ok")
+    redelivered("b.1", 1, "m2", "u", acquired=1)
+    redelivered("b.1", 2, "m1", "u", delivery=1, acquired=2)
+    talk.rest()
+    assert [failure.departure for failure in talk.acceptor.failures] == ["consume-ok-dropped"]

@@ -329,9 +329,10 @@ def test_what_is_refused_before_the_stream_refuses_is_a_dead_letter() -> None:
     assert talk.see("b.1", "queue.declare-ok", queue="d", message_count=1, consumer_count=0).rest().passes()
 
 
-@pytest.mark.parametrize(("name", "counted"), [("q", 0), ("q", 1), ("z", 1)])
+@pytest.mark.parametrize("counted", [0, 1])
+@pytest.mark.parametrize("name", ["q", "z"])
 def test_what_recover_gives_back_before_it_crashes_over_a_stream_may_come_again(name: str, counted: int) -> None:
-    """Queues hear of it by name: q before the stream s, and may hand it out again to who crashes, and it has failed twice. Not z."""
+    """Queues hear of it by name: q before the stream s, and may hand it out to who crashes, for the second time."""
     talk = Reading("rabbitmq-3", 1, published=1).consume().read(1, 0).rest()
     talk.send(f"a.1 queue.declare {name} durable x-queue-type=quorum x-delivery-limit=1")
     talk.see("a.1", "queue.declare-ok", queue=name, message_count=0, consumer_count=0).rest()
@@ -341,5 +342,6 @@ def test_what_recover_gives_back_before_it_crashes_over_a_stream_may_come_again(
     talk.see("a.1", "basic.deliver", "m1", **about).rest().send("a.1 basic.recover requeue")
     talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
     talk.send("a connection.close-ok").see("a", "socket.closed").send(f"b.1 queue.declare {name} passive")
-    talk.see("b.1", "queue.declare-ok", queue=name, message_count=counted, consumer_count=0).rest()
-    assert talk.passes()
+    talk.see("b.1", "queue.declare-ok", queue=name, message_count=counted, consumer_count=0)
+    talk.acceptor.overdue()
+    assert talk.passes() is (counted == 1 or name == "q")
