@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from model.alphabet import Table
 from model.broker_state import BrokerState
 from model.deadlines import NEVER
-from model.dispatch import contenders, elect, highest
+from model.dispatch import contenders, elect, highest, was_on_its_way
 from model.limits import own_limit_holds, shared_limit_holds, sharing, shown_by_waiting
 from model.message_order import all_have_left, has_left, put_new
 from model.namesakes import number
@@ -238,7 +238,7 @@ class QueueSteps(BrokerState):
         if queue.seat.is_stalled:
             return 0, high
         takers = self.with_room(queue) if queue in self.deliverable else []
-        for consumer in (*takers, *self._leaving(queue)):
+        for consumer in (*takers, *self._leaving(queue), *self._giving_up_seat(queue)):
             if consumer.no_ack or not consumer.prefetch:
                 return 0, high
             low -= consumer.prefetch - consumer.outstanding
@@ -248,6 +248,14 @@ class QueueSteps(BrokerState):
         """Consumers that are gone while messages of the queue may be on their way to them (`Channel.leaving`)."""
         gone = (consumer for channel in self.channels.values() for consumer in channel.leaving.values())
         return (consumer for consumer in gone if consumer.queue is queue and self.has_room(consumer))
+
+    def _giving_up_seat(self, queue: Queue) -> Iterator[Consumer]:
+        """The active consumer before, while messages may be on their way to it (`model.dispatch.was_on_its_way`)."""
+        former = queue.seat.former
+        if former is None or not self.has_room(former):
+            return
+        if any(was_on_its_way(queue, former, message.stamp) for message in queue.messages):
+            yield former
 
     def holders(self, queue: Queue) -> int:
         """How many hold deliveries of the queue and are not its consumers: cancelled consumers, and basic.get's."""

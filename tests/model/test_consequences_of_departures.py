@@ -114,3 +114,21 @@ def test_what_a_dropped_consumer_was_handed_may_be_in_front_of_what_the_next_one
     redelivered("b.1", 2, "m1", "u", delivery=1, acquired=2)
     talk.rest()
     assert [failure.departure for failure in talk.acceptor.failures] == ["consume-ok-dropped"]
+
+
+@pytest.mark.parametrize("at_rest", [False, True])
+def test_messages_may_be_on_their_way_to_who_gives_up_the_seat(at_rest: bool) -> None:
+    """So the queue counts them no more, until all is at rest."""
+    talk = declared("quorum x-single-active-consumer=true", dialect="rabbitmq-4.0")
+    for number in (1, 2):
+        talk.send(f"c.1 basic.publish q body=m{number}").rest()
+    talk.send("a.1 basic.consume q tag=s x-priority=-1 &", "b.1 basic.qos 1").see("b.1", "basic.qos-ok")
+    talk.send("b.1 basic.consume q tag=t x-priority=5").see("b.1", "basic.consume-ok", consumer_tag="t")
+    talk.see("a.1", "basic.consume-ok", consumer_tag="s").deliver("a.1", 1, "m1", consumer="s")
+    if at_rest:
+        talk.rest()
+    talk.send("c.1 queue.declare q passive")
+    if not at_rest:
+        talk.deliver("a.1", 2, "m2", consumer="s")
+    talk.see("c.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=1)
+    assert all(failure.departure for failure in talk.acceptor.failures) is not at_rest
