@@ -120,8 +120,9 @@ def test_what_a_dropped_consumer_was_handed_may_be_in_front_of_what_the_next_one
 def test_messages_may_be_on_their_way_to_who_gives_up_the_seat(at_rest: bool) -> None:
     """So the queue counts them no more, until all is at rest."""
     talk = declared("quorum x-single-active-consumer=true", dialect="rabbitmq-4.0")
+    talk.send("c.1 confirm.select").see("c.1", "confirm.select-ok").rest()
     for number in (1, 2):
-        talk.send(f"c.1 basic.publish q body=m{number}").rest()
+        talk.send(f"c.1 basic.publish q body=m{number}").confirm("c.1", number).rest()
     talk.send("a.1 basic.consume q tag=s x-priority=-1 &", "b.1 basic.qos 1").see("b.1", "basic.qos-ok")
     talk.send("b.1 basic.consume q tag=t x-priority=5").see("b.1", "basic.consume-ok", consumer_tag="t")
     talk.see("a.1", "basic.consume-ok", consumer_tag="s").deliver("a.1", 1, "m1", consumer="s")
