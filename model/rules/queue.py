@@ -233,7 +233,7 @@ def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
         check_owner(broker, channel, queue)
         _check_conditions(broker, channel, queue, frame)
         low, high = broker.ready_range(queue)
-        if queue.type is QueueType.QUORUM:
+        if queue.type is QueueType.QUORUM and not broker.is_punctual:
             # it counts first, and hands messages out until it is deleted (rabbit_quorum_queue:delete)
             high += queue.handed_out
         count = 0 if queue.type is QueueType.STREAM else between(low, high)
