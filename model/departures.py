@@ -12,7 +12,7 @@ from datetime import datetime
 
 from model.alphabet import EMPTY_CONTENT, Frame
 from model.broker import Broker
-from model.departure import ANY_NUMBER, Departure, crash_with, internal_error
+from model.departure import ANY_NUMBER, Departure, crash_with
 from model.departures_of_cancelling import CANCELLING_DEPARTURES
 from model.departures_of_crashes import CRASHING_DEPARTURES
 from model.departures_of_dead_letters import DEAD_LETTER_DEPARTURES
@@ -27,7 +27,7 @@ from model.departures_of_queues import QUEUE_DEPARTURES
 from model.departures_of_returns import RETURN_DEPARTURES
 from model.departures_of_settling import SETTLING_DEPARTURES
 from model.departures_of_streams import STREAM_DEPARTURES
-from model.departures_of_tags import TAG_DEPARTURES
+from model.departures_of_tags import TAG_DEPARTURES, break_some_time
 from model.departures_of_timeouts import TIMEOUT_DEPARTURES
 from model.departures_of_transactions import TRANSACTION_DEPARTURES
 from model.dialects import Dialect
@@ -35,7 +35,6 @@ from model.inputs import process
 from model.queues import Consumer, Queue, QueueType
 from model.reply_addresses import REPLY_TO
 from model.routing import TIME_STAMPS
-from model.rules.closing import break_connection, replies_owed
 from model.rules.publish import routes_of
 from model.rules.unseen import lose
 from model.state import ChannelState, ConnectionState, Expected, PendingGet
@@ -114,11 +113,9 @@ def _consumes_before_consume_ok_of_tag(broker: Broker, frame: Frame) -> bool:
 
 
 def _break_after_it(broker: Broker, frame: Frame) -> None:
-    """The input is processed; the channel ends by itself somewhat later, and its connection closes with 541."""
+    """The input is processed, and at some time from then on the connection closes with 541."""
     process(broker, frame)
-    channel = broker.channels[(frame.connection, frame.channel)]
-    channel.unread = replies_owed(channel)
-    break_connection(broker, channel, internal_error())
+    break_some_time(broker, frame.connection)
 
 
 def _break_after_cancel(broker: Broker, frame: Frame) -> None:
