@@ -63,8 +63,9 @@ class BrokerState:
         self.limiters_are_followed = False
         #: False while barrier traffic is processed: it is judged, but shows nothing
         self.counting = True
-        #: connections that an error has broken, and whose other channels the broker ends when it comes to it
-        self.teardowns: list[str] = []
+        #: connections that an error has broken (channel 0), whose other channels the broker ends when it comes to it;
+        #: and channels that break theirs by themselves some time after what makes them do so
+        self.teardowns: list[ChannelKey] = []
         #: what the broker will do by itself, sooner or later (model.rules.happenings)
         self.happenings: list[Frame] = []
         #: when the input being processed was sent, and the latest moment that was heard of; both of `Frame.time`

@@ -115,7 +115,7 @@ def _consumes_before_consume_ok_of_tag(broker: Broker, frame: Frame) -> bool:
 def _break_after_it(broker: Broker, frame: Frame) -> None:
     """The input is processed, and at some time from then on the connection closes with 541."""
     process(broker, frame)
-    break_some_time(broker, frame.connection)
+    break_some_time(broker, (frame.connection, frame.channel))
 
 
 def _break_after_cancel(broker: Broker, frame: Frame) -> None:

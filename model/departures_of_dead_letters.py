@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model.alphabet import Frame
+from model.alphabet import TEARDOWNS, Frame
 from model.broker import Broker
 from model.copying import copy_broker
 from model.departure import ANY_NUMBER, Departure
@@ -16,7 +16,7 @@ from model.rules.unseen import GIVE_UP
 _METHODS = (
     "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "basic.ack", "basic.publish", "basic.consume",
     "basic.get", "basic.qos", "queue.declare", "queue.delete", "channel.open", "channel.close", "connection.close",
-    "connection.teardown", "socket.abort", "tx.commit", EXPIRE, GIVE_UP,
+    *TEARDOWNS, "socket.abort", "tx.commit", EXPIRE, GIVE_UP,
 )  # fmt: skip
 
 

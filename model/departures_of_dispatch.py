@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from model.alphabet import Frame
+from model.alphabet import TEARDOWNS, Frame
 from model.broker import Broker
 from model.departure import Departure
 from model.inputs import process
 from model.queues import Arrival, Phantom, Queue, QueueType
 from model.state import Unacknowledged
 
-ENDS = ("basic.cancel", "channel.close", "connection.close", "connection.teardown", "socket.abort")
+ENDS = ("basic.cancel", "channel.close", "connection.close", *TEARDOWNS, "socket.abort")
 RETURNS = ("basic.nack", "basic.reject", "basic.recover", "basic.recover-async")
 #: In error they end their channel, or all channels of the connection.
 OFTEN_WRONG = ("basic.ack", "basic.get", "basic.consume", "basic.qos", "queue.declare", "queue.delete", "queue.purge")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from model.alphabet import Frame
+from model.alphabet import TEARDOWNS, Frame
 from model.broker import Broker
 from model.departure import Departure
 from model.inputs import process
@@ -30,7 +30,7 @@ _ERRING = (
 #: What can bring a delivery about: it can make a message ready, or make room for one, or somebody who takes it.
 DELIVERY_METHODS = (
     *_SETTLING, "basic.publish", "basic.qos", "basic.consume", "basic.cancel",
-    "channel.close", "connection.close", "connection.teardown", "socket.abort", *_ERRING,
+    "channel.close", "connection.close", *TEARDOWNS, "socket.abort", *_ERRING,
 )  # fmt: skip
 
 

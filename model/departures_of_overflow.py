@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from model.alphabet import Frame
+from model.alphabet import TEARDOWNS, Frame
 from model.broker import Broker
 from model.content_size import properties_size
 from model.departure import ANY_NUMBER, Departure
@@ -19,7 +19,7 @@ from model.state import Channel, ChannelState
 #: What puts messages into queues, or back into them.
 _BRING = (
     "basic.publish", "tx.commit", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async",
-    "channel.close", "connection.close", "socket.abort", "connection.teardown", EXPIRE,
+    "channel.close", "connection.close", "socket.abort", *TEARDOWNS, EXPIRE,
 )  # fmt: skip
 #: What does so if it is an error, which ends the channel.
 _IF_WRONG = (*OFTEN_WRONG, "channel.open", "confirm.select", "tx.select", "tx.rollback")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from model.alphabet import Frame
+from model.alphabet import TEARDOWNS, Frame
 from model.broker import Broker
 from model.consumer_timeouts import LONGEST
 from model.departure import ANY_NUMBER, Departure
@@ -18,7 +18,7 @@ from model.phantoms import is_heir_with, namesakes
 from model.queues import Consumer, Phantom, Queue, QueueType
 from model.rules.consumer_timeout import TIME_OUT, TIME_OUT_IS_OVER
 
-_ENDS_OF_CHANNELS = ("channel.close", "connection.close", "connection.teardown", "socket.abort")
+_ENDS_OF_CHANNELS = ("channel.close", "connection.close", *TEARDOWNS, "socket.abort")
 _ANY = (*ENDS, *RETURNS, *OFTEN_WRONG, "basic.publish", "basic.cancel-ok")
 
 

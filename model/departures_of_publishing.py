@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from model.alphabet import ChannelKey, Frame, Table
+from model.alphabet import TEARDOWNS, ChannelKey, Frame, Table
 from model.broker import Broker
 from model.departure import Departure, crash_with
 from model.inputs import process
@@ -16,7 +16,7 @@ from model.rules.publish import routes_of
 from model.state import ChannelState, Expected
 from model.stream_content import is_nested
 
-_ENDS = ("channel.close", "connection.close", "connection.teardown", "socket.abort")
+_ENDS = ("channel.close", "connection.close", *TEARDOWNS, "socket.abort")
 
 
 def _on_their_way(broker: Broker, frame: Frame) -> list[tuple[Queue, Message]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from model.alphabet import Frame
+from model.alphabet import ChannelKey, Frame
 from model.broker import Broker
 from model.copying import copy_broker
 from model.departure import Departure, internal_error
@@ -14,11 +14,11 @@ from model.queues import Consumer, QueueType
 from model.state import ChannelState, ConnectionState, Unacknowledged
 
 
-def break_some_time(broker: Broker, connection_name: str) -> None:
-    """At some time from now on the connection closes with 541; somewhat before that its channels end."""
-    connection = broker.connections[connection_name]
+def break_some_time(broker: Broker, channel: ChannelKey) -> None:
+    """At some time from now on the channel crashes and its connection closes with 541; before that the others end."""
+    connection = broker.connections[channel[0]]
     if connection.state is ConnectionState.OPEN:
-        broker.teardowns.append(connection.name)
+        broker.teardowns += [channel, (connection.name, 0)]
         connection.owed.append(internal_error())
         broker.debtors[(connection.name, 0)] = None
 
@@ -126,7 +126,7 @@ def _break_heir(broker: Broker, frame: Frame) -> None:
     for consumer in list(_served(broker)):
         if consumer.no_ack:
             _lose_all(broker, consumer)
-        break_some_time(broker, consumer.channel[0])
+        break_some_time(broker, consumer.channel)
 
 
 _LEAD_TO_DELIVERIES = (

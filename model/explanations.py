@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from model.alphabet import Frame
+from model.alphabet import CRASH, TEARDOWN, TEARDOWNS, Frame
 from model.alternatives import alternatives_to
 from model.broker import Broker
 from model.copying import copy_broker
@@ -202,8 +202,8 @@ class Explanation:
 
     def expect_teardowns(self) -> None:
         """What the broker will do by itself, at a moment of its choice, is pending like an input."""
-        for connection in self.broker.teardowns:
-            self.pending.append(Frame(connection, 0, "connection.teardown", {}, sent=True))
+        for connection, channel in self.broker.teardowns:
+            self.pending.append(Frame(connection, channel, CRASH if channel else TEARDOWN, {}, sent=True))
         self.broker.teardowns.clear()
         for happening in self.broker.happenings:
             if happening not in self.pending:
@@ -287,14 +287,15 @@ def _process_one(
 
 
 def _next_inputs(pending: list[Frame]) -> Iterator[int]:
-    """Places of the inputs that may be processed next: the first of each channel."""
-    seen: set[tuple[str, int]] = set()
+    """Places of the inputs that may be processed next: the first of each channel, and a crash of it."""
+    seen: set[tuple[str, int, bool]] = set()
     for index, frame in enumerate(pending):
-        if frame.channel == 0 and any(connection == frame.connection for connection, _ in seen):
+        if frame.channel == 0 and any(connection == frame.connection for connection, *_ in seen):
             continue  # the connection's own methods come after all that was sent on its channels before
-        if (frame.connection, frame.channel) in seen or (frame.connection, 0) in seen:
+        lane = (frame.connection, frame.channel, frame.method == CRASH)  # others may be processed before a crash
+        if lane in seen or (frame.connection, 0, False) in seen:
             continue
-        seen.add((frame.connection, frame.channel))
+        seen.add(lane)
         yield index
 
 
@@ -340,7 +341,7 @@ def _key(explanation: Explanation) -> object:
 
 def _identity(pending: Frame) -> object:
     """Inputs are the same ones in all explanations; of what the broker may do by itself each has noted its own."""
-    return str(pending) if is_happening(pending) or pending.method == "connection.teardown" else id(pending)
+    return str(pending) if is_happening(pending) or pending.method in TEARDOWNS else id(pending)
 
 
 def settled(

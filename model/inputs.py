@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from model.alphabet import CONTENT_METHODS, OPERATOR, Frame
+from model.alphabet import CONTENT_METHODS, CRASH, OPERATOR, TEARDOWNS, Frame
 from model.broker import Broker
 from model.errors import FrameError, ProtocolError, SilentEnd
 from model.rules import RULES
 from model.rules.assembly import assembled
 from model.rules.blocking import is_held, released, requirement_of
-from model.rules.closing import abandon_connection, fail, fail_frame
+from model.rules.closing import abandon_connection, crash, fail, fail_frame
 from model.rules.connection import connection_input
 from model.rules.frames import SINGLE_FRAMES, admit_channel, frame_input
 from model.rules.handshake import handshake_input, refuse_silently
@@ -18,7 +18,7 @@ from model.rules.tx import check_not_committing
 from model.state import Channel, ChannelState, Connection, ConnectionState, Expected
 
 #: What the client does, or what the broker does, without a frame that is read.
-_NOT_READ = frozenset({"socket.open", "socket.abort", "socket.silence", "connection.teardown"})
+_NOT_READ = frozenset({"socket.open", "socket.abort", "socket.silence", *TEARDOWNS})
 
 
 def process(broker: Broker, frame: Frame, credit: str = "") -> None:
@@ -47,6 +47,9 @@ def process(broker: Broker, frame: Frame, credit: str = "") -> None:
     if frame.method != "socket.silence":
         connection.heard = frame.time
     if (broker.alarm or connection.blocked) and is_held(broker, connection, frame):
+        return
+    if frame.method == CRASH:
+        crash(broker, broker.channel(frame.connection, frame.channel))
         return
     if connection.out_of_step and frame.method not in _NOT_READ:
         return

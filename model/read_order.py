@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from model.alphabet import Frame
+from model.alphabet import TEARDOWNS, Frame
 from model.broker import Broker
 from model.queues import Queue, QueueType
 from model.rules.dead_letter import EXCHANGE
 from model.state import PendingGet
 
 #: Inputs that end a consumer.
-_ENDS = ("basic.cancel", "channel.close", "connection.close", "connection.teardown", "socket.abort")
+_ENDS = ("basic.cancel", "channel.close", "connection.close", *TEARDOWNS, "socket.abort")
 
 
 class EarlyFrames:

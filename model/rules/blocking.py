@@ -7,7 +7,7 @@ he understands connection.blocked is told; who only consumes does not notice any
 
 from __future__ import annotations
 
-from model.alphabet import Frame
+from model.alphabet import TEARDOWNS, Frame
 from model.broker import Broker
 from model.patterns import Anything
 from model.state import Connection, ConnectionState, Expected
@@ -31,7 +31,7 @@ def clear_alarm(broker: Broker) -> None:
 
 def is_held(broker: Broker, connection: Connection, frame: Frame) -> bool:
     """Is the frame not processed now, because the broker does not read it, or not all of it? Then it is kept."""
-    if connection.state is not ConnectionState.OPEN or frame.method in ("socket.abort", "connection.teardown"):
+    if connection.state is not ConnectionState.OPEN or frame.method in ("socket.abort", *TEARDOWNS):
         return False
     if not connection.blocked:
         if not broker.alarm or frame.method != "basic.publish" or frame.content is None:

@@ -109,15 +109,28 @@ def break_connection(broker: Broker, channel: Channel, close: Expected) -> None:
     rabbit_channel:handle_exception gives back what the channel held before the reader hears of the error;
     rabbit_reader:terminate_channels ends the others some time later. Until then they may be handed messages.
     """
+    end_before_others(broker, channel)
+    connection = broker.connections[channel.connection]
+    connection.owed.append(close)
+    broker.debtors[(connection.name, 0)] = None
+    broker.teardowns.append((connection.name, 0))
+
+
+def end_before_others(broker: Broker, channel: Channel) -> None:
+    """The channel that breaks its connection ends; those of its consumers that have room may be served behind that."""
     with_room = (consumer for consumer in channel.consumers.values() if broker.has_room(consumer))
     channel.may_be_served_by = frozenset(each.queue.name for each in with_room if each.queue.type is QueueType.QUORUM)
     end_channel(broker, channel)
     _drop_answers_of_queues(broker, channel)
     channel.state = ChannelState.CLOSED
+
+
+def crash(broker: Broker, channel: Channel) -> None:
+    """A channel that breaks its connection some time after what makes it do so comes to it; the close is owed."""
     connection = broker.connections[channel.connection]
-    connection.owed.append(close)
-    broker.debtors[(connection.name, 0)] = None
-    broker.teardowns.append(connection.name)
+    if channel.state is not ChannelState.CLOSED and connection.state is ConnectionState.OPEN:
+        channel.unread = replies_owed(channel)
+        end_before_others(broker, channel)
 
 
 def replies_owed(channel: Channel) -> tuple[Expected, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model.alphabet import Frame
+from model.alphabet import TEARDOWN, Frame
 from model.broker import Broker
 from model.errors import ProtocolError
 from model.rules.cancel import recheck_consumers
@@ -21,7 +21,7 @@ def connection_input(broker: Broker, connection: Connection, frame: Frame) -> No
     """
     if frame.method == "socket.open":
         connect(broker, frame)
-    elif frame.method == "connection.teardown":
+    elif frame.method == TEARDOWN:
         if connection.state is ConnectionState.OPEN:
             end_connection(broker, connection)
     elif frame.method == "socket.abort":

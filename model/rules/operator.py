@@ -44,7 +44,7 @@ def force_close(broker: Broker, connection: Connection, *explanations: str) -> N
     """
     if connection.state is ConnectionState.OPEN:
         _owe_close(broker, connection, explanations)
-        broker.teardowns.append(connection.name)
+        broker.teardowns.append((connection.name, 0))
 
 
 def _owe_close(broker: Broker, connection: Connection, explanations: tuple[str, ...]) -> None:

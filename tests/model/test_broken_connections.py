@@ -152,3 +152,18 @@ def test_a_consumer_beside_an_exclusive_one_shows_by_what_it_had_though_its_conn
     headers = {"x-delivery-count": 1, "x-acquired-count": 1}
     talk.see("b.1", "basic.get-ok", "m2", properties={"headers": headers}, **about).rest()
     assert [failure.departure for failure in talk.acceptor.failures] == ["exclusive-consumer-ignored"]
+
+
+@pytest.mark.parametrize("further", [(), ("a.2 basic.qos 1 &",)], ids=["at-once", "behind-another-input"])
+def test_a_channel_that_crashes_ends_before_the_others_of_its_connection(further: tuple[str, ...]) -> None:
+    """What it held may be handed to a consumer on another one of them yet; what it is sent it may process before."""
+    talk = declared(dialect="rabbitmq-4.0").send("b.1 basic.publish q body=m1").rest()
+    talk.send("a.2 basic.consume q tag=t").see("a.2", "basic.consume-ok", consumer_tag="t").deliver("a.2", 1, "m1")
+    talk.rest().send("a.1 basic.consume q tag=u").see("a.1", "basic.consume-ok", consumer_tag="u").rest()
+    talk.send("a.2 basic.consume q tag=v &", "a.2 basic.cancel v", *further)
+    if further:
+        talk.see("a.2", "basic.qos-ok")
+    talk.deliver("a.1", 1, "m1", redelivered=True, consumer="u")
+    talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
+    talk.send("a connection.close-ok").see("a", "socket.closed").rest()
+    assert [failure.departure for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks"]

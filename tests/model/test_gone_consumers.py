@@ -63,7 +63,7 @@ def test_a_channel_that_has_broken_its_connection_breaks_it_once(several: int) -
     for _ in range(several):
         process(broker, Frame("a", 1, "basic.publish", {"routing_key": "q"}, True, EMPTY_CONTENT))
     assert len(broker.connections["a"].owed) == 1
-    assert broker.teardowns == ["a"]
+    assert broker.teardowns == [("a", 0)]
 
 
 @pytest.mark.parametrize(("counts", "explained"), [((2, 2, 1), True), ((2, 1, 2), False)])
