@@ -9,6 +9,7 @@ from model.inputs import process
 from model.queues import UNKNOWN_TAG, QueueType
 from model.rules.stream_consuming import offset_has_wrong_type
 from model.state import Channel, ChannelState, Unacknowledged
+from model.transaction import Outcome
 
 SETTLING = ("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async")
 
@@ -19,6 +20,9 @@ def _open_channel(broker: Broker, frame: Frame) -> Channel | None:
 
 
 def _settles(channel: Channel, frame: Frame, tag: int) -> bool:
+    if frame.method == "tx.commit":
+        rulings = channel.transaction.rulings if channel.transaction is not None else ()
+        return any(tag in tags for ruling, tags in rulings if ruling.outcome is not Outcome.DONE)
     if frame.method.startswith("basic.recover"):
         return True
     named = frame.arguments.get("delivery_tag", 0)
@@ -33,6 +37,10 @@ def _of_namesakes(broker: Broker, frame: Frame) -> list[Unacknowledged]:
     if channel is None:
         return []
     streams = {name for name, kind in channel.known_types.items() if kind is QueueType.STREAM and name in broker.queues}
+    if frame.method == "tx.commit" and channel.transaction is not None:
+        # it publishes first, and so comes to know them
+        published = {queue.name for each in channel.transaction.publications for queue in each.routes.queues}
+        streams |= {name for name in published & broker.queues.keys() if broker.queues[name].type is QueueType.STREAM}
     return [
         entry
         for tag, entry in channel.unacknowledged.items()
@@ -94,7 +102,7 @@ STREAM_DEPARTURES: tuple[Departure, ...] = (
         " basic.recover, when the channel has dealt with a new stream of its name.",
         source="v3.10.9 rabbit_channel:foreach_per_queue (settles by the queue's name), rabbit_stream_queue:settle",
         dialects=("rabbitmq-3",),
-        methods=SETTLING[1:],
+        methods=(*SETTLING[1:], "tx.commit"),
         applies=_settles_namesakes,
         process=_settle_at_namesakes,
     ),

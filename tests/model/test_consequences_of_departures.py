@@ -133,3 +133,25 @@ def test_messages_may_be_on_their_way_to_who_gives_up_the_seat(at_rest: bool) ->
         talk.deliver("a.1", 2, "m2", consumer="s")
     talk.see("c.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=1)
     assert all(failure.departure for failure in talk.acceptor.failures) is not at_rest
+
+
+@pytest.mark.parametrize(("outcome", "published", "refused"), [
+    ("basic.reject 1", "s", True), ("basic.nack 1 requeue", "s", True), ("basic.ack 1", "s", False),
+    ("basic.reject 1", "other", False),
+])  # fmt: skip
+def test_a_commit_refuses_for_the_stream_that_it_publishes_to_first(
+    outcome: str, published: str, refused: bool
+) -> None:
+    refuses = departure("stream-refuses-for-namesake")
+    broker = planned(
+        "a.1 queue.declare s durable", "b.1 queue.declare other durable", "a.1 basic.publish s body=m1",
+        "a.1 basic.get s", "b.1 queue.delete s", "b.1 queue.declare s durable x-queue-type=stream", "a.1 tx.select",
+        f"a.1 basic.publish {published} body=m2", f"a.1 {outcome}", dialect="rabbitmq-3",
+    ).broker  # fmt: skip
+    commit = frame_of(parse_command("a.1 tx.commit"))
+    assert refuses.applies(broker, commit) is refused
+    if refused:
+        refuses.process(broker, commit)
+        assert [(owed.method, owed.arguments["reply_code"]) for owed in broker.connections["a"].owed] == [
+            ("connection.close", 540)
+        ]
