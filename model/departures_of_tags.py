@@ -11,14 +11,17 @@ from model.departure import Departure, internal_error
 from model.inputs import process
 from model.limits import own_limit_holds
 from model.queues import Consumer, QueueType
-from model.state import ChannelState, ConnectionState, Unacknowledged
+from model.state import ChannelState, ConnectionState, Expected, Unacknowledged
 
 
 def break_some_time(broker: Broker, channel: ChannelKey) -> None:
     """At some time from now on the channel crashes and its connection closes with 541; before that the others end."""
     connection = broker.connections[channel[0]]
-    if connection.state is ConnectionState.OPEN:
-        broker.teardowns += [channel, (connection.name, 0)]
+    if connection.state is not ConnectionState.OPEN:
+        return
+    broker.teardowns.insert(0, channel)  # ahead of its connection, which another one may have broken as well
+    if not any(isinstance(owed, Expected) and owed.method == "connection.close" for owed in connection.owed):
+        broker.teardowns.append((connection.name, 0))
         connection.owed.append(internal_error())
         broker.debtors[(connection.name, 0)] = None
 

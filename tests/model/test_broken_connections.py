@@ -7,6 +7,7 @@ import pytest
 from conformance.command import parse_command
 from model.acceptor import Acceptor
 from model.alphabet import Content, Frame, Table
+from model.departures_of_tags import break_some_time
 from model.dialects import RABBITMQ_4_3
 from tests.handshakes import opening
 from tests.model.test_acceptor import Conversation, declared
@@ -167,3 +168,11 @@ def test_a_channel_that_crashes_ends_before_the_others_of_its_connection(further
     talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
     talk.send("a connection.close-ok").see("a", "socket.closed").rest()
     assert [failure.departure for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks"]
+
+
+def test_two_channels_that_crash_break_their_connection_once() -> None:
+    broker = declared(dialect="rabbitmq-4.0").send("a.2 basic.qos 1").see("a.2", "basic.qos-ok").rest().acceptor.broker
+    break_some_time(broker, ("a", 1))
+    break_some_time(broker, ("a", 2))
+    assert [owed.method for owed in broker.connections["a"].owed] == ["connection.close"]
+    assert broker.teardowns == [("a", 2), ("a", 1), ("a", 0)]
