@@ -74,7 +74,7 @@ class _Copy:
                 old.is_late, refused_by=old.refused_by,
                 deadline=old.deadline, ttl_from=old.ttl_from, in_front_by=old.in_front_by,
                 is_overlooked=old.is_overlooked, number=old.number, may_be_gone=old.may_be_gone,
-                may_have_timed_out=old.may_have_timed_out,
+                may_have_timed_out=old.may_have_timed_out, sent_history=old.sent_history,
             )  # fmt: skip
         return new
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from model.alphabet import Content, Frame, Table
+from model.content_size import properties_size
 from model.dialects import Dialect
 from model.patterns import AnyMoment, Pattern, choose, matches
 from model.queues import Message, Queue, QueueType
@@ -69,6 +70,22 @@ def recorded_keys(message: Message) -> list[str]:
 
 def is_of_history(header: str) -> bool:
     return header == HISTORY or header in _FIRST or header in _LAST
+
+
+def without_history(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The properties without such headers; without headers if there are no others."""
+    headers = {name: value for name, value in (properties.get("headers") or {}).items() if not is_of_history(name)}
+    return {name: value for name, value in {**properties, "headers": headers}.items() if name != "headers" or headers}
+
+
+def sent_history(message: Message) -> int:
+    """Octets of the history that the client sent along with what is a dead letter now, or will be."""
+    if message.deaths:
+        return message.sent_history
+    properties = message.content.properties
+    if not properties.get("headers"):
+        return 0
+    return properties_size(properties) - properties_size(without_history(properties))
 
 
 def has_own_history(message: Message) -> bool:

@@ -10,10 +10,10 @@ from model.departure import Departure
 from model.errors import ProtocolError
 from model.inputs import process
 from model.overflow import Overflow, is_limited, overflow
-from model.queues import QueueType
+from model.queues import Consumer, QueueType
 from model.rules.commit import reached_now
 from model.rules.publish import deliver
-from model.state import ChannelState
+from model.state import ChannelState, Expected
 
 
 def _publishes_to_refusing_quorum_queue(broker: Broker, frame: Frame) -> bool:
@@ -39,6 +39,29 @@ def _forget_refusals(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
 
 
+def _consumers_of_namesakes(broker: Broker, frame: Frame) -> list[Consumer]:
+    """Consumers of the channel that will be told, whose queues have the names of deleted ones that it publishes to."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
+        return []
+    if not broker.connections[channel.connection].is_told_of_cancels:
+        return []
+    routed = [queue for publication in channel.transaction.publications for queue in publication.routes.queues]
+    gone = {queue.name for queue in routed if queue.deleted and queue.type is QueueType.CLASSIC}
+    return [consumer for consumer in channel.consumers.values() if consumer.queue.name in gone]
+
+
+def _cancel_consumers_of_namesakes(broker: Broker, frame: Frame) -> None:
+    """The channel hears that the queue is down before it says that the commit was refused."""
+    channel = broker.channels[(frame.connection, frame.channel)]
+    tags = sorted(consumer.tag for consumer in _consumers_of_namesakes(broker, frame))
+    process(broker, frame)
+    notices = (Expected("basic.cancel", {"consumer_tag": tag, "nowait": True}, ("CANCEL-007",)) for tag in tags)
+    said = [place for place, owed in enumerate(channel.owed) if getattr(owed, "method", "") == "channel.close"]
+    place = said[0] if said else 0
+    channel.owed[place:place] = notices
+
+
 def _replies(broker: Broker, frame: Frame) -> bool:
     channel = broker.channels.get((frame.connection, frame.channel))
     if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
@@ -61,6 +84,18 @@ def _reply_at_once(broker: Broker, frame: Frame) -> None:
 
 
 TRANSACTION_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="commit-cancels-namesakes-consumers",
+        requirement="CANCEL-007",
+        statement="A commit that publishes to a deleted classic queue cancels the channel's consumers of a new queue of"
+        " that name, before the channel closes.",
+        source="v4.3.5 rabbit_channel:handle_info 'DOWN' of the deleted queue's process, which the publish has had"
+        " monitored: handle_consuming_queue_down_or_eol goes by the queue's name",
+        dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("tx.commit",),
+        applies=lambda broker, frame: bool(_consumers_of_namesakes(broker, frame)),
+        process=_cancel_consumers_of_namesakes,
+    ),
     Departure(
         name="commit-forgets-refusals",
         requirement="TX-008",

@@ -67,7 +67,7 @@ def _content(message: Message) -> Hashable:
     properties = message.content.properties
     return (
         message.content.body, repr(properties) if properties else "", message.exchange, message.routing_key,
-        message.hidden_keys, len(message.deaths),
+        message.hidden_keys, len(message.deaths), message.sent_history,
     )  # fmt: skip
 
 

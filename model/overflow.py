@@ -16,7 +16,7 @@ from typing import Any
 from model.alphabet import ChannelKey
 from model.broker_state import BrokerState
 from model.content_size import properties_size
-from model.dead_letters import is_of_history, published_expiration
+from model.dead_letters import published_expiration, without_history
 from model.dispatch import contenders
 from model.limits import counted, own_limit_holds, shared_limit_holds
 from model.queues import Consumer, Message, Queue, QueueType
@@ -57,8 +57,13 @@ def overflow(queue: Queue) -> Overflow:
 def size(queue: Queue, messages: Iterable[Message]) -> int:
     """OVERFLOW-004: octets of bodies, not of properties, but by a departure (`model.departures_of_overflow`)."""
     if queue.weighs_properties:
-        return sum(properties_size(_as_stored(message)) + len(message.content.body) for message in messages)
+        return sum(stored_size(message) for message in messages)
     return sum(len(message.content.body) for message in messages)
+
+
+def stored_size(message: Message) -> int:
+    """Octets of its properties and of its body."""
+    return properties_size(_as_stored(message)) + message.sent_history + len(message.content.body)
 
 
 def _as_stored(message: Message) -> Mapping[str, Any]:
@@ -68,9 +73,7 @@ def _as_stored(message: Message) -> Mapping[str, Any]:
     properties = message.content.properties
     if not message.deaths:
         return properties
-    headers = {name: value for name, value in properties["headers"].items() if not is_of_history(name)}
-    stored = {**properties, "expiration": published_expiration(message.deaths), "headers": headers}
-    return {name: value for name, value in stored.items() if name != "headers" or headers}
+    return without_history({**properties, "expiration": published_expiration(message.deaths)})
 
 
 def handed_over(broker: BrokerState, queue: Queue, freed: int = 0) -> int:

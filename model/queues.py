@@ -95,6 +95,8 @@ class Message:
     hidden_keys: tuple[str, ...] = ()
     #: failed deliveries that it takes along when it is dead-lettered (DLX-010)
     failures: int = 0
+    #: of a dead letter: octets of the history that the client had sent along (DLX-004), which is stored as it was
+    sent_history: int = field(default=0, kw_only=True)
     #: by which its classic queue knows it, among those of its priority (model.namesakes)
     number: int = field(default=0, kw_only=True)
     #: one that may be behind it was handed over before: at whose turn this one is, is not known (PRIORITY-002)

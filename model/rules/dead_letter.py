@@ -22,6 +22,7 @@ from model.dead_letters import (
     has_own_history,
     in_a_cycle,
     recorded,
+    sent_history,
 )
 from model.dialects import CarriedFailures
 from model.overflow import BYTES, Overflow, overflow
@@ -134,6 +135,7 @@ def _dead_letter(
             hidden_keys=message.hidden_keys if key is None or not broker.dialect.deaths_in_headers else (),
             failures=message.failures,
             unseen=message.unseen,
+            sent_history=sent_history(message),
         )
         begin_anew(broker, target, letter)
         put(broker, target, letter, holder, is_published=False)

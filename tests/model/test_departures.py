@@ -183,6 +183,11 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "b.1 basic.consume q tag=t"),
         ("a.1 basic.nack 0 multiple requeue",),
     ),
+    "commit-cancels-namesakes-consumers": (
+        ("a.1 queue.declare q durable", "a.2 tx.select", "a.2 basic.publish q body=m1", "a.1 queue.delete q",
+         "a.1 queue.declare q durable", "a.2 basic.consume q tag=t"),
+        ("a.2 tx.commit",),
+    ),
     "stream-refuses-for-namesake": (
         ("a.1 queue.declare s durable", "a.1 basic.publish s body=m1", "a.1 basic.get s", "b.1 queue.delete s",
          "b.1 queue.declare s durable x-queue-type=stream", "a.1 basic.publish s body=m2"),

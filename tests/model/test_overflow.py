@@ -244,14 +244,18 @@ def test_a_consumer_without_acknowledgements_takes_no_more_at_once_than_its_chan
     assert [each.reason for each in broker.queues["q"].gone].count("OVERFLOW-002") == dropped
 
 
-@pytest.mark.parametrize(("expiration", "left"), [("", 0), (" expiration=60000", 1)])
-def test_a_dead_letter_weighs_what_was_published(expiration: str, left: int) -> None:
-    """By the departure quorum-bytes-count-properties: 2 for the flags, 6 for the expiration that is none any more."""
+@pytest.mark.parametrize(("properties", "left"), [
+    ("", 0), (" expiration=60000", 1), (" headers={}", 0), (' headers={"x-death": null}', 1),
+])  # fmt: skip
+def test_a_dead_letter_weighs_what_was_published(properties: str, left: int) -> None:
+    """By the departure quorum-bytes-count-properties: 2 for the flags, 6 for the expiration that is none any more; what
+    the client sent of a history stays in what is stored.
+    """
     broker = after(
         "rabbitmq-4.3",
         "a.1 queue.declare d durable x-queue-type=quorum x-max-length-bytes=8",
         classic(TO_D),
-        f"a.1 basic.publish q body=m1{expiration}",
+        f"a.1 basic.publish q body=m1{properties}",
         "a.1 basic.get q",
     )
     broker.queues["d"].weighs_properties = True
