@@ -310,8 +310,8 @@ class Acceptor:
         latent: list[Explanation] = []
         for explanation in self.explanations:
             for candidate in points(explanation, self._departures, self.bound):
-                if candidate.broker.not_before > frame.time:
-                    continue  # something would have come about too early
+                if candidate.broker.not_before > frame.time or candidate.is_tearing_down(frame):
+                    continue  # something would have come about too early, or too late
                 mismatches = observe(candidate.broker, frame)
                 if mismatches and candidate.departure is not None:
                     if candidate.has_departed and all(m.departure and not m.fatal for m in mismatches):

@@ -214,6 +214,7 @@ def _settle_namesakes(broker: Broker, frame: Frame) -> None:
     for entry in uncounted:
         if entry.consumer is not None:
             entry.consumer.outstanding += 1
+            entry.queue.still_counted |= {(channel.key, entry.number)}
             broker.refresh(entry.queue)
     for hit in hits:
         _settle_at_namesake(broker, channel, hit, counted[id(hit)])

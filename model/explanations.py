@@ -23,7 +23,7 @@ from model.rules.expiry import expiries
 from model.rules.happenings import can_come_about, is_happening
 from model.rules.message_expiry import AHEAD, EXPIRE, message_expiries, tell_of_expiries
 from model.rules.timeouts import certain_timeouts, tell_of_timeouts, timeouts
-from model.state import Expected
+from model.state import ConnectionState, Expected
 from model.stream_log import know_no_more_than, known_chunks
 
 #: What comes about when a time is up.
@@ -177,6 +177,13 @@ class Explanation:
         if self.broker.next_timeout <= now:
             timeouts(self.broker, now, is_certain=False)
             self.expect_teardowns()
+
+    def is_tearing_down(self, frame: Frame) -> bool:
+        """Does the frame close a connection whose channels have to end before (rabbit_reader:terminate_channels)?"""
+        if frame.method != "connection.close" or not self.pending:
+            return False
+        ending = any(each.method in TEARDOWNS and each.connection == frame.connection for each in self.pending)
+        return ending and self.broker.connections[frame.connection].state is ConnectionState.OPEN
 
     @property
     def is_settled(self) -> bool:

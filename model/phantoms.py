@@ -52,6 +52,7 @@ def note_arrival(broker: BrokerState, consumer: Consumer) -> None:
         held = broker.channels[consumer.channel].unacknowledged.values()
         former_ones = namesakes(broker, consumer)
         consumer.bequeathed = sum(entry.consumer in former_ones for entry in held)
+        consumer.known_since = min((former.key for former in former_ones), default=None)
     former = queue.former_priorities.pop((consumer.channel, consumer.tag), None)
     if former in (None, priority(consumer)) or queue.single_active_consumer:
         return

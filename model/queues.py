@@ -151,6 +151,9 @@ class Consumer:
     #: served once; and the same where it is known to be so (`model.departures_of_tags`)
     former_priority: int | None = field(default=None, kw_only=True)
     served_as: int | None = field(default=None, kw_only=True)
+    #: when that one was created, if it still held something when this one came: a quorum queue knows it by that one's
+    #: key then (rabbit_fifo:find_consumer, from 4.0)
+    known_since: int | None = field(default=None, kw_only=True)
     #: what the cancelled one of its tag held when it was made (`model.departures_of_tags`)
     bequeathed: int = field(default=0, kw_only=True)
     #: it got its room so late that the queue may not know of it yet
@@ -171,6 +174,11 @@ class Consumer:
     was_leaving: bool = field(default=False, kw_only=True)
     #: consumers of its priority that were served since it has been waiting with room (PRIORITY-002)
     overtaken_by: frozenset[tuple[ChannelKey, str]] = field(default=frozenset(), kw_only=True)
+
+    @property
+    def key(self) -> int:
+        """Quorum queues go through their consumers in this order (`model.rules.requeue.lost_order`)."""
+        return self.created if self.known_since is None else self.known_since
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +281,8 @@ class Queue:
     deadlines: int = field(default=0, kw_only=True)
     #: its limit in octets is seen to count properties as well (`model.departures_of_overflow`)
     weighs_properties: bool = field(default=False, kw_only=True)
+    #: deliveries, by channel and number, that a channel has given back and that the queue still counts for it
+    still_counted: frozenset[tuple[ChannelKey, int]] = field(default=frozenset(), kw_only=True)
     #: it is seen not to act on the exclusive flag of its consumers (exclusive-consumer-ignored)
     ignores_exclusive: bool = field(default=False, kw_only=True)
 

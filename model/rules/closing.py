@@ -216,6 +216,8 @@ def _takes_back_from_others(broker: Broker, channel: Channel) -> bool:
     """
     held = channel.unacknowledged.values()
     again = {(id(entry.given_back_at), entry.number) for entry in held if entry.given_back_at is not None}
+    for queue in broker.queues.values():
+        again |= {(id(queue), number) for key, number in queue.still_counted if key == channel.key}
     return bool(again) and any(
         (id(entry.queue), entry.number) in again
         for other in broker.channels.values()

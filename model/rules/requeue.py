@@ -195,6 +195,6 @@ def lost_order(broker: Broker, queue: Queue, entries: Iterable[tuple[int, Unackn
         tag, entry = item
         if entry.consumer is None:
             return (2**64 if broker.dialect.lost_consumers_by_creation else 0, str(tag), tag)
-        return (entry.consumer.created if broker.dialect.lost_consumers_by_creation else 0, entry.consumer.tag, tag)
+        return (entry.consumer.key if broker.dialect.lost_consumers_by_creation else 0, entry.consumer.tag, tag)
 
     return [entry.message for _, entry in sorted(entries, key=key)]
