@@ -16,7 +16,7 @@ from collections import Counter
 
 from model.alphabet import CLOCK_WAIT, OPERATOR, Frame
 from model.broker import Broker
-from model.debts import first_debt, unproven
+from model.debts import first_debt, unproven, untold_queues
 from model.departure import Departure
 from model.departures import departures_of
 from model.departures_of_limits import follow_limiters
@@ -387,6 +387,10 @@ class Acceptor:
         owed = (debt for debt in unproven(first.broker) if debt.detail not in open_by_departure)
         missing = first_debt(first.broker) or next(owed, None)
         if missing is None:
+            return
+        if missing.frame is None and (untold := untold_queues(first.broker)):
+            self.reason = f"the broker does not tell in time how many messages and consumers {untold[0]} has"
+            self.finished = True
             return
         self._add(failure_of_debt(first.broker, missing, self.command, departed[0].departure if departed else None))
         if departed:

@@ -62,6 +62,11 @@ def unproven(broker: Broker) -> Iterator[Debt]:
             yield Debt("QUEUE-001", f"{queue.leaving} consumers of {queue.name} are still counted", None)
 
 
+def untold_queues(broker: Broker) -> list[str]:
+    """Names of queues of which more should be known, and that took too long to tell it when they were asked last."""
+    return [name for name, queue in broker.queues.items() if queue.is_untold and (queue.unproven or queue.leaving)]
+
+
 def _missed_as(broker: Broker, frame: Frame) -> str:
     channel = broker.channels.get((frame.connection, frame.channel))
     owed = [each for each in channel.owed if isinstance(each, Expected)] if channel is not None else []

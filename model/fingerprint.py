@@ -198,6 +198,7 @@ def _queue(queue: Queue) -> Hashable:
             queue.at_rest,
             queue.weighs_properties,
             queue.still_counted,
+            queue.is_untold,
             queue.ignores_exclusive,
         ),
         tuple((_content(message), message.arrival.value) for message in queue.log),

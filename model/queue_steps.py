@@ -284,11 +284,16 @@ class QueueSteps(BrokerState):
         counted += self.holders(queue)
         return counted, counted + late
 
+    def counts_not_seen(self, queue: Queue, arguments: Table) -> None:
+        """A declare-ok came that may tell nothing (`model.rules.queue.is_given_up`)."""
+        queue.is_untold = True
+
     def counts_seen(self, queue: Queue, arguments: Table) -> None:
         """A declare-ok told the numbers of ready messages and consumers: all that it counted is there (QUEUE-002).
 
         But while the queue counts somebody who is gone it may hand messages to that one yet, which come back.
         """
+        queue.is_untold = False
         # classic queues count nobody but consumers (QUEUE-026)
         holders = self.holders(queue) if queue.type is QueueType.QUORUM else 0
         counted = len(queue.consumers) + holders

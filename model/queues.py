@@ -281,6 +281,8 @@ class Queue:
     deadlines: int = field(default=0, kw_only=True)
     #: its limit in octets is seen to count properties as well (`model.departures_of_overflow`)
     weighs_properties: bool = field(default=False, kw_only=True)
+    #: it told no numbers, or may have told none, as it took too long (departure late-counts-are-zero)
+    is_untold: bool = field(default=False, kw_only=True)
     #: deliveries, by channel and number, that a channel has given back and that the queue still counts for it
     still_counted: frozenset[tuple[ChannelKey, int]] = field(default=frozenset(), kw_only=True)
     #: it is seen not to act on the exclusive flag of its consumers (exclusive-consumer-ignored)

@@ -126,9 +126,10 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
         broker.measurements.append(expected.due.measured(frame))
     if expected.counted:
         broker.refuted.update(_refuted(expected, frame))
-    if expected.effect is not None and not given_up:
+    if expected.effect is not None:
         name, subject = expected.effect
-        getattr(broker, name)(subject, frame.arguments)
+        is_untold = given_up and name == "counts_seen"
+        getattr(broker, "counts_not_seen" if is_untold else name)(subject, frame.arguments)
     if expected.counted:
         for requirement in expected.requirements:
             broker.exercised[requirement] += 1

@@ -41,6 +41,9 @@ OF_TEXTS = {
 }
 
 
+#: The reply code of a crash.
+INTERNAL_ERROR = 541
+
 #: What the broker does behind a client that is gone (`model.rules.happenings`).
 CLEAN_UP = "connection.cleanup"
 
@@ -109,6 +112,8 @@ def break_connection(broker: Broker, channel: Channel, close: Expected) -> None:
     rabbit_channel:handle_exception gives back what the channel held before the reader hears of the error;
     rabbit_reader:terminate_channels ends the others some time later. Until then they may be handed messages.
     """
+    if close.arguments["reply_code"] == INTERNAL_ERROR:
+        _lift_shared_limit(broker, channel)
     end_before_others(broker, channel)
     connection = broker.connections[channel.connection]
     connection.owed.append(close)
@@ -130,7 +135,18 @@ def crash(broker: Broker, channel: Channel) -> None:
     connection = broker.connections[channel.connection]
     if channel.state is not ChannelState.CLOSED and connection.state is ConnectionState.OPEN:
         channel.unread = replies_owed(channel)
+        _lift_shared_limit(broker, channel)
         end_before_others(broker, channel)
+
+
+def _lift_shared_limit(broker: Broker, channel: Channel) -> None:
+    """A channel that crashes takes its limiter along, and queues may be somewhat later in hearing of the end of it.
+
+    rabbit_limiter:can_send is true where nobody answers.
+    """
+    channel.channel_prefetch = channel.limiter.limit = 0
+    for queue in dict.fromkeys(consumer.queue for consumer in channel.consumers.values()):
+        broker.refresh(queue)
 
 
 def replies_owed(channel: Channel) -> tuple[Expected, ...]:

@@ -176,3 +176,19 @@ def test_two_channels_that_crash_break_their_connection_once() -> None:
     break_some_time(broker, ("a", 2))
     assert [owed.method for owed in broker.connections["a"].owed] == ["connection.close"]
     assert broker.teardowns == [("a", 2), ("a", 1), ("a", 0)]
+
+
+def test_the_limit_of_a_channel_goes_before_its_consumers_do_when_it_crashes() -> None:
+    """c.1 may be handed m2 by a queue that hears of its end somewhat later, and nobody sees it."""
+    talk = declared(dialect="rabbitmq-4.0").send("b.1 basic.publish q body=m1", "b.1 basic.publish q body=m2").rest()
+    talk.send("a.2 basic.qos 1 global").see("a.2", "basic.qos-ok")
+    talk.send("a.2 basic.consume q tag=t").see("a.2", "basic.consume-ok", consumer_tag="t").deliver("a.2", 1, "m1")
+    talk.rest().send("a.2 basic.consume q tag=u &", "a.2 basic.cancel u")
+    talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
+    talk.send("a connection.close-ok").see("a", "socket.closed").rest()
+    known = ["cancel-before-consume-ok-breaks"]
+    assert [failure.departure for failure in talk.acceptor.failures] == known
+    talk.send("b.1 basic.get q").got("b.1", 1, "m1", 1, redelivered=True)
+    for was_seen in (True, False):
+        other = talk.fork().send("b.1 basic.get q").got("b.1", 2, "m2", 0, redelivered=was_seen).rest()
+        assert [failure.departure for failure in other.acceptor.failures] == known

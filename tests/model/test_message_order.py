@@ -318,3 +318,19 @@ def test_of_what_a_transaction_publishes_and_gives_back_either_is_the_first_in_a
             delivery_tag=1, redelivered=redelivered, exchange="", routing_key="q", message_count=1,
         )  # fmt: skip
         assert either.acceptor.failures == []
+
+
+@pytest.mark.parametrize(("dialect", "settled", "order"), [
+    ("rabbitmq-4.3", False, "132"), ("rabbitmq-4.0", False, "132"), ("rabbitmq-4.0", True, "23"),
+    ("rabbitmq-3", False, "213"),
+])  # fmt: skip
+def test_a_reused_tag_is_known_to_a_quorum_queue_since_its_former_consumer(
+    dialect: str, settled: bool, order: str
+) -> None:
+    """As long as that one holds something: what the channel held comes back consumer by consumer."""
+    plan = planned(
+        dialect, QUORUM, "b.1 basic.qos 1", "b.1 basic.consume q tag=t", *published(None), "b.1 basic.cancel t",
+        "b.1 basic.consume q tag=s", *published(None, first=2), *(["b.1 basic.ack 1"] if settled else []),
+        "b.1 basic.consume q tag=t", *published(None, first=3), "b.1 channel.close",
+    )  # fmt: skip
+    assert "".join(taken(plan)) == order

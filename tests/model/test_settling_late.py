@@ -101,6 +101,15 @@ def test_a_quorum_queue_that_is_slow_to_tell_its_numbers_has_none() -> None:
     assert told(0.2, 0).blamed != ""
 
 
+def test_a_queue_that_never_tells_its_numbers_in_time_is_undecided() -> None:
+    """The message should be there, and what says that there is none says nothing."""
+    slow = Timed().publish(1.0).send(1.4, "b.1 queue.declare q passive")
+    about: Table = {"queue": "q", "message_count": 0, "consumer_count": 0}
+    slow.see(1.8, "queue.declare-ok", on="b", **about)
+    slow.acceptor.overdue()
+    assert slow.acceptor.reason == "the broker does not tell in time how many messages and consumers q has"
+
+
 def test_a_departure_that_may_have_come_about_in_many_ways_leaves_room_for_others() -> None:
     dialect = dialect_named("rabbitmq-4.3")
     named = {each.name: each for several in departures_of(dialect).values() for each in several}
