@@ -61,6 +61,6 @@ def crash_with(requirement: str) -> Callable[[Broker, Frame], None]:
     return process_
 
 
-def internal_error() -> Expected:
-    arguments = {"reply_code": 541, "reply_text": "INTERNAL_ERROR", "class_id": 0, "method_id": 0}
+def internal_error(reply_text: object = "INTERNAL_ERROR") -> Expected:
+    arguments = {"reply_code": 541, "reply_text": reply_text, "class_id": 0, "method_id": 0}
     return Expected("connection.close", arguments, ("CHAN-007",), counted=False)

@@ -10,11 +10,15 @@ from model.copying import copy_broker
 from model.departure import Departure, internal_error
 from model.inputs import process
 from model.limits import own_limit_holds
+from model.patterns import Printed
 from model.queues import Consumer, QueueType
 from model.state import ChannelState, ConnectionState, Expected, Unacknowledged
 
+#: Where the queue is gone when the channel asks for what it takes for missing, it says so as well.
+_MISSING = Printed("INTERNAL_ERROR", "", "INTERNAL_ERROR")
 
-def break_some_time(broker: Broker, channel: ChannelKey) -> None:
+
+def break_some_time(broker: Broker, channel: ChannelKey, reply_text: object = "INTERNAL_ERROR") -> None:
     """At some time from now on the channel crashes and its connection closes with 541; before that the others end."""
     connection = broker.connections[channel[0]]
     if connection.state is not ConnectionState.OPEN:
@@ -22,7 +26,7 @@ def break_some_time(broker: Broker, channel: ChannelKey) -> None:
     broker.teardowns.insert(0, channel)  # ahead of its connection, which another one may have broken as well
     if not any(isinstance(owed, Expected) and owed.method == "connection.close" for owed in connection.owed):
         broker.teardowns.append((connection.name, 0))
-        connection.owed.append(internal_error())
+        connection.owed.append(internal_error(reply_text))
         broker.debtors[(connection.name, 0)] = None
 
 
@@ -129,7 +133,7 @@ def _break_heir(broker: Broker, frame: Frame) -> None:
     for consumer in list(_served(broker)):
         if consumer.no_ack:
             _lose_all(broker, consumer)
-        break_some_time(broker, consumer.channel)
+        break_some_time(broker, consumer.channel, _MISSING)
 
 
 _LEAD_TO_DELIVERIES = (

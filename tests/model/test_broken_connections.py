@@ -170,6 +170,18 @@ def test_a_channel_that_crashes_ends_before_the_others_of_its_connection(further
     assert [failure.departure for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks"]
 
 
+@pytest.mark.parametrize("text", ["INTERNAL_ERROR", "INTERNAL_ERROR - Cannot query missing deliveries from {q}: no"])
+def test_a_queue_may_be_gone_when_the_channel_asks_for_what_a_reused_tag_seems_to_lack(text: str) -> None:
+    talk = declared("quorum", dialect="rabbitmq-3").send("b.1 basic.publish q body=m1").rest()
+    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").deliver("a.1", 1, "m1")
+    talk.rest().send("a.1 basic.cancel t").see("a.1", "basic.cancel-ok", consumer_tag="t").rest()
+    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
+    talk.send("b.1 basic.publish q body=m2 &", "b.1 queue.delete q")
+    talk.see("a", "connection.close", reply_code=541, reply_text=text, class_id=0, method_id=0)
+    talk.see("b.1", "queue.delete-ok", message_count=1).send("a connection.close-ok").see("a", "socket.closed").rest()
+    assert [failure.departure for failure in talk.acceptor.failures] == ["reused-tag-breaks-at-delivery"]
+
+
 def test_two_channels_that_crash_break_their_connection_once() -> None:
     broker = declared(dialect="rabbitmq-4.0").send("a.2 basic.qos 1").see("a.2", "basic.qos-ok").rest().acceptor.broker
     break_some_time(broker, ("a", 1))
