@@ -23,7 +23,7 @@ WAITING_SHRINKING_TIME = 60.0
 REPEATS = 3
 
 #: Runs commands as a sequence of that name. Raises `TargetError`.
-RunAgain = Callable[[str, Sequence[Command]], SequenceJudgement]
+RunAgain = Callable[[str, str, Sequence[Command]], SequenceJudgement]
 
 
 class Findings:
@@ -62,7 +62,7 @@ class Findings:
 
         def shows(candidate: Sequence[Command]) -> bool:
             nonlocal latest
-            judgement = self._run_again(f"shrinking {sequence} {next(counter)}", candidate)
+            judgement = self._run_again(f"shrinking {sequence} {next(counter)}", sequence, candidate)
             for other in judgement.failures:
                 if other.identity == failure.identity:
                     latest = other

@@ -93,6 +93,7 @@ class SequenceJudge:
             frames=self._frames,
             refuted=tuple(sorted(acceptor.refuted)),
             measurements=tuple(acceptor.measurements),
+            repeats=self._start.get("repeats"),
         )
 
     def row(self, row: TraceRow) -> bool:

@@ -40,6 +40,8 @@ class SequenceJudgement:
     refuted: tuple[str, ...] = ()
     #: how late the broker was with what it did by itself
     measurements: tuple[Measurement, ...] = ()
+    #: the sequence that this one repeats or shortens, to learn more of a failure: it belongs to no count
+    repeats: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,18 +147,24 @@ class Runner:
             self.findings.shrink_and_tell(failure, name, commands)
 
     def _carry_out(
-        self, name: str, commands: Sequence[Command], target: TargetUnderTest, requirement: str | None = None
+        self,
+        name: str,
+        commands: Sequence[Command],
+        target: TargetUnderTest,
+        requirement: str | None = None,
+        repeats: str | None = None,
     ) -> Session:
         """Run the commands as one sequence; gives the session, which is finished."""
-        with Session(target, self.trace, name, requirement=requirement, seed=self.options.seed) as session:
+        seed = self.options.seed
+        with Session(target, self.trace, name, requirement=requirement, seed=seed, repeats=repeats) as session:
             for command in commands:
                 session.run(command)
         return session
 
-    def _run_again(self, name: str, commands: Sequence[Command]) -> SequenceJudgement:
-        """Run commands that belong to no count, with little patience."""
+    def _run_again(self, name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
+        """Run commands of the sequence `repeats`, or some of them, that belong to no count, with little patience."""
         quick = replace(self.target, deadline=min(self.target.deadline, SHRINKING_DEADLINE))
-        session = self._carry_out(name, commands, quick)
+        session = self._carry_out(name, commands, quick, repeats=repeats)
         self._heed(session)
         return session.finish()
 

@@ -63,6 +63,7 @@ class Session:
         *,
         requirement: str | None = None,
         seed: int | None = None,
+        repeats: str | None = None,
         listeners: Iterable[Listener] = (),
     ) -> None:
         self.target = target
@@ -85,6 +86,7 @@ class Session:
                 user=target.address.user if target.address.user == KNOWN_USER else None,
                 requirement=requirement,
                 seed=seed,
+                repeats=repeats,
             )
         )
         #: what the operator did (`conformance.operating`)

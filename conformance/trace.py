@@ -93,10 +93,12 @@ class TraceWriter:
         user: str | None = None,
         requirement: str | None = None,
         seed: int | None = None,
+        repeats: str | None = None,
     ) -> TraceRow:
         """A sequence begins. `target` is a label for people; `seed` fits in 64 bits with sign.
 
         `virtual_host`: the one that exists. `user`: the name of the target's user, where it is no secret.
+        `repeats`: the sequence that this one is a repetition of, or a shorter form.
         """
         if seed is not None and not -(2**63) <= seed < 2**63:
             raise TraceError(f"{self.path}: the seed {seed} does not fit in 64 bits")
@@ -112,6 +114,7 @@ class TraceWriter:
             user=user,
             requirement=requirement,
             seed=seed,
+            repeats=repeats,
         )
         return self._write(row)
 

@@ -29,6 +29,7 @@ SCHEMA = pa.schema(
         pa.field("user", pa.string()),
         pa.field("requirement", pa.string()),
         pa.field("seed", pa.int64()),
+        pa.field("repeats", pa.string()),
         pa.field("text", pa.string()),
         pa.field("connection", pa.string()),
         pa.field("channel", pa.int32()),
@@ -57,7 +58,7 @@ GROUP_ROWS = 20_000
 GROUP_OCTETS = 32 * 1024 * 1024
 
 _JSON_COLUMNS = ("arguments", "properties", "failures", "exercised")
-_NULLABLE_KEYS = {"start": ("requirement", "seed", "user"), "end": ("reason",)}
+_NULLABLE_KEYS = {"start": ("requirement", "seed", "user", "repeats"), "end": ("reason",)}
 
 
 def write_parquet(rows: Iterable[TraceRow], destination: Path | str) -> int:

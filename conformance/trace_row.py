@@ -48,6 +48,7 @@ class TraceRow(TypedDict, total=False):
     user: str | None
     requirement: str | None
     seed: int | None
+    repeats: str | None
     # command
     text: str
     # frame
@@ -199,7 +200,7 @@ _KEYS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
 #: Keys that may be there.
 _OPTIONAL: Mapping[str, tuple[type, ...]] = {
     "properties": _OBJECT, "body": _TEXT, "body_base64": _TEXT, "body_size": (int,), "body_sha256": _TEXT,
-    "waited": _NUMBER, "virtual_host": _TEXT, "user": _TEXT_OR_NULL,
+    "waited": _NUMBER, "virtual_host": _TEXT, "user": _TEXT_OR_NULL, "repeats": _TEXT_OR_NULL,
 }  # fmt: skip
 #: Keys of which only some values have a meaning.
 _CHOICES: Mapping[str, tuple[str, ...]] = {

@@ -35,6 +35,7 @@ from reports.text import visible
 Key = tuple[str, str, str, str, str, str]
 
 SEEN, REFUTED = "seen", "refuted"
+REPEATED = "repeated"
 EXPECTED, UNEXPECTED = "expected", "unexpected"
 
 #: Judges the rows of one sequence. Must be importable by name to be used by Spark.
@@ -99,6 +100,8 @@ class ComplianceTable:
     failures: tuple[TableFailure, ...]
     sequences: int
     frames: int
+    #: sequences that repeated or shortened others, which are judged and not counted; `frames` has theirs as well
+    repeats: int = 0
     #: those only that some sequence put to the test
     departures: tuple[TableDeparture, ...] = ()
     #: those targets only on which a time was up
@@ -118,10 +121,10 @@ class Part:
     """What is known of one row or one failure of the table; parts of the same `key` can be merged.
 
     `kind` is "verdict", "failure", "departure", "measurement" or "total"; `name` is the verdict, the failure's
-    identity, the departure's name or the milliseconds by which something was late; `as_known` is the second verdict,
-    whether the departure was "seen" or "refuted", or the lateness "expected" or "unexpected". `sequences` is a number
-    of measurements for these. `example` and `text` go together: the sequence whose name is the first, and its failure
-    (JSON) or reason.
+    identity, the departure's name, the milliseconds by which something was late, or for "total" whether the sequences
+    only repeated others; `as_known` is the second verdict, whether the departure was "seen" or "refuted", or the
+    lateness "expected" or "unexpected". `sequences` is a number of measurements for these. `example` and `text` go
+    together: the sequence whose name is the first, and its failure (JSON) or reason.
     """
 
     kind: str
@@ -150,7 +153,10 @@ class TableBuilder:
     def add(self, judgement: SequenceJudgement) -> None:
         """Takes one sequence into account."""
         target, dialect, sequence = judgement.target, judgement.dialect, judgement.sequence
-        self.merge(Part("total", "", target, dialect, "", 1, 0, judgement.frames, sequence, ""))
+        of = REPEATED if judgement.repeats is not None else ""
+        self.merge(Part("total", "", target, dialect, of, 1, 0, judgement.frames, sequence, ""))
+        if of:
+            return
         for id, (verdict, as_known, exercised) in requirement_verdicts(judgement).items():
             explained = verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
             text = (judgement.reason or "no reason was recorded") if explained else ""
@@ -214,8 +220,9 @@ class TableBuilder:
         return ComplianceTable(
             rows,
             failures,
-            sum(part.sequences for part in totals),
+            sum(part.sequences for part in totals if part.name != REPEATED),
             sum(part.frames for part in totals),
+            sum(part.sequences for part in totals if part.name == REPEATED),
             _departures(by_kind["departure"]),
             _accuracies(by_kind["measurement"]),
         )

@@ -48,5 +48,6 @@ def execute(options: argparse.Namespace, console: Console) -> int:
             )
     for measured in table.accuracies:
         console.print(Text(visible(f"{measured.target}: {measured.accuracy.text}")))
-    console.print(Text(f"{table.sequences:,} sequences, {table.frames:,} frames judged"))
+    beside = f" ({table.repeats:,} that only repeat others are not counted)" if table.repeats else ""
+    console.print(Text(f"{table.sequences:,} sequences{beside}, {table.frames:,} frames judged"))
     return table.exit_code

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow.parquet as pq
 import pytest
 
 from conformance.command_line import main
@@ -217,9 +218,15 @@ def test_a_deviation_is_reported_shrunk_and_can_be_replayed(amqpspec: Amqpspec, 
     assert "ACK-015" in replayed.out
     assert failure["commands"][-1] in replayed.out
     assert amqpspec("replay", file, "embedded").code == 0
-    checked = amqpspec("check", "o")
+    checked = amqpspec("check", "o", "--out", "table.parquet")
     assert checked.code == 1
     assert "ACK-015" in checked.out
+    # what was run while shrinking is judged, and counts no more than in the report
+    rows = pq.read_table(tmp_path / "table.parquet").to_pylist()
+    in_table = {row["requirement"] for row in rows if row["verdict"] == "fail"}
+    assert in_table == {each["id"] for each in report["requirements"] if each["verdict"] == "fail"}
+    repeats = re.search(r"(\d+) sequences \((\d+) that only repeat others are not counted\)", checked.out)
+    assert repeats is not None and int(repeats[1]) == report["sequences"]
 
     known = "".join(f'[[deviation]]\nidentity = "{each["identity"]}"\nreason = "r"\n' for each in report["failures"])
     unused = '[[deviation]]\nidentity = "ACK-001|x|y"\nreason = "r"\n'

@@ -25,8 +25,8 @@ def findings(shows: Shows, shrinking_time: float = 60.0) -> tuple[Findings, list
     told: list[Event] = []
     runs: list[list[str]] = []
 
-    def run_again(name: str, commands: Sequence[Command]) -> SequenceJudgement:
-        assert name == f"shrinking search 7 {len(runs) + 1}", "each is a sequence of its own"
+    def run_again(name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
+        assert (name, repeats) == (f"shrinking search 7 {len(runs) + 1}", "search 7"), "each is a sequence of its own"
         runs.append(list(map(str, commands)))
         failures = (FAILURE,) if shows(runs[-1]) else ()
         verdict = Verdict.FAIL if failures else Verdict.PASS

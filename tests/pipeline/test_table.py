@@ -119,6 +119,19 @@ def test_how_late_targets_were_is_added_up_wherever_it_was_judged(traces: list[P
     assert not check_in_process(traces[:1], judge).accuracies
 
 
+def test_what_only_repeats_others_is_judged_and_not_counted(traces: list[Path]) -> None:
+    judgements = list(judge_traces(traces, judge))
+    counted, all_of_them = TableBuilder(), TableBuilder()
+    for judgement in judgements:
+        counted.add(judgement)
+        all_of_them.add(judgement)
+        all_of_them.add(replace(judgement, sequence=f"shrinking {judgement.sequence} 1", repeats=judgement.sequence))
+    whole, with_repeats = counted.table(), all_of_them.table()
+    assert (whole.repeats, with_repeats.repeats) == (0, len(judgements))
+    assert with_repeats.frames == 2 * whole.frames
+    assert replace(with_repeats, repeats=0, frames=whole.frames) == whole
+
+
 def test_the_table_is_saved_and_shown(traces: list[Path], tmp_path: Path) -> None:
     table = check_in_process(traces, judge)
     write_table(table, tmp_path / "table.parquet")
