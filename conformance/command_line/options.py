@@ -64,7 +64,8 @@ def _run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--theme", action="append", default=[], metavar="NAME",
-        help="of the search: traffic, consumers, publishing, topology or protocol; repeatable (default: all)",
+        help="of the search: traffic, consumers, publishing, topology, protocol, or timeouts, which takes its time;"
+        " repeatable (default: all but timeouts)",
     )  # fmt: skip
     parser.add_argument("--stop-at-first", action="store_true", help="begin nothing more once a failure was found")
     parser.add_argument("--steps", type=_positive_count, default=30, help="most steps of a sequence (default 30)")
