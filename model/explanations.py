@@ -294,12 +294,18 @@ def _process_one(
 
 
 def _next_inputs(pending: list[Frame]) -> Iterator[int]:
-    """Places of the inputs that may be processed next: the first of each channel, and a crash of it."""
+    """Places of the inputs that may be processed next: the first of each channel.
+
+    What ends channels may come ahead of what they were sent: that is not processed any more then.
+    """
     seen: set[tuple[str, int, bool]] = set()
     for index, frame in enumerate(pending):
-        if frame.channel == 0 and any(connection == frame.connection for connection, *_ in seen):
+        is_end = frame.method in TEARDOWNS
+        if frame.channel == 0 and any(
+            connection == frame.connection and (by_end or not is_end) for connection, _, by_end in seen
+        ):
             continue  # the connection's own methods come after all that was sent on its channels before
-        lane = (frame.connection, frame.channel, frame.method == CRASH)  # others may be processed before a crash
+        lane = (frame.connection, frame.channel, is_end)
         if lane in seen or (frame.connection, 0, False) in seen:
             continue
         seen.add(lane)

@@ -9,6 +9,7 @@ from model.acceptor import Acceptor
 from model.alphabet import Content, Frame, Table
 from model.departures_of_tags import break_some_time
 from model.dialects import RABBITMQ_4_3
+from model.verdict import Verdict
 from tests.handshakes import opening
 from tests.model.test_acceptor import Conversation, declared
 
@@ -188,6 +189,17 @@ def test_two_channels_that_crash_break_their_connection_once() -> None:
     break_some_time(broker, ("a", 2))
     assert [owed.method for owed in broker.connections["a"].owed] == ["connection.close"]
     assert broker.teardowns == [("a", 2), ("a", 1), ("a", 0)]
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_what_other_channels_were_sent_may_come_too_late_when_an_error_ends_them(count: int) -> None:
+    talk = declared().send("a.2 basic.qos 1").see("a.2", "basic.qos-ok").rest()
+    talk.send("a.1 basic.recover requeue=false &", "a.2 basic.publish q body=m1")
+    talk.see("a", "connection.close", reply_code=540, reply_text="NOT_IMPLEMENTED - requeue=false", class_id=60,
+             method_id=110)  # fmt: skip
+    talk.send("a connection.close-ok").see("a", "socket.closed").rest().send("b.1 queue.declare q passive")
+    talk.see("b.1", "queue.declare-ok", queue="q", message_count=count, consumer_count=0).rest()
+    assert talk.acceptor.verdict is Verdict.PASS
 
 
 def test_the_limit_of_a_channel_goes_before_its_consumers_do_when_it_crashes() -> None:
