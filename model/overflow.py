@@ -182,7 +182,9 @@ def is_told_to_refuse(broker: BrokerState, queue: Queue, publisher: ChannelKey) 
     admissions = broker.channels[publisher].admissions
     if queue not in admissions:
         is_over = bool(exceeded(queue, *waiting_in(queue, handed_over(broker, queue))))
-        admissions[queue] = Admission.REFUSED if is_over else Admission.ADMITTED
+        was_asked_before = queue is broker.contrary  # it had not become too much yet when the queue was asked
+        refused = Admission.TOLD_TO_REFUSE if was_asked_before else Admission.REFUSED
+        admissions[queue] = refused if is_over else Admission.ADMITTED
     told = admissions[queue]
     # a commit publishes all at once (rabbit_channel:handle_method, tx.commit), and hears of nothing meanwhile
     is_busy = broker.channels[publisher].transaction is not None
@@ -218,11 +220,13 @@ def may_be_contrary(broker: BrokerState, channel: Channel) -> Iterator[Queue]:
     """Queues that may take what they should refuse by all that is known, or the other way round.
 
     A quorum queue if the channel does not know yet what it is told; a classic one if another channel deals with it at
-    the same time.
+    the same time, and so a quorum queue that the channel has to ask first.
     """
     yield from (queue for queue, told in channel.admissions.items() if told is not told.heard)
     for queue in {queue: None for key, queue in broker.touched if key != channel.key}:
-        if queue.type is QueueType.CLASSIC and is_limited(broker, queue) and overflow(queue) is not Overflow.DROP_HEAD:
+        if queue.type is QueueType.STREAM or queue in channel.admissions:
+            continue
+        if is_limited(broker, queue) and overflow(queue) is not Overflow.DROP_HEAD:
             yield queue
 
 

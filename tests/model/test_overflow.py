@@ -332,3 +332,20 @@ def test_that_a_message_weighed_too_much_may_show_later(rests: int) -> None:
         talk.rest()
     talk.send("a.1 basic.get q").see("a.1", "basic.get-empty")
     assert talk.failure.departure == "quorum-bytes-count-properties"
+
+
+@pytest.mark.parametrize(("at_once", "count", "is_right"), [
+    (True, 1, True), (True, 2, True), (False, 1, True), (False, 2, False),
+])  # fmt: skip
+def test_a_channel_asks_a_quorum_queue_before_it_publishes_to_it_for_the_first_time(
+    at_once: bool, count: int, is_right: bool
+) -> None:
+    """What another one publishes may come between (rabbit_fifo: #register_enqueuer{}, and then #enqueue{})."""
+    talk = Conversation().send(quorum("x-max-length=0 x-overflow=reject-publish"))
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("b.1 basic.publish q body=m1 &")
+    if not at_once:
+        talk.rest()
+    talk.send("c.1 basic.publish q body=m2", "a.1 queue.declare q passive")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=count, consumer_count=0)
+    assert (not talk.acceptor.failures) is is_right
