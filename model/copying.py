@@ -210,7 +210,7 @@ class _Copy:
         message, queue = self._message(old.message), self._queue(old.queue)
         return Unacknowledged(
             message, queue, consumer, old.number, old.is_still_counted, old.is_out_for_limiter, old.is_inherited,
-            deadline=old.deadline,
+            deadline=old.deadline, former_tag=old.former_tag,
             given_back_at=None if old.given_back_at is None else self._queue(old.given_back_at),
         )
 

@@ -63,18 +63,19 @@ def _with_left_backlog(broker: Broker, frame: Frame) -> list[Queue]:
 
 
 def _leave_backlog(broker: Broker, frame: Frame) -> None:
-    """With the next publish the queue may crash, and what comes of that is a matter of timing."""
+    """With the next publish the queue may crash, and what comes of that is a matter of timing.
+
+    The publish may cross what ends the active consumer, or what makes room for the next one.
+    """
     queues = _with_left_backlog(broker, frame)
-    crashes = frame.method == "basic.publish"
-    if frame.method == "basic.cancel":
-        crashes = any(_is_crossed_by_publish(queue) for queue in queues)
+    crashes = frame.method == "basic.publish" or any(map(_is_crossed_by_publish, queues))
     process(broker, frame)
     stall(broker, queues)
     broker.is_astray |= crashes
 
 
 def _is_crossed_by_publish(queue: Queue) -> bool:
-    """May a message arrive behind what is ready, and behind the end of the consumer?"""
+    """May a message arrive behind what is ready, and behind the input that is processed now?"""
     return any(message.arrival is Arrival.PUBLISHED for message in islice(queue.messages, 1, None))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from model.alphabet import Frame
 from model.broker import Broker
-from model.departure import Departure
+from model.departure import ANY_NUMBER, Departure
 from model.departures_of_limits import DELIVERY_METHODS, brings_deliveries
 from model.inputs import process
 from model.queues import Consumer, QueueType
@@ -67,5 +67,7 @@ RETURN_DEPARTURES: tuple[Departure, ...] = (
         methods=DELIVERY_METHODS,
         applies=_is_credited_twice,
         process=_credit_twice,
+        # what is handed over beyond the limit while the consumer ends shows when it is delivered again
+        shows_within=ANY_NUMBER,
     ),
 )

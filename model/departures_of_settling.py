@@ -109,7 +109,7 @@ def _counted(channel: Channel, settled: list[int], living: Queue) -> set[int]:
     for tag in settled:
         entry = channel.unacknowledged[tag]
         if entry.queue is living or (entry.queue.deleted and entry.queue.name == living.name):
-            key = (True, entry.consumer.tag, 0) if entry.consumer is not None else (False, "", tag)
+            key = (True, entry.told_as, 0) if entry.told_as else (False, "", tag)
             told.setdefault(key, []).append(entry)
     outstanding = [(tag, entry) for tag, entry in channel.unacknowledged.items() if entry.queue is living]
     found: set[int] = set()
@@ -167,7 +167,7 @@ def _gives_back_twice(broker: Broker, frame: Frame) -> bool:
 
 def _is_told_apart(one: Unacknowledged, other: Unacknowledged) -> bool:
     """Does the queue learn of the two one after the other? Each basic.get is a consumer of its own."""
-    return one.consumer is None or other.consumer is None or one.consumer.tag != other.consumer.tag
+    return not one.told_as or one.told_as != other.told_as
 
 
 def _settles_namesakes(broker: Broker, frame: Frame) -> bool:
@@ -236,7 +236,7 @@ def _settle_at_namesake(broker: Broker, channel: Channel, hit: _Hit, gives_room:
     consumer = None if gives_room else entry.consumer
     hit.holder.unacknowledged[hit.tag] = Unacknowledged(
         replace(entry.message), nowhere, consumer, entry.number, is_still_counted=not gives_room,
-        is_out_for_limiter=gives_room and entry.consumer is not None,
+        is_out_for_limiter=gives_room and entry.consumer is not None, former_tag=entry.told_as,
         given_back_at=queue if hit.ruling.outcome is Outcome.REQUEUED and queue.type is QueueType.CLASSIC else None,
     )
     if gives_room and entry.consumer is not None:

@@ -31,12 +31,19 @@ class Unacknowledged:
     is_still_counted: bool = False
     #: its consumer has had the room back before, but for the channel's limiter it is out (model.limits)
     is_out_for_limiter: bool = False
+    #: the tag of that consumer, by which the channel tells the queue of it
+    former_tag: str = field(default="", kw_only=True)
     #: a quorum queue takes the consumer for one of that tag which is gone, and to which the delivery was made
     is_inherited: bool = False
     #: a classic queue took it back by the number of a namesake, and does so once more when the channel ends
     given_back_at: Queue | None = field(default=None, kw_only=True)
     #: when its time is up (model.consumer_timeouts); None: never
     deadline: Deadline | None = field(default=None, kw_only=True)
+
+    @property
+    def told_as(self) -> str:
+        """The tag by which the channel tells the queue of its settlement; "" for what basic.get got."""
+        return self.consumer.tag if self.consumer is not None else self.former_tag
 
 
 @dataclass(frozen=True, slots=True)

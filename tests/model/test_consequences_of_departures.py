@@ -155,3 +155,53 @@ def test_a_commit_refuses_for_the_stream_that_it_publishes_to_first(
         assert [(owed.method, owed.arguments["reply_code"]) for owed in broker.connections["a"].owed] == [
             ("connection.close", 540)
         ]
+
+
+@pytest.mark.parametrize("crossing", [False, True])
+def test_a_publish_that_crosses_what_makes_room_crashes_the_queue_with_a_backlog(crossing: bool) -> None:
+    """u has the seat of t since, is not handed m2, and has room once the limit of its channel is lifted."""
+    broker = planned(
+        "a.1 queue.declare q durable x-single-active-consumer=true", "a.1 basic.qos 1", "a.1 basic.consume q tag=t",
+        "a.1 basic.qos 1 global", "a.1 basic.consume q tag=u", "b.1 basic.publish q body=m1",
+        "b.1 basic.publish q body=m2", "a.1 basic.cancel t", dialect="rabbitmq-3",
+    ).broker  # fmt: skip
+    for message in broker.queues["q"].messages:
+        broker.prove(broker.queues["q"], message)
+    if crossing:
+        process(broker, frame_of(parse_command("b.1 basic.publish q body=m3")))
+    lift = frame_of(parse_command("a.1 basic.qos 0 global"))
+    backlog = departure("cancel-leaves-backlog")
+    assert backlog.applies(broker, lift)
+    backlog.process(broker, lift)
+    assert broker.is_astray is crossing
+
+
+def test_room_that_an_exceeded_limit_gives_shows_when_what_took_it_is_delivered_again() -> None:
+    talk = declared("quorum x-delivery-limit=0", dialect="rabbitmq-3")
+    talk.send("b.1 basic.publish q body=m1").rest().send("a.2 basic.qos 1").see("a.2", "basic.qos-ok").rest()
+    talk.send("a.2 basic.consume q tag=t").see("a.2", "basic.consume-ok", consumer_tag="t").deliver("a.2", 1, "m1")
+    talk.rest().send("a.2 basic.reject 1 requeue").rest()
+    assert departure("exceeded-limit-gives-room-twice").shows_within > 1
+    assert any(each.departure is not None for each in talk.acceptor.explanations), "it is followed at rest"
+
+
+def test_what_a_namesake_has_settled_is_told_of_among_what_its_consumer_holds() -> None:
+    """a.1 has settled m2 by the number of m1; when it settles m2 and m3 the queue, in vain looking for the one, forgets
+    the other when it counts.
+    """
+    plan = planned(
+        "a.1 queue.declare q durable", "b.1 basic.publish q body=m1", "a.1 basic.get q", "b.1 queue.delete q",
+        "b.1 queue.declare q durable", "a.1 basic.qos 2", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m2",
+        "b.1 basic.publish q body=m3", dialect="rabbitmq-4.0",
+    )  # fmt: skip
+    settles = departure("deleted-queue-settles-namesake")
+    settles.process(plan.broker, frame_of(parse_command("a.1 basic.ack 1")))
+    entry = plan.broker.channels["a", 1].unacknowledged[2]
+    assert (entry.consumer, entry.told_as) == (None, "t")
+    assert copy_broker(plan.broker).channels["a", 1].unacknowledged[2].told_as == "t"
+    [consumer] = plan.broker.queues["q"].consumers
+    assert consumer.outstanding == 1
+    both = frame_of(parse_command("a.1 basic.ack 3 multiple"))
+    assert settles.applies(plan.broker, both)
+    settles.process(plan.broker, both)
+    assert consumer.outstanding == 1, "it counts against the limit as before"
