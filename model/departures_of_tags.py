@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from model.alphabet import ChannelKey, Frame
 from model.broker import Broker
@@ -12,6 +13,7 @@ from model.inputs import process
 from model.limits import own_limit_holds
 from model.patterns import Printed
 from model.queues import Consumer, QueueType
+from model.rules.unseen import be_away
 from model.state import ChannelState, ConnectionState, Expected, Unacknowledged
 
 #: Where the queue is gone when the channel asks for what it takes for missing, it says so as well.
@@ -114,16 +116,22 @@ def _names_former_tag(broker: Broker, frame: Frame) -> bool:
 
 
 def _lose_all(broker: Broker, consumer: Consumer) -> None:
-    """The channel settles what it is handed before it looks at it, and with it what the former consumer holds."""
+    """The channel settles what it is handed before it looks at it, and with it what the former consumer holds.
+
+    As these give their room back the queue may have handed it more before it hears of its end.
+    """
     queue, channel = consumer.queue, broker.channels[consumer.channel]
     former = _heirs(broker)[consumer]
     for tag, entry in list(channel.unacknowledged.items()):
         if entry in former:
             del channel.unacknowledged[tag]
             broker.drop(queue, entry.message, "CONSUME-016")
-    number = len(queue.messages)
-    for _ in range(min(number, _credit(broker, consumer) or number)):
+    number, limit = len(queue.messages), _credit(broker, consumer)
+    for _ in range(min(number, max(limit - len(former), 0)) if limit else number):
         broker.drop(queue, broker.take(queue, 0), "CONSUME-016")
+    for message in islice(queue.messages, limit):
+        message.may_be_gone = True
+        be_away(broker, consumer, message)
     broker.refresh(queue)
 
 

@@ -35,7 +35,7 @@ def recall(broker: Broker, consumer: Consumer) -> bool:
     on_their_way = _on_their_way(broker, consumer)
     for message in on_their_way:
         message.recalled += 1
-        _may_be_away(broker, consumer, message)
+        be_away(broker, consumer, message)
     expect_exceeded_limits(broker)
     return bool(on_their_way)
 
@@ -56,7 +56,7 @@ def lose(broker: Broker, channel: Channel, consumers: Iterable[Consumer]) -> Non
     # to one of them: what the queue takes back it hands to nobody on this channel any more
     for consumer, message in on_their_way.values():
         message.unseen += 1
-        _may_be_away(broker, consumer, message)
+        be_away(broker, consumer, message)
 
 
 def _held_for_a_time(broker: Broker, channel: Channel, consumer: Consumer) -> list[Message]:
@@ -102,7 +102,7 @@ def may_wake(queue: Queue) -> bool:
     return queue.seat.is_stalled and queue.type is QueueType.QUORUM
 
 
-def _may_be_away(broker: Broker, consumer: Consumer, message: Message) -> None:
+def be_away(broker: Broker, consumer: Consumer, message: Message) -> None:
     """Until it is seen in its queue: it comes back at any moment."""
     if message.arrival is not Arrival.RETURNING:
         message.arrival = Arrival.RETURNING

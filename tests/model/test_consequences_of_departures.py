@@ -205,3 +205,24 @@ def test_what_a_namesake_has_settled_is_told_of_among_what_its_consumer_holds() 
     assert settles.applies(plan.broker, both)
     settles.process(plan.broker, both)
     assert consumer.outstanding == 1, "it counts against the limit as before"
+
+
+@pytest.mark.parametrize(("limit", "certain", "left"), [(2, 2, {b"m3": True, b"m4": True}), (0, 4, {}), (1, 1, {
+    b"m2": True, b"m3": False, b"m4": False,
+})])  # fmt: skip
+def test_who_needs_no_acknowledgements_loses_what_its_former_consumer_held_and_perhaps_more(
+    limit: int, certain: int, left: dict[bytes, bool]
+) -> None:
+    """Its former consumer's m1 takes room, which the loss gives back."""
+    broker = planned(
+        "a.1 queue.declare q durable x-queue-type=quorum", f"a.1 basic.qos {limit}", "b.1 basic.publish q body=m1",
+        "a.1 basic.consume q tag=t", "a.1 basic.cancel t",
+        *(f"b.1 basic.publish q body=m{number}" for number in (2, 3, 4)), dialect="rabbitmq-3",
+    ).broker  # fmt: skip
+    breaks = departure("reused-tag-breaks-at-delivery")
+    again = frame_of(parse_command("a.1 basic.consume q tag=t no-ack"))
+    assert breaks.applies(broker, again)
+    breaks.process(broker, again)
+    queue = broker.queues["q"]
+    assert {message.content.body: message.may_be_gone for message in queue.messages} == left
+    assert len(queue.gone) == certain
