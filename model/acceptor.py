@@ -22,10 +22,10 @@ from model.departures import departures_of
 from model.departures_of_limits import follow_limiters
 from model.dialects import Dialect
 from model.doubts import may_be_proven, unproven_queues
+from model.explanation import Explanation
 from model.explanations import (
     MOST_LATENT,
     TIMED,
-    Explanation,
     TooManyExplanations,
     latent_beside,
     least_advanced,

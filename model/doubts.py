@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from model.alphabet import ChannelKey
 from model.broker import Broker
 from model.departure import Departure
-from model.explanations import Explanation, TooManyExplanations, points
+from model.explanation import Explanation
+from model.explanations import TooManyExplanations, points
 from model.rules.happenings import is_happening
 from model.rules.unseen import GIVE_UP
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from model.explanations import Explanation
+from model.explanation import Explanation
 
 
 def note_refuted(contradicted: Iterable[Explanation], survivors: Sequence[Explanation]) -> None:
