@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from model.alphabet import TEARDOWNS, Frame
+from model.alphabet import TEARDOWNS, ChannelKey, Frame
 from model.broker import Broker
 from model.departure import Departure
 from model.explanation import Explanation
@@ -160,11 +160,21 @@ def least_advanced(explanations: list[Explanation]) -> list[Explanation]:
 def _key(explanation: Explanation) -> object:
     return (
         fingerprint(explanation.broker),
-        tuple(map(_identity, explanation.pending)),
+        tuple(_identity(each) for each in explanation.pending if not is_happening(each)),
+        _happenings(explanation),
         explanation.departure is None,
         # two that lead to one state are as good as one, but not before they have led there
         explanation.departure.name if explanation.departure is not None and explanation.has_to_depart else "",
     )
+
+
+def _happenings(explanation: Explanation) -> object:
+    """Of those that come about independently, the order says nothing."""
+    lanes: dict[ChannelKey, list[object]] = {}
+    for pending in explanation.pending:
+        if is_happening(pending):
+            lanes.setdefault((pending.connection, pending.channel), []).append(_identity(pending))
+    return frozenset(map(tuple, lanes.values())) if lanes else None
 
 
 def _identity(pending: Frame) -> object:
