@@ -146,15 +146,34 @@ def least_advanced(explanations: list[Explanation]) -> list[Explanation]:
     if len(explanations) == 1:
         return explanations
     # where chunks begin may depend on what had been seen when the input was processed
-    implied: set[object] = set()
-    for explanation in explanations:
+    places = {(_key(each), known_chunks(each.broker)): place for place, each in enumerate(explanations)}
+    reached: dict[int, set[int]] = {}
+    for place, explanation in enumerate(explanations):
         if explanation.departure is None:
             for index in _next_inputs(explanation.pending):
                 further = explanation.fork()
                 further.process_pending(index)
-                implied.add((_key(further), known_chunks(further.broker)))
-    left = [each for each in explanations if (_key(each), known_chunks(each.broker)) not in implied]
-    return sorted(left, key=lambda explanation: -len(explanation.pending))
+                other = places.get((_key(further), known_chunks(further.broker)), place)
+                reached.setdefault(place, set()).add(other)
+    implied = {other for place, others in reached.items() for other in others if other != place}
+    # of those that come to each other, as what has been done may be expected anew, the first
+    left: set[int] = set()
+    known: set[int] = set()
+    for place in (*(each for each in range(len(explanations)) if each not in implied), *sorted(implied)):
+        if place not in known:
+            left.add(place)
+            _follow(place, reached, known)
+    return sorted((explanations[place] for place in sorted(left)), key=lambda explanation: -len(explanation.pending))
+
+
+def _follow(place: int, reached: Mapping[int, set[int]], known: set[int]) -> None:
+    """Adds to what is known all that is reached from there, in any number of steps."""
+    ahead = [place]
+    while ahead:
+        place = ahead.pop()
+        if place not in known:
+            known.add(place)
+            ahead += reached.get(place, ())
 
 
 def _key(explanation: Explanation) -> object:

@@ -152,7 +152,7 @@ def expect_exceeded_limits(broker: Broker) -> None:
                 if _may_exceed_limit(broker, queue, message):
                     arguments = {"queue": queue.name, "position": message.position}
                     broker.happenings.append(
-                        Frame(f"queue {queue.name}", message.position, GIVE_UP, arguments, sent=True)
+                        Frame(f"queue {queue.name}", message.position + 1, GIVE_UP, arguments, sent=True)
                     )
 
 

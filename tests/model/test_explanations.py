@@ -1,0 +1,41 @@
+"""Which of the ways in which a broker may have come to what was seen are kept."""
+
+from __future__ import annotations
+
+from model.acceptor import Acceptor
+from model.alphabet import Frame
+from model.dialects import RABBITMQ_4_3
+from model.explanation import Explanation
+from model.explanations import least_advanced, merged
+from model.rules.unseen import GIVE_UP, LOSE
+
+
+def happening(method: str, position: int, queue: str = "q") -> Frame:
+    return Frame(f"queue {queue}", position + 1, method, {"queue": queue, "position": position}, sent=True)
+
+
+def explanation(*pending: Frame) -> Explanation:
+    [only] = Acceptor(RABBITMQ_4_3).explanations
+    only.pending = list(pending)
+    return only
+
+
+def test_what_comes_about_independently_comes_in_any_order() -> None:
+    one, other = happening(GIVE_UP, 0), happening(GIVE_UP, 1)
+    assert len(merged([explanation(one, other), explanation(other, one)])) == 1
+    ordered = [Frame("losses of q", 1, LOSE, {"queue": "q", "position": each}, sent=True) for each in (0, 1)]
+    assert len(merged([explanation(*ordered), explanation(*reversed(ordered))])) == 2, "these come one by one"
+
+
+def test_of_those_that_lead_to_each_other_the_first_is_kept() -> None:
+    """What has been done may be expected anew, so that nothing has changed."""
+    again = happening(GIVE_UP, 0)
+    same, behind = explanation(again), explanation()
+    same.broker.happenings.append(again)
+    assert least_advanced([same, behind]) == [same, behind]
+
+
+def test_those_that_another_one_comes_to_are_among_its_points() -> None:
+    one, other = happening(GIVE_UP, 0), happening(GIVE_UP, 1)
+    first = explanation(one, other)
+    assert least_advanced([first, explanation(one), explanation(other), explanation()]) == [first]
