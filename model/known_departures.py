@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from model.departure import KnownDeparture
 from model.departures import DEPARTURES
-from model.messages import DIRECT_REPLIES_NOT_COUNTED
+from model.messages import DIRECT_REPLIES_NOT_COUNTED, GET_OVERTAKES
 from model.outputs.late_deliveries import BEHIND_CHANNEL_CLOSE
 from model.outputs.replies import CLOSED_AGAIN
 from model.rules.consumer_timeout import TEXT_WITHOUT_VALUE
@@ -119,6 +119,15 @@ ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
         statement="A direct reply has the delivery tag that the next delivery has as well.",
         source="v4.0.5 rabbit_channel:handle_cast deliver_reply, which leaves next_tag as it is",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
+    ),
+    KnownDeparture(
+        name=GET_OVERTAKES,
+        requirement="PUBLISH-015",
+        statement="The answer to basic.get comes ahead of older messages that the queue had sent to consumers on the"
+        " same channel before.",
+        source="rabbit_channel:handle_method basic.get calls the queue, and waits for the answer alone: what the queue"
+        " has sent it stays in its mailbox meanwhile",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
     ),
     KnownDeparture(
         name=LATE_BY_PRIORITY,

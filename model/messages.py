@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
-from model.alphabet import Frame
+from model.alphabet import ChannelKey, Frame
 from model.broker import Broker
 from model.dead_letters import (
     CYCLES,
@@ -23,7 +23,7 @@ from model.field_types import retyped
 from model.message_order import is_broken_priority, may_be_overtaken, may_come_later, priority_requirement
 from model.mismatch import Mismatch
 from model.overflow import undo_drop
-from model.queues import Arrival, Consumer, Message, Queue, QueueType
+from model.queues import Arrival, Message, Queue, QueueType
 from model.reply_addresses import agree
 from model.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_KEYS, SEVERAL_BINDINGS
 from model.rules.message_expiry import too_early
@@ -36,6 +36,9 @@ from model.verdict import Shape
 #: deliver_reply leaves next_tag as it is; up to 4.1).
 DIRECT_REPLIES_NOT_COUNTED = "direct-replies-not-counted"
 
+
+#: Known departure: the answer to basic.get comes ahead of deliveries that were on their way to the channel before.
+GET_OVERTAKES = "get-overtakes-deliveries"
 
 #: Requirements by which a queue gets one copy of a message that reaches it by several ways.
 ONE_COPY = (SEVERAL_BINDINGS, EXCHANGE_BINDING, FURTHER_KEYS, ALTERNATE)
@@ -206,12 +209,12 @@ def _wrong_count(expected: Mapping[str, Any], observed: Mapping[str, Any]) -> st
     return "QUORUM-002" if acquired is not None and told == acquired else "QUORUM-001"
 
 
-def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, consumer: Consumer | None) -> int | str:
+def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, *, overtakes: bool = False) -> int | str:
     """Place of the delivered message among the ready ones, or the requirement that forbids it to be delivered now.
 
     Messages ahead of it may be skipped when they can be on their way back to the queue, or came at the same time by
     another channel, or can be on their way to somebody else: the frames of different channels reach the client in any
-    order.
+    order. `overtakes`: those on their way to consumers on the channel itself may be skipped as well (`GET_OVERTAKES`).
     """
     body = frame.content.body if frame.content else b""
     messages = queue.messages
@@ -237,11 +240,11 @@ def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, consumer:
         # who came back first is not known of those that may have been away
         and not (_is_doubtful(m) or _is_doubtful(found))
     ]
-    if key in found.passed_over_by or len(ahead) > _room_elsewhere(broker, queue, channel):
+    if key in found.passed_over_by or len(ahead) > _room(broker, queue, None if overtakes else key):
         if found.deaths and any(is_first_here(m) and m.via == found.via for m in ahead):
             return "DLX-009"
         return _order_requirement(broker, queue, place, ahead[0] if ahead else None)
-    for message in ahead:
+    for message in ahead if not overtakes else ():
         message.passed_over_by |= {key}
     return place
 
@@ -270,11 +273,11 @@ def _place(messages: Iterable[Message], frame: Frame, body: bytes) -> int:
     return first
 
 
-def _room_elsewhere(broker: Broker, queue: Queue, channel: Channel) -> float:
-    """How many messages can be on their way to consumers on other channels."""
+def _room(broker: Broker, queue: Queue, apart_from: ChannelKey | None) -> float:
+    """How many messages can be on their way to consumers, but for those on that channel."""
     room = float("inf") if queue.seat.is_stalled else 0.0
     for consumer in broker.with_room(queue):
-        if consumer.channel != channel.key:
+        if consumer.channel != apart_from:
             room += consumer.prefetch - consumer.outstanding if consumer.prefetch else float("inf")
     return room
 

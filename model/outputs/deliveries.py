@@ -12,7 +12,7 @@ from model.dead_letters import EXPIRED, is_first_here, is_likely
 from model.dead_letters import shown_by as shown_by_dead_letter
 from model.limits import broken_by_delivery, note_delivery, nothing_was_got, shown_by_delivery
 from model.message_order import priority_requirement, shows_priority
-from model.messages import check_delivery, find
+from model.messages import GET_OVERTAKES, check_delivery, find
 from model.mismatch import NONE, Mismatch, Mismatches, unexpected
 from model.namesakes import note_unnumbered, number_of
 from model.outputs.late_deliveries import (
@@ -73,7 +73,7 @@ def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
     if messages and not messages[0].passed_over_by and _is_it(messages[0], frame):
         index = 0
     else:
-        found = find(broker, channel, queue, frame, consumer)
+        found = find(broker, channel, queue, frame)
         if isinstance(found, str):
             return nothing_explains(broker, channel, frame, found)
         index = found
@@ -211,12 +211,18 @@ def observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
         if pending.counted:
             broker.exercised["GET-001"] += 1
     else:
-        found = find(broker, channel, queue, frame, None)
+        found = find(broker, channel, queue, frame)
+        overtaking: Mismatches = NONE
         if isinstance(found, str):
-            return nothing_explains(broker, channel, frame, found, asked=True)
+            overtaken = find(broker, channel, queue, frame, overtakes=True)
+            if isinstance(overtaken, str):
+                return nothing_explains(broker, channel, frame, found, asked=True)
+            detail = "basic.get-ok ahead of a delivery"
+            overtaking = (Mismatch(found, Shape.UNEXPECTED, detail, False, departure=GET_OVERTAKES),)
+            found = overtaken
         message = queue.messages[found]
         low, high = _range_for(broker, pending)
-        wrong = _check_time(broker, message) + check_delivery(broker, channel, queue, message, frame, True)
+        wrong = overtaking + _check_time(broker, message) + check_delivery(broker, channel, queue, message, frame, True)
         count = frame.arguments.get("message_count", 0)
         least, most = dropped_by_fetch(queue, found, broker.latest, broker.rested, no_ack=pending.no_ack)
         low, high = low - most, high - least

@@ -26,7 +26,7 @@ WHOLE_AREAS = (
 
 
 #: What RabbitMQ does at one time and not at another, as docs/findings.md says: a scenario may show it or not.
-BY_CHANCE = {"CANCEL-015", "TIMEOUT-021"}
+BY_CHANCE = {"CANCEL-015", "PUBLISH-015", "TIMEOUT-021"}
 
 #: Those of the search. What it finds of publishers is not all understood yet.
 THEMES = ("traffic", "consumers", "topology", "protocol")
