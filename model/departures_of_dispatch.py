@@ -54,12 +54,28 @@ def _with_left_backlog(broker: Broker, frame: Frame) -> list[Queue]:
         queue = _leaves_backlog(broker, frame)
         return [queue] if queue is not None else []
     if frame.method == "basic.publish":
-        return [queue for queue in seats(broker, QueueType.CLASSIC) if queue.seat.is_stalled]
+        return [
+            queue
+            for queue in seats(broker, QueueType.CLASSIC)
+            if queue.seat.is_stalled or _is_held_back_by_channel(broker, queue)
+        ]
     return [
         queue
         for queue in seats(broker, QueueType.CLASSIC)
         if queue.messages and queue.seat.reason == "SAC-002" and not queue.seat.is_stalled
     ]
+
+
+def _is_held_back_by_channel(broker: Broker, queue: Queue) -> bool:
+    """Would whoever followed a cancelled consumer have room, were there not a limit of its channel? The broker may
+    know of none, or count otherwise (`model.departures_of_limits`): then it has been left with the backlog unseen.
+    """
+    holder = queue.seat.holder
+    if holder is None or not queue.messages or queue.seat.reason != "SAC-002":
+        return False
+    channel = broker.channels.get(holder.channel)
+    is_limited = channel is not None and channel.channel_prefetch > 0 and not channel.limiter.is_followed
+    return is_limited and not (0 < holder.prefetch <= holder.outstanding)
 
 
 def _leave_backlog(broker: Broker, frame: Frame) -> None:

@@ -20,7 +20,7 @@ def consume(talk: Conversation, channel: str, tag: str, *options: str) -> Conver
     return talk.see(channel, "basic.consume-ok", consumer_tag=tag).rest()
 
 
-def limit(talk: Conversation, channel: str, count: int) -> Conversation:
+def limit(talk: Conversation, channel: str, count: int | str) -> Conversation:
     return talk.send(f"{channel} basic.qos {count}").see(channel, "basic.qos-ok").rest()
 
 
@@ -220,6 +220,18 @@ def test_a_queue_that_left_its_backlog_may_crash() -> None:
     talk.see("b.1", "basic.cancel", consumer_tag="u", nowait=True).rest()
     assert talk.failure.departure == "cancel-leaves-backlog"
     assert talk.acceptor.finished, "what comes of a crash nobody can tell"
+
+
+def test_a_backlog_may_be_left_unseen_where_the_limit_of_the_channel_is_lifted() -> None:
+    """By QOS-010 u, at its channel's limit, has room in fact; so it is known of neither departure until the crash."""
+    talk = limit(limit(conversation(f"durable {SEAT}", "rabbitmq-3"), "a.1", "1 global"), "a.1", 1)
+    consume(consume(talk, "a.1", "t"), "a.1", "u")
+    talk.send("c.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
+    talk.send("c.1 basic.publish q body=m2").rest()
+    talk.send("a.1 basic.cancel t").see("a.1", "basic.cancel-ok", consumer_tag="t").rest()
+    assert not talk.acceptor.failures
+    talk.send("c.1 basic.publish q body=m3").see("a.1", "basic.cancel", consumer_tag="u", nowait=True)
+    assert talk.failure.departure == "cancel-leaves-backlog"
 
 
 def test_a_queue_that_left_its_backlog_may_crash_over_what_comes_behind_the_barrier() -> None:
