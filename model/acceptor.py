@@ -156,6 +156,9 @@ class Acceptor:
                 self._received_by_all(frame, before)
             except TooManyExplanations:
                 self._give_up()
+        for explanation in self.explanations:
+            if explanation.broker.happenings:
+                explanation.expect_teardowns()
         if self._is_certain:
             self._process_what_is_certain()
 

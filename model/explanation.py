@@ -193,6 +193,6 @@ class Explanation:
             self.pending.append(Frame(connection, channel, CRASH if channel else TEARDOWN, {}, sent=True))
         self.broker.teardowns.clear()
         for happening in self.broker.happenings:
-            if happening not in self.pending:
+            if happening not in self.pending and can_come_about(self.broker, happening):
                 self.pending.append(happening)
         self.broker.happenings.clear()

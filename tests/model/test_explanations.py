@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from model.acceptor import Acceptor
 from model.alphabet import Frame
 from model.dialects import RABBITMQ_4_3
@@ -27,8 +29,9 @@ def test_what_comes_about_independently_comes_in_any_order() -> None:
     assert len(merged([explanation(*ordered), explanation(*reversed(ordered))])) == 2, "these come one by one"
 
 
-def test_of_those_that_lead_to_each_other_the_first_is_kept() -> None:
+def test_of_those_that_lead_to_each_other_the_first_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """What has been done may be expected anew, so that nothing has changed."""
+    monkeypatch.setattr("model.explanation.can_come_about", lambda broker, frame: True)
     again = happening(GIVE_UP, 0)
     same, behind = explanation(again), explanation()
     same.broker.happenings.append(again)
@@ -39,3 +42,10 @@ def test_those_that_another_one_comes_to_are_among_its_points() -> None:
     one, other = happening(GIVE_UP, 0), happening(GIVE_UP, 1)
     first = explanation(one, other)
     assert least_advanced([first, explanation(one), explanation(other), explanation()]) == [first]
+
+
+def test_what_makes_no_difference_any_more_is_not_expected() -> None:
+    only = explanation()
+    only.broker.happenings.append(happening(GIVE_UP, 0))
+    only.expect_teardowns()
+    assert (only.pending, only.broker.happenings) == ([], [])
