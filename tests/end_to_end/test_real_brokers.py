@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -10,12 +9,11 @@ import pytest
 from conformance.applicability import OUT_OF_REACH
 from conformance.judge import judge
 from conformance.trace import read_trace, sequences
+from model.known_departures import is_as_known
 from model.registry import requirements
 from model.verdict import Verdict
 from targets.docker_broker import DockerBroker
 from tests.end_to_end.runs import failed_requirements, run_suite
-
-FINDINGS = Path(__file__).parents[2] / "docs" / "findings.md"
 
 #: The chapters that are whole, and entries of theirs that cannot be exercised yet, with the reason.
 WHOLE_AREAS = (
@@ -28,15 +26,6 @@ WHOLE_AREAS = (
 #: What RabbitMQ does at one time and not at another, as docs/findings.md says: a scenario may show it or not.
 BY_CHANCE = {"CANCEL-015", "PUBLISH-015", "TIMEOUT-021"}
 
-#: Those of the search. What it finds of publishers is not all understood yet.
-THEMES = ("traffic", "consumers", "topology", "protocol")
-
-
-def documented(broker: str) -> set[str]:
-    """The requirements that docs/findings.md says this broker breaks (its section's headings)."""
-    section = FINDINGS.read_text(encoding="utf-8").split(f"\n# {broker}\n")[1].split("\n# ")[0]
-    return set(re.findall(r"^## ([A-Z]+-\d{3})\b", section, re.MULTILINE))
-
 
 @pytest.fixture(params=["rabbitmq_3_10", "rabbitmq_4_0", "rabbitmq_4_3"])
 def rabbitmq_version(request: pytest.FixtureRequest) -> DockerBroker:
@@ -46,11 +35,11 @@ def rabbitmq_version(request: pytest.FixtureRequest) -> DockerBroker:
 
 @pytest.mark.timeout(900)  # it is judged twice
 def test_rabbitmq_fails_only_where_documented(rabbitmq_version: DockerBroker, tmp_path: Path) -> None:
-    result = run_suite(rabbitmq_version, tmp_path, sequences=40, seed=5, themes=THEMES)
+    """Each failure is a departure known of the version; of these docs/findings.md tells (test_known_departures)."""
+    result = run_suite(rabbitmq_version, tmp_path, sequences=40, seed=5)
     assert result.undecided == ()
-    unexplained = [found for found in result.failures if found.failure.requirement not in documented("RabbitMQ")]
-    assert unexplained == []
     dialect = result.target.dialect
+    assert [found for found in result.failures if not is_as_known(found.failure, dialect)] == []
     exercised = {verdict.id: verdict.exercised for verdict in result.requirements}
     never = [
         entry.id
