@@ -12,11 +12,12 @@ from functools import partial
 
 from model.alphabet import EMPTY_CONTENT, Frame
 from model.broker import Broker
+from model.deleted_before_commit import DeletedBeforeCommit
 from model.dialects import TransientQueues
 from model.inputs import process
 from model.limits import counted, room_on
 from model.overflow import may_be_contrary
-from model.queues import Arrival, Message, QueueType
+from model.queues import Arrival, Message, Queue, QueueType
 from model.rules.cancel import crosses_notice, withdraw_notice
 from model.rules.closing import is_said_by_queue
 from model.rules.commit import is_missed
@@ -77,17 +78,27 @@ def _close_at_once(broker: Broker, frame: Frame) -> None:
 
 
 def _overlooks_deletion(broker: Broker, frame: Frame) -> bool:
-    """Is a queue gone that the commit publishes to, and the channel may still know it from before?"""
+    """Is a queue gone that the commit publishes to, and the channel may still know it from before, or find it still?"""
     channel = broker.channels.get((frame.connection, frame.channel))
     if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
         return False
     return any(
-        is_missed(broker, queue)
-        and queue.name in channel.known_types
-        and (queue.type is not QueueType.CLASSIC or queue.name in broker.deleted_of_late)
+        is_missed(broker, queue) and (_may_be_found(broker, queue) or _may_be_known(broker, channel, queue))
         for publication in channel.transaction.publications
         for queue in publication.routes.queues
     )
+
+
+def _may_be_found(broker: Broker, queue: Queue) -> bool:
+    """A stream is there until the last of its members is gone, which delete-ok does not wait for
+    (v4.0.5 rabbit_stream_coordinator:delete_stream, register_listener).
+    """
+    return queue.type is QueueType.STREAM and broker.dialect.deleted_before_commit is DeletedBeforeCommit.KEPT
+
+
+def _may_be_known(broker: Broker, channel: Channel, queue: Queue) -> bool:
+    is_late = queue.type is not QueueType.CLASSIC or queue.name in broker.deleted_of_late
+    return is_late and queue.name in channel.known_types
 
 
 def _overlook_deletion(broker: Broker, frame: Frame) -> None:
@@ -178,7 +189,8 @@ ALTERNATIVES: tuple[Alternative, ...] = (
     Alternative(
         name="transaction committed before its channel heard of the queue's end",
         requirement="TX-002",
-        source="rabbit_queue_type:deliver, get_ctx_with of a queue that the channel has dealt with",
+        source="rabbit_queue_type:deliver, get_ctx_with of a queue that the channel has dealt with;"
+        " rabbit_stream_coordinator:delete_stream",
         methods=("tx.commit",),
         applies=_overlooks_deletion,
         process=_overlook_deletion,

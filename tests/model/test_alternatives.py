@@ -50,3 +50,22 @@ def test_in_flight_the_next_frame_tells() -> None:
     assert made.rest().acceptor.verdict is not_made.rest().acceptor.verdict is Verdict.PASS
     assert "q" in made.acceptor.broker.queues
     assert "q" not in not_made.acceptor.broker.queues
+
+
+def committing(dialect: str) -> Conversation:
+    """a.1 commits a publish to the stream q, which b.1 has deleted meanwhile."""
+    talk = Conversation(dialect).send("b.1 queue.declare q durable x-queue-type=stream")
+    talk.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.1 tx.select").see("a.1", "tx.select-ok").send("a.1 basic.publish q body=m1").rest()
+    talk.send("b.1 queue.delete q").see("b.1", "queue.delete-ok", message_count=0).rest()
+    return talk.send("a.1 tx.commit")
+
+
+def test_a_commit_may_find_a_stream_whose_deletion_is_not_at_its_end() -> None:
+    """Whether or not the channel has dealt with it before."""
+    assert committing("rabbitmq-4.0").see("a.1", "tx.commit-ok").rest().acceptor.verdict is Verdict.PASS
+    assert committing("rabbitmq-4.3").see("a.1", "tx.commit-ok").failure.requirement == "TX-002"
+    text = "RESOURCE_ERROR - Stream not found for queue 'q' in vhost '/'"
+    talk = committing("rabbitmq-4.0")
+    talk.see("a", "connection.close", reply_code=506, reply_text=text, class_id=90, method_id=20)
+    assert talk.acceptor.verdict is Verdict.PASS
