@@ -7,41 +7,26 @@ broker sends tells which it was. Unlike a departure (`model.departures`) it is n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
-from model.alphabet import EMPTY_CONTENT, Frame
+from model.alphabet import Frame
+from model.alternative import Alternative
+from model.alternatives_of_queues import alternatives_of_queues
 from model.broker import Broker
 from model.deleted_before_commit import DeletedBeforeCommit
 from model.dialects import TransientQueues
 from model.inputs import process
 from model.limits import counted, room_on
-from model.overflow import may_be_contrary
-from model.queues import Arrival, Message, Queue, QueueType
+from model.queues import Queue, QueueType
 from model.rules.cancel import crosses_notice, withdraw_notice
 from model.rules.closing import is_said_by_queue
 from model.rules.commit import is_missed
 from model.rules.consumer_timeout import TIME_OUT
 from model.rules.expiry import is_in_use
-from model.rules.publish import routes_of
 from model.rules.timeouts import others_due, process_timeouts
 from model.state import Channel, ChannelState, Expected, PendingGet
 from model.transaction import Transaction
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """One behaviour that is right as well, and where that was read."""
-
-    name: str
-    requirement: str
-    source: str
-    #: the methods that can come under it
-    methods: tuple[str, ...]
-    #: does this input, of one of these methods, in this state, come under it?
-    applies: Callable[[Broker, Frame], bool]
-    #: processes the input in the other way
-    process: Callable[[Broker, Frame], None]
 
 
 def _declares_transient(broker: Broker, frame: Frame) -> bool:
@@ -198,85 +183,13 @@ ALTERNATIVES: tuple[Alternative, ...] = (
 )
 
 
-def _is_published(broker: Broker, frame: Frame) -> Channel | None:
-    channel = broker.channels.get((frame.connection, frame.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is not None:
-        return None
-    return channel if frame.content is not None and frame.arguments.get("exchange", "") in broker.exchanges else None
-
-
-def _refused_otherwise(broker: Broker, frame: Frame) -> Iterator[Alternative]:
-    """A queue with reject-publish refuses, or does not, by what has come to it, or from it, by then."""
-    channel = _is_published(broker, frame)
-    queues = [] if channel is None else list(may_be_contrary(broker, channel))
-    if not queues:
-        return
-    exchange = broker.exchanges[frame.arguments.get("exchange", "")]
-    routes = routes_of(broker, exchange, frame.arguments.get("routing_key", ""), frame.content or EMPTY_CONTENT)
-    for queue in queues:
-        if queue in routes.queues:
-            yield Alternative(
-                name=f"{queue.name} refuses otherwise",
-                requirement="CONFIRM-014" if queue.type is QueueType.QUORUM else "CONFIRM-013",
-                source="rabbit_fifo_client: queue_status; rabbit_amqqueue_process:will_overflow",
-                methods=("basic.publish",),
-                applies=lambda broker, frame: True,
-                process=partial(_refuse_otherwise, name=queue.name),
-            )
-
-
-def _refuse_otherwise(broker: Broker, frame: Frame, name: str) -> None:
-    broker.contrary = broker.queues[name]
-    process(broker, frame)
-    broker.contrary = None
-
-
-def _overtaken(broker: Broker, frame: Frame) -> list[Message]:
-    """What the channel has published to the quorum queue that it purges, and may not have come to it."""
-    channel = broker.channels.get((frame.connection, frame.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
-        return []
-    queue = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
-    if queue is None or queue.type is not QueueType.QUORUM:
-        return []
-    return [each for each in queue.unproven if each.arrival is Arrival.PUBLISHED and each.via == channel.key]
-
-
-def _purged_too_early(broker: Broker, frame: Frame) -> Iterator[Alternative]:
-    """Publishes to a quorum queue give way to a purge, which its channel sends behind them (rabbit_fifo_client)."""
-    for number in range(1, len(_overtaken(broker, frame)) + 1):
-        yield Alternative(
-            name=f"purge overtakes {number} publishes",
-            requirement="QUEUE-024",
-            source="rabbit_fifo_client:enqueue, priority low; rabbit_fifo_client:purge",
-            methods=("queue.purge",),
-            applies=lambda broker, frame: True,
-            process=partial(_purge_too_early, number=number),
-        )
-
-
-def _purge_too_early(broker: Broker, frame: Frame, number: int) -> None:
-    late = _overtaken(broker, frame)[-number:]
-    channel = broker.channels[(frame.connection, frame.channel)]
-    queue = broker.queues[frame.arguments.get("queue", "") or channel.last_queue or ""]
-    for message in late:
-        queue.messages.remove(message)
-        del queue.unproven[message]
-    process(broker, frame)
-    queue.messages.extend(late)
-    queue.unproven.update(dict.fromkeys(late))
-    broker.refresh(queue)
-
-
 def alternatives_to(broker: Broker, frame: Frame) -> tuple[Alternative, ...]:
     """The alternatives to the usual processing of this input, in this state."""
     usual = tuple(a for a in ALTERNATIVES if frame.method in a.methods and a.applies(broker, frame))
     if frame.method == "basic.qos":
         usual += tuple(_deliveries_under_way(broker, frame))
-    elif frame.method == "basic.publish":
-        usual += tuple(_refused_otherwise(broker, frame))
-    elif frame.method == "queue.purge":
-        usual += tuple(_purged_too_early(broker, frame))
+    else:
+        usual += tuple(alternatives_of_queues(broker, frame))
     return (*usual, *_before_commit_fails(broker, frame))
 
 

@@ -15,8 +15,8 @@ from model.deadlines import LATE_SECONDS
 from model.dialects import ConsumerTimeouts
 from model.errors import FrameError, ProtocolError
 from model.patterns import Anything
-from model.queues import Message, Queue, QueueType
-from model.rules.dead_letter import keep_within_limits
+from model.queues import Consumer, Message, Queue, QueueType
+from model.rules.dead_letter import EXCHANGE, keep_within_limits
 from model.rules.requeue import give_back, lost_order
 from model.rules.uncommitted import drop
 from model.rules.unseen import expect_exceeded_limits, expect_losses, lose, may_wake
@@ -263,18 +263,24 @@ def _take_back_unseen(broker: Broker, channel: Channel, returning: Collection[Qu
 def _as_they_hear(broker: Broker, channel: Channel, returning: Collection[Queue], requirement: str) -> Iterator[Queue]:
     """The queues of what comes back, as they hear of the end of the channel, whose consumers there are gone then.
 
-    First classic queues that it consumes from (rabbit_channel:notify_queues): what these give up for good may be handed
-    to its consumers on the others yet.
+    First classic queues that it consumes from (rabbit_channel:notify_queues), in any order: what these give up for good
+    may be handed to its consumers on the others yet.
     """
     consumers = list(channel.consumers.values())
-    first = {consumer.queue for consumer in consumers if consumer.queue.type is QueueType.CLASSIC}
-    for is_first in (True, False):
-        leaving = [consumer for consumer in consumers if (consumer.queue in first) is is_first]
-        lose(broker, channel, leaving)
-        for consumer in leaving:
-            broker.touch(channel, consumer.queue)
-            broker.remove_consumer(consumer, requirement)
-        yield from (queue for queue in returning if (queue in first) is is_first)
+    classic = dict.fromkeys(consumer.queue for consumer in consumers if consumer.queue.type is QueueType.CLASSIC)
+    for queue in sorted(classic, key=lambda queue: not (queue in returning and EXCHANGE in queue.arguments)):
+        _leave(broker, channel, [consumer for consumer in consumers if consumer.queue is queue], requirement)
+        if queue in returning:
+            yield queue
+    _leave(broker, channel, [consumer for consumer in consumers if consumer.queue not in classic], requirement)
+    yield from (queue for queue in returning if queue not in classic)
+
+
+def _leave(broker: Broker, channel: Channel, consumers: Collection[Consumer], requirement: str) -> None:
+    lose(broker, channel, consumers)
+    for consumer in consumers:
+        broker.touch(channel, consumer.queue)
+        broker.remove_consumer(consumer, requirement)
 
 
 def end_connection(broker: Broker, connection: Connection) -> None:

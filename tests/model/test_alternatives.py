@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from model.verdict import Verdict
-from tests.model.test_acceptor import Conversation
+from tests.model.test_acceptor import Conversation, declared
 
 
 def declaring(line: str = "a.1 queue.declare q", dialect: str = "rabbitmq-4.3") -> Conversation:
@@ -69,3 +71,19 @@ def test_a_commit_may_find_a_stream_whose_deletion_is_not_at_its_end() -> None:
     talk = committing("rabbitmq-4.0")
     talk.see("a", "connection.close", reply_code=506, reply_text=text, class_id=90, method_id=20)
     assert talk.acceptor.verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_a_get_may_come_to_a_limited_quorum_queue_ahead_of_a_publish(refuses: bool) -> None:
+    """Then m2 is not too much, and the queue does not refuse what comes next. Either is right."""
+    talk = declared("quorum x-max-length=1 x-overflow=reject-publish")
+    talk.send("b.1 confirm.select").see("b.1", "confirm.select-ok")
+    talk.send("b.1 basic.publish q body=m1").confirm("b.1", 1).rest()
+    talk.send("b.1 basic.publish q body=m2 &", "a.1 basic.get q").got("a.1", 1, "m1", left=0 + refuses)
+    talk.confirm("b.1", 2).rest().send("b.1 basic.publish q body=m3")
+    if refuses:
+        talk.see("b.1", "basic.nack", delivery_tag=3, multiple=False, requeue=True)
+    else:
+        talk.confirm("b.1", 3)
+    assert talk.rest().acceptor.verdict is Verdict.PASS
+    assert [each.content.body for each in talk.acceptor.broker.queues["q"].messages] == [b"m2", b"m3"][: 2 - refuses]

@@ -183,3 +183,28 @@ def test_what_comes_back_to_a_full_queue_was_handed_over_before(holds: bool) -> 
     talk.send("b.1 queue.declare q passive")
     talk.see("b.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0)
     assert passes(talk)
+
+
+LIMITED = 'durable x-max-length=1 x-dead-letter-exchange="" x-dead-letter-routing-key=q'
+
+
+@pytest.mark.parametrize("order", [("r", "q"), ("q", "r")])
+def test_what_one_classic_queue_gives_up_at_the_end_goes_to_a_consumer_on_another_that_has_not_heard_of_it(
+    order: tuple[str, str],
+) -> None:
+    """Whichever of the two the channel has consumed from first."""
+    talk = Conversation("rabbitmq-4.3")
+    for name, options in (("q", "durable"), ("r", LIMITED)):
+        talk.send(f"a.1 queue.declare {name} {options}")
+        talk.see("a.1", "queue.declare-ok", queue=name, message_count=0, consumer_count=0).rest()
+    talk.send("b.1 basic.qos 1").see("b.1", "basic.qos-ok").rest()
+    for name in order:
+        talk.send(f"b.1 basic.consume {name} tag={name}").see("b.1", "basic.consume-ok", consumer_tag=name).rest()
+    content = {"consumer_tag": "r", "delivery_tag": 1, "redelivered": False, "exchange": "", "routing_key": "r"}
+    talk.send("a.1 basic.publish r body=m1").see("b.1", "basic.deliver", "m1", **content).rest()
+    talk.send("a.1 basic.publish r body=m2").rest()
+    talk.send("b.1 channel.close reply-code=200 reply-text=done")
+    (lost,) = talk.acceptor.broker.channels["b", 1].lost
+    assert (lost.consumer.tag, lost.message.deaths[0]["reason"]) == ("q", "maxlen")
+    talk.see("b.1", "channel.close-ok")
+    assert not talk.acceptor.failures
