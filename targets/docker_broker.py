@@ -39,6 +39,9 @@ _ENVIRONMENT = {
     "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+sbwt none +sbwtdcpu none +sbwtdio none",
 }
 
+_MEMORY = "/run/amqpspec"
+"""Where RabbitMQ keeps its data: in memory, so that a disk that is busy for seconds is no silence of the broker. Not
+its usual directory, as that belongs to a user whose number only the image knows."""
 
 _ENGINE_ERRORS = (DockerException, OSError)
 """The client library lets the errors of its transport (all of them OSError) through."""
@@ -53,7 +56,8 @@ class DockerBroker:
 
     `image` is a local image when there is one of that name, else it is pulled. `configuration` holds
     rabbitmq.conf settings (`{"consumer_timeout": "5000"}`), and `channel_tick_interval` in milliseconds;
-    only RabbitMQ images take it. The broker's port is published on the loopback interface alone.
+    only RabbitMQ images take it. The broker's port is published on the loopback interface alone. The data of a
+    RabbitMQ are in memory, and gone when it stops, unless it `keeps_data`.
     Raises BrokerUnavailable where the engine, the image or the broker cannot be had.
     """
 
@@ -63,11 +67,13 @@ class DockerBroker:
         *,
         configuration: Mapping[str, str] = MappingProxyType({}),
         start_timeout: float = 90.0,
+        keeps_data: bool = False,
     ) -> None:
         self.image = image
         self.container_name = f"amqpspec-{secrets.token_hex(6)}"
         self._configuration = dict(configuration)
         self._start_timeout = start_timeout
+        self._keeps_data = keeps_data
         self._client: docker.DockerClient | None = None
         self._container: Container | None = None
         self._address: Address | None = None
@@ -127,8 +133,11 @@ class DockerBroker:
     def restart(self, *, kill: bool = False) -> None:
         """Stops the broker (with `kill`: at once, as a crash would) and starts it on the same data.
 
-        The address changes: Docker publishes another port. Raises BrokerUnavailable when it does not return.
+        The address changes: Docker publishes another port. Raises BrokerUnavailable when it does not return,
+        ValueError for a broker that does not keep its data.
         """
+        if not self._keeps_data:
+            raise ValueError(f"{self.image} does not keep its data")
         container = self._running()
         try:
             if kill:
@@ -152,7 +161,8 @@ class DockerBroker:
             name=self.container_name,
             labels={LABEL: "1"},
             ports={_AMQP_PORT: ("127.0.0.1", None)},
-            environment=_ENVIRONMENT,
+            environment=_ENVIRONMENT if self._keeps_data else {**_ENVIRONMENT, "RABBITMQ_MNESIA_BASE": _MEMORY},
+            tmpfs={} if self._keeps_data else {_MEMORY: ""},
         )
 
     def _configure(self, container: Container) -> None:

@@ -84,8 +84,16 @@ def test_configuration_reaches_the_broker(rabbitmq: DockerBroker) -> None:
         connect(configured.address).close()
 
 
+def test_data_are_in_memory(rabbitmq: DockerBroker) -> None:
+    """A disk that is busy for seconds would be a broker that is silent as long."""
+    directory = rabbitmq.execute("rabbitmqctl", "eval", "io:format([rabbit_mnesia:dir()]).").strip().removesuffix("ok")
+    assert rabbitmq.execute("stat", "--file-system", "--format=%T", directory.strip()).strip() == "tmpfs"
+    with pytest.raises(ValueError, match="does not keep its data"):
+        rabbitmq.restart()
+
+
 def test_restart_keeps_what_is_durable(rabbitmq_4_3: DockerBroker) -> None:
-    with DockerBroker(RABBITMQ) as broker:
+    with DockerBroker(RABBITMQ, keeps_data=True) as broker:
         connection = connect(broker.address)
         connection.channel().queue_declare("kept", durable=True)
         connection.close()
