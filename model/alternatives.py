@@ -26,7 +26,8 @@ from model.rules.consumer_timeout import TIME_OUT
 from model.rules.expiry import is_in_use
 from model.rules.timeouts import others_due, process_timeouts
 from model.state import Channel, ChannelState, Expected, PendingGet
-from model.transaction import Transaction
+from model.time_to_live import time_to_live
+from model.transaction import Outcome, Transaction
 
 
 def _declares_transient(broker: Broker, frame: Frame) -> bool:
@@ -90,6 +91,26 @@ def _overlook_deletion(broker: Broker, frame: Frame) -> None:
     channel = broker.channels[(frame.connection, frame.channel)]
     if channel.transaction is not None:
         channel.transaction.overlooks_deletion = True
+    process(broker, frame)
+
+
+def _expires_between(broker: Broker, frame: Frame) -> bool:
+    """May something be over as soon as the commit publishes it, and make a dead letter before what it rejects does?"""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
+        return False
+    transaction = channel.transaction
+    return any(ruling.outcome is Outcome.DISCARDED for ruling, _ in transaction.rulings) and any(
+        time_to_live(broker.dialect, queue, publication.pattern) == 0
+        for publication in transaction.publications
+        for queue in publication.routes.queues
+    )
+
+
+def _expire_between(broker: Broker, frame: Frame) -> None:
+    channel = broker.channels[(frame.connection, frame.channel)]
+    if channel.transaction is not None:
+        channel.transaction.expires_between = True
     process(broker, frame)
 
 
@@ -179,6 +200,14 @@ ALTERNATIVES: tuple[Alternative, ...] = (
         methods=("tx.commit",),
         applies=_overlooks_deletion,
         process=_overlook_deletion,
+    ),
+    Alternative(
+        name="what has no time expired before the settlements of its transaction",
+        requirement="TTL-004",
+        source="rabbit_amqqueue_process:deliver_or_enqueue, drop_expired_msgs; rabbit_channel:handle_method tx.commit",
+        methods=("tx.commit",),
+        applies=_expires_between,
+        process=_expire_between,
     ),
 )
 

@@ -24,19 +24,25 @@ BEHIND = "TTL-003"
 
 def begin(dialect: Dialect, queue: Queue, message: Message, since: float, by: float) -> bool:
     """The message has come to the queue, in the time between `since` and `by`. Will its time be up one day?"""
-    if not dialect.extensions or queue.type is QueueType.STREAM or queue.reply_address:
+    milliseconds = time_to_live(dialect, queue, message)
+    if milliseconds is None:
         return False
-    own = message.content.properties.get("expiration")
-    of_queue = queue.arguments.get(ARGUMENT)
-    if own is None and type(of_queue) is not int:
-        return False
-    milliseconds = min(each for each in (None if own is None else int(own), of_queue) if type(each) is int)
     message.deadline = Deadline(milliseconds / 1000, since, by)
-    message.ttl_from = NONE_AT_ALL if milliseconds == 0 else OWN if type(of_queue) is not int else OF_QUEUE
+    is_own = type(queue.arguments.get(ARGUMENT)) is not int
+    message.ttl_from = NONE_AT_ALL if milliseconds == 0 else OWN if is_own else OF_QUEUE
     message.is_overlooked = _is_overlooked(queue, message)
     if queue.messages[0] is message:
         message.in_front_by = by
     return True
+
+
+def time_to_live(dialect: Dialect, queue: Queue, message: Message) -> int | None:
+    """Milliseconds that the message, as it was published, may live in the queue; None: any time."""
+    if not dialect.extensions or queue.type is QueueType.STREAM or queue.reply_address:
+        return None
+    own = message.content.properties.get("expiration")
+    times = (None if own is None else int(own), queue.arguments.get(ARGUMENT))
+    return min((each for each in times if type(each) is int), default=None)
 
 
 def _is_overlooked(queue: Queue, message: Message) -> bool:

@@ -53,6 +53,8 @@ class Transaction:
     forgets_refusals: bool = False
     #: the channel does not know yet that a queue is gone (`model.alternatives`)
     overlooks_deletion: bool = False
+    #: what has no time at all has expired before the settlements are carried out (`model.alternatives`)
+    expires_between: bool = False
     #: it was committed, some queue has refused, and others have not answered (`model.alternatives`)
     is_failing: bool = False
 

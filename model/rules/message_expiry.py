@@ -115,6 +115,17 @@ def process_message_expiry(broker: Broker, frame: Frame) -> None:
         tell_of_expiries(broker)
 
 
+def expire_timeless(broker: Broker) -> None:
+    """What has no time at all expires now, if its queue has come to it (TTL-004)."""
+    for queue in list(broker.ageing):
+        while over := [
+            message
+            for message in exposed(broker.dialect, queue, handed_over(broker, queue))
+            if message.deadline is not None and not message.deadline.seconds and not _is_awaited(broker, queue)
+        ]:
+            _expire(broker, queue, over[0], by=NEVER)
+
+
 def messages_are_at_rest(broker: Broker, now: float) -> None:
     """Whatever was sent has been processed by now."""
     broker.latest = max(broker.latest, now)

@@ -8,6 +8,7 @@ from model.errors import ProtocolError
 from model.overflow import hear
 from model.queues import Message, Queue
 from model.rules.commit import publish_kept
+from model.rules.message_expiry import expire_timeless
 from model.rules.settlement import carry_out
 from model.rules.uncommitted import drop
 from model.state import Channel
@@ -37,6 +38,8 @@ def commit(broker: Broker, channel: Channel, frame: Frame) -> None:
         made, refused = publish_kept(broker, channel, publication)
         copies += [(queue, message) for queue, message in made if not (queue.reply_address or message.refused_by)]
         is_refused |= refused
+    if transaction.expires_between:
+        expire_timeless(broker)
     channel.transaction = Transaction()  # what is reserved is the client's again, to be settled now
     for ruling, tags in transaction.batches():
         broker.fired("TX-005")

@@ -87,3 +87,20 @@ def test_a_get_may_come_to_a_limited_quorum_queue_ahead_of_a_publish(refuses: bo
         talk.confirm("b.1", 3)
     assert talk.rest().acceptor.verdict is Verdict.PASS
     assert [each.content.body for each in talk.acceptor.broker.queues["q"].messages] == [b"m2", b"m3"][: 2 - refuses]
+
+
+def test_what_has_no_time_may_be_a_dead_letter_ahead_of_what_its_transaction_rejects() -> None:
+    """A commit publishes before it settles; a queue looks at what is over at once, or when it comes to that."""
+    talk = Conversation("rabbitmq-4.3")
+    for name, options in (("r", ""), ("q", 'x-dead-letter-exchange="" x-dead-letter-routing-key=r')):
+        talk.send(f"a.1 queue.declare {name} durable {options}")
+        talk.see("a.1", "queue.declare-ok", queue=name, message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.publish q body=m1").rest().send("a.1 basic.get q").got("a.1", 1, "m1", left=0).rest()
+    talk.send("a.1 tx.select").see("a.1", "tx.select-ok").rest()
+    talk.send("a.1 basic.reject 1").rest().send("a.1 basic.publish q body=m2 expiration=0").rest().send("a.1 tx.commit")
+    orders = {
+        tuple(message.deaths[0]["reason"] for message in each.broker.queues["r"].messages)
+        for each in talk.acceptor.explanations
+    }
+    assert orders == {("rejected",), ("expired", "rejected")}
+    assert not talk.see("a.1", "tx.commit-ok").acceptor.failures
