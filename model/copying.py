@@ -90,7 +90,7 @@ class _Copy:
                 old.vhost, old.reply_address, old.idle_since, old.idle_by, old.uses, old.settled_use, old.expiring_use,
                 dict(old.chunk_starts), old.log_began,
                 old.turn, old.at_rest, weighs_properties=old.weighs_properties,
-                still_counted=old.still_counted, is_untold=old.is_untold,
+                still_counted=old.still_counted, is_untold=old.is_untold, is_haunted=old.is_haunted,
                 ignores_exclusive=old.ignores_exclusive, timeouts=old.timeouts,
                 deadlines=old.deadlines,
                 dropping=[], crowd_via=old.crowd_via, handed_out=old.handed_out,

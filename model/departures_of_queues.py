@@ -114,6 +114,7 @@ def _haunt(broker: Broker, frame: Frame) -> None:
     for queue in list(_haunted(broker)):
         queue.seat.stalled_at = broker.stamp
         queue.leaving += 1
+        queue.is_haunted = queue.type is QueueType.QUORUM
         broker.refresh(queue)
     process(broker, frame)
 

@@ -118,6 +118,11 @@ class Explanation:
         return self.has_departed and self.departure is not None and self.rests < self.departure.shows_within
 
     @property
+    def rests_left(self) -> int:
+        """How often the broker may be at rest yet before the departure, which has taken place, must have shown."""
+        return self.departure.shows_within - self.rests if self.departure is not None and self.has_departed else -1
+
+    @property
     def has_departed(self) -> bool:
         """The departure has taken place."""
         return self.departure is not None and not self.has_to_depart and not self.broker.is_astray

@@ -128,12 +128,17 @@ def _next_inputs(pending: list[Frame]) -> Iterator[int]:
 
 
 def merged(explanations: list[Explanation]) -> list[Explanation]:
-    """Without those that are equal to an earlier one. What is not known alike of the chunks of streams is not known."""
+    """Without those that are equal to an earlier one. What is not known alike of the chunks of streams is not known; of
+    departures that have led to one state it is the one that is followed longest.
+    """
     unique: dict[object, Explanation] = {}
     for explanation in explanations:
         first = unique.setdefault(_key(explanation), explanation)
         if first is not explanation:
             know_no_more_than(first.broker, explanation.broker)
+            if explanation.rests_left > first.rests_left:
+                first.departure, first.rests = explanation.departure, explanation.rests
+                first.departing = explanation.departing
     return list(unique.values())
 
 

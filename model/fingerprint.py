@@ -199,6 +199,7 @@ def _queue(queue: Queue) -> Hashable:
             queue.weighs_properties,
             queue.still_counted,
             queue.is_untold,
+            queue.is_haunted,
             queue.ignores_exclusive,
         ),
         tuple((_content(message), message.arrival.value) for message in queue.log),

@@ -85,6 +85,8 @@ def check_delivery(
         wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, not departure, allowed, departure))
     elif channel.uncounted_replies:
         broker.refuted.add(DIRECT_REPLIES_NOT_COUNTED)
+    if queue.is_haunted:
+        _take_as_told(message, frame)
     if (message.unseen or message.recalled) and arguments.get("redelivered"):
         message.redelivered = True
     if not by_get and may_be_handed_on(queue, message):
@@ -119,6 +121,16 @@ def check_delivery(
     elif is_stream:
         broker.refuted.update(would_show(expected))
     return tuple(wrong)
+
+
+def _take_as_told(message: Message, frame: Frame) -> None:
+    """A channel gives back what comes for a consumer that it does not know, and is handed it again: as often as there
+    is time for (rabbit_fifo_client:handle_delivery).
+    """
+    message.redelivered = bool(frame.arguments.get("redelivered"))
+    headers = frame.content.properties.get("headers", {}) if frame.content else {}
+    if isinstance(count := headers.get("x-delivery-count"), int) and message.redelivered:
+        message.delivery_count = count
 
 
 def _counted_unseen(

@@ -281,6 +281,9 @@ class Queue:
     deadlines: int = field(default=0, kw_only=True)
     #: its limit in octets is seen to count properties as well (`model.departures_of_overflow`)
     weighs_properties: bool = field(default=False, kw_only=True)
+    #: consumers that nobody sees may take its messages and give them back, any number of times (departure
+    #: next-queue-gets-consumers)
+    is_haunted: bool = field(default=False, kw_only=True)
     #: it told no numbers, or may have told none, as it took too long (departure late-counts-are-zero)
     is_untold: bool = field(default=False, kw_only=True)
     #: deliveries, by channel and number, that a channel has given back and that the queue still counts for it

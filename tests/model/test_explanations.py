@@ -6,6 +6,8 @@ import pytest
 
 from model.acceptor import Acceptor
 from model.alphabet import Frame
+from model.departure import ANY_NUMBER
+from model.departures import DEPARTURES
 from model.dialects import RABBITMQ_4_3
 from model.explanation import Explanation
 from model.explanations import least_advanced, merged
@@ -49,3 +51,12 @@ def test_what_makes_no_difference_any_more_is_not_expected() -> None:
     only.broker.happenings.append(happening(GIVE_UP, 0))
     only.expect_teardowns()
     assert (only.pending, only.broker.happenings) == ([], [])
+
+
+def test_of_two_departures_that_lead_to_one_state_the_one_is_followed_that_may_show_longer() -> None:
+    at_once, some_time = (next(each for each in DEPARTURES if each.shows_within == n) for n in (0, ANY_NUMBER))
+    for order in ((at_once, some_time), (some_time, at_once)):
+        both = [explanation(), explanation()]
+        for each, departure in zip(both, order, strict=True):
+            each.departure = departure
+        assert [each.departure for each in merged(both)] == [some_time]

@@ -12,6 +12,7 @@ from model.dialects import DIALECTS, dialect_named
 from model.errors import ProtocolError
 from model.rules.message_checks import as_delivered, check_properties, check_size, further_keys
 from model.state import Channel, Connection
+from tests.model.test_acceptor import declared
 
 
 def broker(dialect: str = "rabbitmq-4.3", user: str = "guest") -> Broker:
@@ -122,3 +123,17 @@ def test_the_largest_body(dialect: str, limit: int) -> None:
     body.size = limit + 1
     with pytest.raises(ProtocolError, match=f"message size {limit + 1} is larger than configured max size {limit}"):
         check_size(made, Content({}, body))
+
+
+@pytest.mark.parametrize("count", [0, 1, 18])
+def test_in_a_haunted_queue_a_message_may_have_been_given_back_any_number_of_times(count: int) -> None:
+    """Departure next-queue-gets-consumers: the channel of the consumers that nobody knows gives back what it gets."""
+    talk = declared("quorum", dialect="rabbitmq-3").send("b.1 basic.publish q body=m1").rest()
+    talk.acceptor.broker.queues["q"].is_haunted = True
+    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t")
+    headers = {"headers": {"x-delivery-count": count}} if count else {}
+    talk.see(
+        "a.1", "basic.deliver", "m1", properties=headers,
+        consumer_tag="t", delivery_tag=1, redelivered=count > 0, exchange="", routing_key="q",
+    )  # fmt: skip
+    assert not talk.rest().acceptor.failures
