@@ -130,7 +130,8 @@ class Plan:
         self.broker.touched.clear()
         self.broker.teardowns.clear()
         while (answer := next(permitted(self.broker), None)) is not None:
-            observe(self.broker, replace(answer, time=self._now))
+            if observe(self.broker, replace(answer, time=self._now)):
+                return  # it would be the same again, for ever
             told = answer.content.properties.get("reply_to", "") if answer.content is not None else ""
             if told.startswith(ADDRESS):
                 self.reply_address = told

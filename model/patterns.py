@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any
 
 
@@ -69,17 +70,20 @@ class Between(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class Generated(Pattern):
-    """A name that the broker makes up: `prefix` and at least one more character."""
+    """A name that the broker makes up: `prefix` and at least one more character, and none of those that are `taken`."""
 
     prefix: str
     serial: int
+    taken: frozenset[str] = frozenset()
 
     def matches(self, value: Any) -> bool:
-        return isinstance(value, str) and value.startswith(self.prefix) and len(value) > len(self.prefix)
+        is_name = isinstance(value, str) and value.startswith(self.prefix) and len(value) > len(self.prefix)
+        return is_name and value not in self.taken
 
     def choose(self) -> str:
         # as long as RabbitMQ's, so that clients which look at the shape are content
-        return f"{self.prefix}{self.serial:022d}"
+        names = (f"{self.prefix}{serial:022d}" for serial in count(self.serial))
+        return next(name for name in names if name not in self.taken)
 
     def __str__(self) -> str:
         return f"{self.prefix}…"

@@ -66,6 +66,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
         unheeded_prefetch=channel.prefetch if no_ack else 0,
     )  # fmt: skip
     begin_consumer(broker, consumer)
+    taken = frozenset(channel.consumers)
     channel.consumers[tag] = consumer
     channel.ended_consumers.pop(tag, None)
     channel.bereft.pop(tag, None)
@@ -82,7 +83,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
         channel,
         frame,
         "basic.consume-ok",
-        {"consumer_tag": Generated(CHOSEN_TAG, broker.serial) if generated else tag},
+        {"consumer_tag": Generated(CHOSEN_TAG, broker.serial, taken) if generated else tag},
         requirement,
         lane=f"queue {queue.name}",
         effect=("announce_consumer", consumer),

@@ -45,12 +45,13 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     consumer = Consumer(
         tag, channel.key, queue, True, 0, created=broker.stamp, announced=nowait, reason="REPLY-001", stamp=broker.stamp
     )
+    taken = frozenset(channel.consumers)
     channel.consumers[tag] = consumer
     channel.ended_consumers.pop(tag, None)
     queue.consumers.append(consumer)
     answer(
         broker, channel, frame, "basic.consume-ok",
-        {"consumer_tag": Generated(CHOSEN_TAG, broker.serial) if generated else tag},
+        {"consumer_tag": Generated(CHOSEN_TAG, broker.serial, taken) if generated else tag},
         "CONSUME-002" if generated else "REPLY-001", effect=("announce_consumer", consumer),
     )  # fmt: skip
 

@@ -57,3 +57,10 @@ def test_generated_names_differ() -> None:
     names = {Generated("amq.gen-", serial).choose() for serial in range(100)}
     assert len(names) == 100
     assert {len(name) for name in names} == {len("amq.gen-") + 22}, "as long as RabbitMQ's"
+
+
+def test_a_name_that_is_taken_is_not_made_up_again() -> None:
+    first = Generated("amq.ctag-", 1).choose()
+    second = Generated("amq.ctag-", 1, frozenset({first}))
+    assert not second.matches(first)
+    assert second.matches(second.choose()) and second.choose() != first

@@ -1,0 +1,19 @@
+"""The plan: a model of its own, that makes a simple broker's choices."""
+
+from __future__ import annotations
+
+from conformance.command import parse_command
+from conformance.plan import Plan
+from model.dialects import RABBITMQ_4_3
+
+
+def test_the_tag_that_the_broker_chooses_is_not_one_that_the_client_has_taken() -> None:
+    """Two consumers of one tag would leave nothing to do that the model accepts."""
+    plan = Plan(RABBITMQ_4_3)
+    chosen = "amq.ctag-0000000000000000000001"
+    for line in ("a.1 queue.declare q", "a.1 basic.qos 1", f"a.1 basic.consume q tag={chosen}", "a.1 basic.consume q"):
+        plan.carry_out(parse_command(line))
+    for body in ("m1", "m2", "m3"):
+        plan.carry_out(parse_command(f"a.1 basic.publish q body={body}"))
+    channel = plan.broker.channels["a", 1]
+    assert [consumer.outstanding for consumer in channel.consumers.values()] == [1, 1]
