@@ -74,7 +74,7 @@ class Generated(Pattern):
 
     prefix: str
     serial: int
-    taken: frozenset[str] = frozenset()
+    taken: tuple[str, ...] = ()
 
     def matches(self, value: Any) -> bool:
         is_name = isinstance(value, str) and value.startswith(self.prefix) and len(value) > len(self.prefix)

@@ -66,7 +66,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
         unheeded_prefetch=channel.prefetch if no_ack else 0,
     )  # fmt: skip
     begin_consumer(broker, consumer)
-    taken = frozenset(channel.consumers)
+    taken = tuple(channel.consumers)
     channel.consumers[tag] = consumer
     channel.ended_consumers.pop(tag, None)
     channel.bereft.pop(tag, None)

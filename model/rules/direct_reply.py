@@ -45,7 +45,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     consumer = Consumer(
         tag, channel.key, queue, True, 0, created=broker.stamp, announced=nowait, reason="REPLY-001", stamp=broker.stamp
     )
-    taken = frozenset(channel.consumers)
+    taken = tuple(channel.consumers)
     channel.consumers[tag] = consumer
     channel.ended_consumers.pop(tag, None)
     queue.consumers.append(consumer)

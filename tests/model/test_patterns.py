@@ -61,6 +61,6 @@ def test_generated_names_differ() -> None:
 
 def test_a_name_that_is_taken_is_not_made_up_again() -> None:
     first = Generated("amq.ctag-", 1).choose()
-    second = Generated("amq.ctag-", 1, frozenset({first}))
+    second = Generated("amq.ctag-", 1, (first,))
     assert not second.matches(first)
     assert second.matches(second.choose()) and second.choose() != first
