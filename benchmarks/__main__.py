@@ -6,11 +6,11 @@ import argparse
 import sys
 from pathlib import Path
 
+from amqpspec.targets.errors import TargetError
 from benchmarks import detection, generation, live, machine, offline
 from benchmarks.errors import Invalid
 from benchmarks.tables import ResultTable
 from benchmarks.unjudged import ReplayError
-from targets.errors import TargetError
 
 RESULTS = Path(__file__).with_name("results.md")
 PARTS = ("live", "offline", "generation", "detection")

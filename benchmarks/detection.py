@@ -8,8 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from amqpspec.targets.faults.all_faults import FAULTS
 from benchmarks.tables import ResultTable, spread
-from targets.faults import FAULTS
 from tests.end_to_end.fault_searches import SEED, SEQUENCES, THEMES, area, search_for
 from tests.end_to_end.runs import failed_requirements
 

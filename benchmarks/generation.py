@@ -7,20 +7,20 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-import conformance.cleanup
+from amqpspec.conformance.run import Runner, RunOptions
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session import cleanup
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.judge import SequenceJudge
+from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.model.promises.dialects import dialect_of
+from amqpspec.targets.brokers.resolve import running, server_properties
+from amqpspec.targets.client.connections import Connections
+from amqpspec.targets.client.wire import WireClient
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.tables import ResultTable
-from conformance.judge import SequenceJudge
-from conformance.judgement import TargetDescription
-from conformance.plan import Plan
-from conformance.run import Runner, RunOptions
-from conformance.session import Session
-from conformance.target_under_test import TargetUnderTest
-from conformance.trace import TraceWriter
-from model.dialects import dialect_of
-from targets.connections import Connections
-from targets.resolve import running, server_properties
-from targets.wire import WireClient
 
 PARTS = ("waiting", "opening", "cleaning up", "judging", "trace", "session", "plan")
 HEADER = ("target", "sequences", "frames", "sequences/s", "frames/s", *PARTS, "Hypothesis")
@@ -52,7 +52,7 @@ def _search(label: str, target: TargetUnderTest, sequences: int) -> tuple[str, .
     watch = Stopwatch()
     watch.watch(Connections, "_await_input", "waiting")
     watch.watch(WireClient, "open", "opening")
-    watch.watch(conformance.cleanup, "clean_up", "cleaning up")
+    watch.watch(cleanup, "clean_up", "cleaning up")
     for method in ("__init__", "command", "frame", "mark", "judgement"):
         watch.watch(SequenceJudge, method, "judging")
     watch.watch(TraceWriter, "_write", "trace")

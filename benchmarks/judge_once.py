@@ -10,7 +10,7 @@ import resource
 import sys
 import time
 
-from pipeline.table import check_in_process
+from amqpspec.pipeline.table import check_in_process
 
 
 def main(path: str) -> None:

@@ -10,20 +10,20 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter, read_trace, row_frame
+from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.promises.dialects import dialect_named, dialect_of
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.targets.brokers.resolve import running, server_properties
 from benchmarks.errors import Invalid
 from benchmarks.tables import ResultTable, percent, spread
 from benchmarks.unjudged import Step, replaying, steps_of
 from benchmarks.workload import Workload
-from conformance.command import Command
-from conformance.judgement import TargetDescription
-from conformance.session import Session
-from conformance.target_under_test import TargetUnderTest
-from conformance.trace import TraceWriter, read_trace, row_frame
-from model.acceptor import Acceptor
-from model.alphabet import Frame
-from model.dialects import dialect_named, dialect_of
-from model.verdict import Verdict
-from targets.resolve import running, server_properties
 
 #: Commands of the run that tells how many fit into the time.
 CALIBRATION = 1500

@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from amqpspec.conformance.command_line import main as amqpspec
 from benchmarks.errors import Invalid
 from benchmarks.recordings import KINDS, LENGTHS, forget, recording
 from benchmarks.tables import ResultTable, spread
-from conformance.command_line import main as amqpspec
 
 HEADER = ("trace", "form", "sequences", "frames", "frames/s", "frames/s of processor time", "memory added, MiB")
 SPARK = "local[2]"

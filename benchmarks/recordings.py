@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
+from amqpspec.conformance.run import Runner, RunOptions
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, jsonl_to_parquet, read_trace, sequences
+from amqpspec.conformance.traces.trace_row import row_line
+from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from benchmarks.workload import VERSION, Workload
-from conformance.judgement import TargetDescription
-from conformance.run import Runner, RunOptions
-from conformance.session import Session
-from conformance.target_under_test import TargetUnderTest
-from conformance.trace import TraceRow, TraceWriter, jsonl_to_parquet, read_trace, sequences
-from conformance.trace_row import row_line
-from model.dialects import DEFAULT_DIALECT
-from targets.embedded import EmbeddedBroker
 
 KINDS = ("long", "many")
 LENGTHS = (100_000, 300_000, 1_000_000)

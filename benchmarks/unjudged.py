@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from conformance.cleanup import clean_up
-from conformance.trace import TraceRow, TraceWriter, row_frame
-from model.alphabet import Frame
-from targets.address import Address
-from targets.wire import WireClient
+from amqpspec.conformance.session.cleanup import clean_up
+from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, row_frame
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.targets.address import Address
+from amqpspec.targets.client.wire import WireClient
 
 #: Seconds that a frame may take before the replay is given up.
 DEADLINE = 30.0

@@ -11,10 +11,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from conformance.command import Command
-from conformance.plan import Plan
-from model.alphabet import Content, Table
-from model.dialects import Dialect
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.protocol.methods import Content, Table
 
 #: Part of the names of cached recordings: to be raised when the commands become others.
 VERSION = 1

@@ -13,25 +13,32 @@ from typing import ClassVar
 
 from hypothesis.errors import Flaky
 
-from conformance.applicability import absent_methods, applicable, not_applicable
-from conformance.command import Command
-from conformance.command_file import CommandFile
-from conformance.events import Listener, RunFinished, RunStarted, SequenceFinished, SequenceStarted, tell
-from conformance.findings import Findings
-from conformance.judgement import RunResult, SequenceJudgement
-from conformance.scenario_files import selected, sequence_name
-from conformance.search import CommandSearch, Deviation, themes_for
-from conformance.search_round import run_round
-from conformance.session import Session
-from conformance.side_by_side import OneAtATime, SetAside, under_way
-from conformance.tally import Tally
-from conformance.target_under_test import TargetUnderTest
-from conformance.trace import TraceWriter
-from model.dialects import dialect_named
-from model.registry import requirements
-from model.verdict import Failure
-from targets.errors import TargetError
-from targets.health import check_alive
+from amqpspec.conformance.failures.findings import Findings
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command_file import CommandFile
+from amqpspec.conformance.scenarios.applicability import absent_methods, applicable, not_applicable
+from amqpspec.conformance.scenarios.scenario_files import selected, sequence_name
+from amqpspec.conformance.search.machine import CommandSearch, Deviation, themes_for
+from amqpspec.conformance.search.round import run_round
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.session.side_by_side import OneAtATime, SetAside, under_way
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.events import (
+    Listener,
+    RunFinished,
+    RunStarted,
+    SequenceFinished,
+    SequenceStarted,
+    tell,
+)
+from amqpspec.conformance.verdicts.judgement import RunResult, SequenceJudgement
+from amqpspec.conformance.verdicts.tally import Tally
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Failure
+from amqpspec.targets.brokers.health import check_alive
+from amqpspec.targets.errors import TargetError
 
 #: Seconds that an owed frame may take while a failure is shrunk.
 SHRINKING_DEADLINE = 0.5
@@ -55,7 +62,7 @@ class RunOptions:
     search_only: bool = False
     #: nothing more is begun once a failure of which that is true has been found
     enough: Callable[[Failure], bool] | None = None
-    #: names of the themes of the search (`conformance.search.THEMES`); none: all
+    #: names of the themes of the search (`conformance.search.machine.THEMES`); none: all
     themes: tuple[str, ...] = ()
 
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from conformance.trace import TraceError, TraceRow, jsonl_to_parquet, sequences, trace_file
-from conformance.trace_parquet import SCHEMA, batch_rows, require_schema
-from pipeline.spark_session import PipelineError, reason, spark_session
-from pipeline.table import ComplianceTable, Judge, Part, TableBuilder
+from amqpspec.conformance.traces.trace import TraceError, TraceRow, jsonl_to_parquet, sequences, trace_file
+from amqpspec.conformance.traces.trace_parquet import SCHEMA, batch_rows, require_schema
+from amqpspec.pipeline.spark_session import PipelineError, reason, spark_session
+from amqpspec.pipeline.table import ComplianceTable, Judge, Part, TableBuilder
 
 #: About this many octets of Parquet are one task.
 OCTETS_PER_TASK = 8 * 1024 * 1024
@@ -35,7 +35,7 @@ def check_with_spark(paths: Sequence[Path | str], master: str, judge: Judge | No
     Raises `TraceError` for traces that cannot be read and `PipelineError` if Spark fails.
     """
     if judge is None:
-        from conformance.judge import judge as judge_of_suite
+        from amqpspec.conformance.verdicts.judge import judge as judge_of_suite
 
         judge = judge_of_suite
     with tempfile.TemporaryDirectory(prefix="amqpspec-check-") as directory:

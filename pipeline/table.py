@@ -18,18 +18,18 @@ import pyarrow.parquet as pq
 from rich.table import Table
 from rich.text import Text
 
-from conformance.judge import judge_all
-from conformance.judgement import (
+from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace, sequences
+from amqpspec.conformance.verdicts.judge import judge_all
+from amqpspec.conformance.verdicts.judgement import (
     SequenceJudgement,
     failure_from_json,
     failure_to_json,
     requirement_verdicts,
 )
-from conformance.known_behaviour import departures_tested
-from conformance.trace import TraceError, TraceRow, read_trace, sequences
-from model.verdict import Failure, Verdict
-from reports.accuracy import Accuracy, added_up
-from reports.text import visible
+from amqpspec.conformance.verdicts.known_behaviour import departures_tested
+from amqpspec.model.promises.verdict import Failure, Verdict
+from amqpspec.reports.accuracy import Accuracy, added_up
+from amqpspec.reports.text import visible
 
 #: What `Part.key` is.
 Key = tuple[str, str, str, str, str, str]

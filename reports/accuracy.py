@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 
-from conformance.judgement import RunResult
-from model.measurement import Measurement
-from reports.text import plural
+from amqpspec.conformance.verdicts.judgement import RunResult
+from amqpspec.model.broker.measurement import Measurement
+from amqpspec.reports.text import plural
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import asinh, ceil, floor, log10
 
-from conformance.judgement import RunResult
-from model.measurement import Measurement
-from reports.accuracy import seconds_text
+from amqpspec.conformance.verdicts.judgement import RunResult
+from amqpspec.model.broker.measurement import Measurement
+from amqpspec.reports.accuracy import seconds_text
 
 WIDTH, HEIGHT = 920, 380
 LEFT, RIGHT, TOP, BOTTOM = 78, 24, 16, 52

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from conformance.judgement import FoundFailure, RunResult
-from conformance.known_behaviour import DepartureOutcome, Standing
-from model.departure import KnownDeparture
-from model.dialects import DIALECTS
-from model.known_departures import KNOWN_DEPARTURES, known_departures
-from reports.text import plural
+from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
+from amqpspec.conformance.verdicts.known_behaviour import DepartureOutcome, Standing
+from amqpspec.model.defects.departure import KnownDeparture
+from amqpspec.model.defects.known_departures import KNOWN_DEPARTURES, known_departures
+from amqpspec.model.promises.dialects import DIALECTS
+from amqpspec.reports.text import plural
 
 #: The order in which departures are listed: what an upgrade may have changed comes first.
 _ORDER = (Standing.NOT_SEEN, Standing.SEEN, Standing.NOT_TESTED)

@@ -6,14 +6,20 @@ from collections.abc import Mapping
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from conformance.judgement import RunResult
-from model.registry import Requirement
-from model.verdict import Verdict
-from reports.accuracy import accuracy_line, accuracy_rows, seconds_text
-from reports.accuracy_plot import accuracy_plot
-from reports.as_known import STANDING_SIGNS, broker_as_known, departure_entries, headline_as_known, new_as_known
-from reports.overview import SIGNS, VERDICTS, again, areas, entries, headline, notes
-from reports.text import plural, visible
+from amqpspec.conformance.verdicts.judgement import RunResult
+from amqpspec.model.promises.registry import Requirement
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.reports.accuracy import accuracy_line, accuracy_rows, seconds_text
+from amqpspec.reports.accuracy_plot import accuracy_plot
+from amqpspec.reports.as_known import (
+    STANDING_SIGNS,
+    broker_as_known,
+    departure_entries,
+    headline_as_known,
+    new_as_known,
+)
+from amqpspec.reports.overview import SIGNS, VERDICTS, again, areas, entries, headline, notes
+from amqpspec.reports.text import plural, visible
 
 
 def render_html(result: RunResult, registry: Mapping[str, Requirement] | None = None) -> str:

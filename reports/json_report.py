@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from conformance.judgement import FoundFailure, RunResult
-from model.measurement import Measurement
-from model.verdict import Verdict
-from reports.as_known import DepartureEntry, departure_entries
+from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
+from amqpspec.model.broker.measurement import Measurement
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.reports.as_known import DepartureEntry, departure_entries
 
 
 def report_object(result: RunResult) -> dict[str, Any]:

@@ -18,13 +18,13 @@ from collections.abc import Mapping
 
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
-from conformance.judgement import FoundFailure, RunResult
-from model.registry import Requirement
-from model.verdict import Verdict
-from reports.accuracy import accuracy_line
-from reports.as_known import as_known_text, broker_as_known, not_seen
-from reports.overview import Entry, again, entries, notes
-from reports.text import visible
+from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
+from amqpspec.model.promises.registry import Requirement
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.reports.accuracy import accuracy_line
+from amqpspec.reports.as_known import as_known_text, broker_as_known, not_seen
+from amqpspec.reports.overview import Entry, again, entries, notes
+from amqpspec.reports.text import visible
 
 
 def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None = None) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from conformance.judgement import FoundFailure, RunResult
-from model.registry import Requirement
-from reports.accuracy import accuracy_line
-from reports.as_known import as_known_text, broker_as_known, departure_entries, headline_as_known
-from reports.overview import VERDICTS, Entry, again, areas, entries, headline, notes
-from reports.text import plural, visible
+from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
+from amqpspec.model.promises.registry import Requirement
+from amqpspec.reports.accuracy import accuracy_line
+from amqpspec.reports.as_known import as_known_text, broker_as_known, departure_entries, headline_as_known
+from amqpspec.reports.overview import VERDICTS, Entry, again, areas, entries, headline, notes
+from amqpspec.reports.text import plural, visible
 
 
 def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | None = None) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from conformance.judgement import FoundFailure, RequirementVerdict, RunResult
-from model.departure import KnownDeparture
-from model.known_departures import is_as_known, known_departures
-from model.registry import AS_STATED, Requirement, requirements
-from model.verdict import Verdict
-from reports.text import plural
+from amqpspec.conformance.verdicts.judgement import FoundFailure, RequirementVerdict, RunResult
+from amqpspec.model.defects.departure import KnownDeparture
+from amqpspec.model.defects.known_departures import is_as_known, known_departures
+from amqpspec.model.promises.registry import AS_STATED, Requirement, requirements
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.reports.text import plural
 
 #: The order in which verdicts are listed.
 VERDICTS = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS, Verdict.NOT_EXERCISED, Verdict.NOT_APPLICABLE)

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from conformance.events import (
+from amqpspec.conformance.verdicts.events import (
     Event,
     FailureShrunk,
     FrameObserved,
@@ -21,14 +21,14 @@ from conformance.events import (
     SequenceFinished,
     SequenceStarted,
 )
-from conformance.judgement import FoundFailure, RunResult
-from model.known_departures import is_as_known
-from model.registry import Requirement, requirements
-from model.verdict import Verdict
-from reports.accuracy import accuracy_line
-from reports.as_known import headline_as_known, not_seen
-from reports.overview import SIGNS, VERDICTS, Entry, again, areas, entries, headline, notes
-from reports.text import plural, visible
+from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
+from amqpspec.model.defects.known_departures import is_as_known
+from amqpspec.model.promises.registry import Requirement, requirements
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.reports.accuracy import accuracy_line
+from amqpspec.reports.as_known import headline_as_known, not_seen
+from amqpspec.reports.overview import SIGNS, VERDICTS, Entry, again, areas, entries, headline, notes
+from amqpspec.reports.text import plural, visible
 
 STYLES: Mapping[Verdict, str] = {
     Verdict.PASS: "green",

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from targets.docker_broker import DockerBroker
-from targets.readiness import BrokerUnavailable
+from amqpspec.targets.brokers.docker_broker import DockerBroker
+from amqpspec.targets.brokers.readiness import BrokerUnavailable
 
 RABBITMQ_IMAGES = {
     "rabbitmq_3_10": "amqpspec/rabbitmq:3.10",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from model.alphabet import MASK, Frame, Table
-from model.dialects import DEFAULT_DIALECT, Dialect
-from model.handshake_content import HEADER_0_9_1, TUNE_OFFER, start_arguments
-from model.patterns import choose
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT, Dialect
+from amqpspec.model.protocol.methods import MASK, Frame, Table
+from amqpspec.model.protocol.patterns import choose
+from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1, TUNE_OFFER, start_arguments
 
 #: What a client of these tests can do unless it says something else.
 CAPABLE: Mapping[str, Any] = {"consumer_cancel_notify": True, "publisher_confirms": True, "basic.nack": True}

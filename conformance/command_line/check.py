@@ -7,15 +7,15 @@ import argparse
 from rich.console import Console
 from rich.text import Text
 
-from conformance.command_line.usage import UsageError
-from model.known_departures import is_as_known
-from reports.text import plural, visible
+from amqpspec.conformance.command_line.usage import UsageError
+from amqpspec.model.defects.known_departures import is_as_known
+from amqpspec.reports.text import plural, visible
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
-    from pipeline.spark_check import check_with_spark
-    from pipeline.spark_session import PipelineError
-    from pipeline.table import check_in_process, table_view, write_table
+    from amqpspec.pipeline.spark_check import check_with_spark
+    from amqpspec.pipeline.spark_session import PipelineError
+    from amqpspec.pipeline.table import check_in_process, table_view, write_table
 
     if options.spark:
         try:

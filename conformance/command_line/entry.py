@@ -8,16 +8,16 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from conformance.command_file import CommandFileError
-from conformance.command_line.exit_codes import INTERRUPTED, TARGET_LOST, TRACE_UNREADABLE, USAGE
-from conformance.command_line.options import build_parser
-from conformance.command_line.usage import UsageError
-from conformance.deviations import DeviationFileError
-from conformance.session import UnsendableCommand
-from conformance.trace import TraceError
-from model.dialects import UnknownDialect
-from model.registry import RegistryError, UnknownRequirement
-from targets.errors import TargetError
+from amqpspec.conformance.command_line.exit_codes import INTERRUPTED, TARGET_LOST, TRACE_UNREADABLE, USAGE
+from amqpspec.conformance.command_line.options import build_parser
+from amqpspec.conformance.command_line.usage import UsageError
+from amqpspec.conformance.language.command_file import CommandFileError
+from amqpspec.conformance.session.session import UnsendableCommand
+from amqpspec.conformance.traces.trace import TraceError
+from amqpspec.conformance.verdicts.deviations import DeviationFileError
+from amqpspec.model.promises.dialects import UnknownDialect
+from amqpspec.model.promises.registry import RegistryError, UnknownRequirement
+from amqpspec.targets.errors import TargetError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,7 +48,7 @@ def _dispatch(command: str, options: object, console: Console) -> int:
     # imported when needed: a help text should not load Hypothesis or Spark
     from importlib import import_module
 
-    module = import_module(f"conformance.command_line.{command}")
+    module = import_module(f"amqpspec.conformance.command_line.{command}")
     code: int = module.execute(options, console)
     return code
 

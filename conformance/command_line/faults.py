@@ -8,8 +8,8 @@ import json
 from rich.console import Console
 from rich.table import Table
 
-from conformance.command_line.exit_codes import CONFORMS
-from targets.faults import FAULTS
+from amqpspec.conformance.command_line.exit_codes import CONFORMS
+from amqpspec.targets.faults.all_faults import FAULTS
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:

@@ -7,9 +7,9 @@ import random
 from pathlib import Path
 from typing import NoReturn
 
-from conformance.command_line.exit_codes import USAGE
-from conformance.run import tool_version
-from model.dialects import DIALECTS
+from amqpspec.conformance.command_line.exit_codes import USAGE
+from amqpspec.conformance.run import tool_version
+from amqpspec.model.promises.dialects import DIALECTS
 
 
 class Parser(argparse.ArgumentParser):

@@ -10,20 +10,20 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from conformance.command_file import read_command_file
-from conformance.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE
-from conformance.command_line.targets import target_under_test
-from conformance.events import CommandIssued, Event, FrameObserved
-from conformance.judgement import SequenceJudgement
-from conformance.names import plain
-from conformance.session import Session
-from conformance.trace import TraceWriter
-from model.dialects import dialect_named
-from model.known_departures import is_as_known
-from model.registry import requirements
-from model.verdict import Verdict, worst
-from model.wording import describe
-from reports.text import visible
+from amqpspec.conformance.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE
+from amqpspec.conformance.command_line.targets import target_under_test
+from amqpspec.conformance.language.command_file import read_command_file
+from amqpspec.conformance.language.names import plain
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.events import CommandIssued, Event, FrameObserved
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.model.defects.known_departures import is_as_known
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Verdict, worst
+from amqpspec.model.protocol.wording import describe
+from amqpspec.reports.text import visible
 
 #: Frames that every connection begins with: they would hide what the commands bring about.
 HANDSHAKE = {

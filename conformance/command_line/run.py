@@ -9,17 +9,17 @@ from pathlib import Path
 
 from rich.console import Console
 
-from conformance.command_line.options import random_seed
-from conformance.command_line.targets import target_under_test
-from conformance.command_line.usage import UsageError
-from conformance.deviations import read_deviations, with_known
-from conformance.events import Listener
-from conformance.judgement import RunResult
-from conformance.run import Runner, RunOptions
-from conformance.search import THEMES, themes_for
-from conformance.trace import TraceWriter, jsonl_to_parquet
-from model.dialects import dialect_named
-from model.registry import requirements, select
+from amqpspec.conformance.command_line.options import random_seed
+from amqpspec.conformance.command_line.targets import target_under_test
+from amqpspec.conformance.command_line.usage import UsageError
+from amqpspec.conformance.run import Runner, RunOptions
+from amqpspec.conformance.search.machine import THEMES, themes_for
+from amqpspec.conformance.traces.trace import TraceWriter, jsonl_to_parquet
+from amqpspec.conformance.verdicts.deviations import read_deviations, with_known
+from amqpspec.conformance.verdicts.events import Listener
+from amqpspec.conformance.verdicts.judgement import RunResult
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.registry import requirements, select
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
@@ -50,7 +50,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         trace = stack.enter_context(TraceWriter(options.out / "trace.jsonl"))
         listeners: list[Listener] = []
         if console.is_terminal and not options.quiet:
-            from reports.terminal import LiveDisplay
+            from amqpspec.reports.terminal import LiveDisplay
 
             listeners.append(stack.enter_context(LiveDisplay(console)))
         result = Runner(target, trace, wanted, listeners).run()
@@ -71,9 +71,9 @@ def _make_directory(directory: Path) -> None:
 
 
 def _write_reports(result: RunResult, options: argparse.Namespace) -> None:
-    from reports.html import render_html
-    from reports.json_report import render_json
-    from reports.junit import render_junit
+    from amqpspec.reports.html import render_html
+    from amqpspec.reports.json_report import render_json
+    from amqpspec.reports.junit import render_junit
 
     registry = requirements()
     (options.html or options.out / "report.html").write_text(render_html(result, registry), encoding="utf-8")
@@ -89,7 +89,7 @@ def _write_reports(result: RunResult, options: argparse.Namespace) -> None:
 
 
 def _print(result: RunResult, options: argparse.Namespace, console: Console) -> None:
-    from reports.terminal import headline_text, print_report
+    from amqpspec.reports.terminal import headline_text, print_report
 
     if options.quiet:
         console.print(headline_text(result))

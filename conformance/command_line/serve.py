@@ -6,10 +6,10 @@ import argparse
 
 from rich.console import Console
 
-from conformance.command_line.exit_codes import CONFORMS
-from conformance.command_line.usage import UsageError
-from model.dialects import DEFAULT_DIALECT, dialect_named
-from targets.embedded import EmbeddedBroker
+from amqpspec.conformance.command_line.exit_codes import CONFORMS
+from amqpspec.conformance.command_line.usage import UsageError
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT, dialect_named
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:

@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from conformance.command_line.usage import UsageError
-from conformance.judgement import TargetDescription
-from conformance.target_under_test import TargetUnderTest
-from model.capabilities import advertised
-from model.dialects import Dialect, dialect_named, dialect_of
-from reports.text import visible
-from targets.resolve import RunningBroker, operator_of, running_broker, server_properties
+from amqpspec.conformance.command_line.usage import UsageError
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.model.promises.dialects import Dialect, dialect_named, dialect_of
+from amqpspec.model.rules.connection.capabilities import advertised
+from amqpspec.reports.text import visible
+from amqpspec.targets.brokers.resolve import RunningBroker, operator_of, running_broker, server_properties
 
 #: Characters of a product's name or version that are shown.
 _LONGEST_NAME = 100

@@ -1,4 +1,1 @@
-"""What a broker sends, one file for each kind: is it right in this state, and what is the state after it?
-
-`model.observation.observe` is the way in.
-"""
+"""What a broker may send now, what it must send, and what is wrong with a frame that it may not send."""

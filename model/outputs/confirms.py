@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from model.alphabet import Frame
-from model.broker import Broker
-from model.mismatch import Mismatch, Mismatches, unexpected
-from model.overflow import refusal_of, refused_for_nothing, tells_of_arrival
-from model.queues import Arrival, Message, Queue, QueueType
-from model.state import Channel, ChannelState, Expected
-from model.stream_log import stored
-from model.verdict import Shape
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.overflow import refusal_of, refused_for_nothing, tells_of_arrival
+from amqpspec.model.broker.queues import Arrival, Message, Queue, QueueType
+from amqpspec.model.broker.state import Channel, ChannelState, Expected
+from amqpspec.model.broker.stream_log import stored
+from amqpspec.model.outputs.mismatch import Mismatch, Mismatches, unexpected
+from amqpspec.model.promises.verdict import Shape
+from amqpspec.model.protocol.methods import Frame
 
 
 def observe_confirm(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from model.alphabet import NO_HEARTBEAT, Frame
-from model.broker import Broker
-from model.capabilities import missing
-from model.mismatch import NONE, Mismatch, Mismatches, unexpected
-from model.outputs.replies import take_expected
-from model.rules.blocking import requirement_of
-from model.rules.closing import end_connection
-from model.state import Connection, ConnectionState, Expected
-from model.verdict import Shape
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.state import Connection, ConnectionState, Expected
+from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
+from amqpspec.model.outputs.replies import take_expected
+from amqpspec.model.promises.verdict import Shape
+from amqpspec.model.protocol.methods import NO_HEARTBEAT, Frame
+from amqpspec.model.rules.connection.blocking import requirement_of
+from amqpspec.model.rules.connection.capabilities import missing
+from amqpspec.model.rules.connection.closing import end_connection
 
 #: Seconds by which clocks may differ, of the two sides and of those who look at them.
 CLOCK_TOLERANCE = 0.05
@@ -51,7 +51,7 @@ def observe_on_connection(broker: Broker, frame: Frame) -> Mismatches:
 def _take(broker: Broker, connection: Connection, owed: Expected, frame: Frame) -> Mismatches:
     wrong = take_expected(broker, connection, owed, frame)
     if frame.method == "connection.close" and connection.state is ConnectionState.OPEN:
-        # it was owed while the channels went on (model.departures)
+        # it was owed while the channels went on (model.defects.departures)
         end_connection(broker, connection)
         connection.state = ConnectionState.CLOSING
         connection.may_end = True

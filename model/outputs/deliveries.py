@@ -5,17 +5,17 @@ Those from a stream: `model.outputs.stream_deliveries`.
 
 from __future__ import annotations
 
-from model.alphabet import Frame
-from model.broker import Broker
-from model.consumer_timeouts import begin_delivery, spare
-from model.dead_letters import EXPIRED, is_first_here, is_likely
-from model.dead_letters import shown_by as shown_by_dead_letter
-from model.limits import broken_by_delivery, note_delivery, nothing_was_got, shown_by_delivery
-from model.message_order import priority_requirement, shows_priority
-from model.messages import GET_OVERTAKES, check_delivery, find
-from model.mismatch import NONE, Mismatch, Mismatches, unexpected
-from model.namesakes import note_unnumbered, number_of
-from model.outputs.late_deliveries import (
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.consumer_timeouts import begin_delivery, spare
+from amqpspec.model.broker.dead_letters import EXPIRED, is_first_here, is_likely
+from amqpspec.model.broker.dead_letters import shown_by as shown_by_dead_letter
+from amqpspec.model.broker.limits import broken_by_delivery, note_delivery, nothing_was_got, shown_by_delivery
+from amqpspec.model.broker.message_order import priority_requirement, shows_priority
+from amqpspec.model.broker.namesakes import note_unnumbered, number_of
+from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Message, Queue, QueueType
+from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
+from amqpspec.model.broker.time_to_live import BEHIND, LATE_BY_PRIORITY, dropped_by_fetch, is_long_over, missed
+from amqpspec.model.outputs.late_deliveries import (
     check_behind_error,
     check_late_delivery,
     check_lost_delivery,
@@ -23,15 +23,15 @@ from model.outputs.late_deliveries import (
     lost_with_channel,
     under_way,
 )
-from model.outputs.replies import nothing_explains
-from model.outputs.stream_deliveries import observe_stream_deliver
-from model.outputs.turns import check_turn, note_order, note_turn
-from model.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Message, Queue, QueueType
-from model.rules.message_expiry import look_behind_fetch, shown_by_count
-from model.rules.requeue import give_back, shown_by
-from model.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
-from model.time_to_live import BEHIND, LATE_BY_PRIORITY, dropped_by_fetch, is_long_over, missed
-from model.verdict import Shape
+from amqpspec.model.outputs.messages import GET_OVERTAKES, check_delivery, find
+from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
+from amqpspec.model.outputs.replies import nothing_explains
+from amqpspec.model.outputs.stream_deliveries import observe_stream_deliver
+from amqpspec.model.outputs.turns import check_turn, note_order, note_turn
+from amqpspec.model.promises.verdict import Shape
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.basic.requeue import give_back, shown_by
+from amqpspec.model.rules.extensions.message_expiry import look_behind_fetch, shown_by_count
 
 
 def _named_by(broker: Broker, channel: Channel, frame: Frame) -> Consumer | None:

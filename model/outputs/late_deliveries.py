@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model.alphabet import Frame
-from model.broker import Broker
-from model.messages import check_delivery
-from model.mismatch import Mismatch, Mismatches, unexpected
-from model.overflow import BEYOND_LIMIT
-from model.queues import Consumer, Message, QueueType
-from model.state import Channel, Expected, Lost
-from model.verdict import Shape
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.overflow import BEYOND_LIMIT
+from amqpspec.model.broker.queues import Consumer, Message, QueueType
+from amqpspec.model.broker.state import Channel, Expected, Lost
+from amqpspec.model.outputs.messages import check_delivery
+from amqpspec.model.outputs.mismatch import Mismatch, Mismatches, unexpected
+from amqpspec.model.promises.verdict import Shape
+from amqpspec.model.protocol.methods import Frame
 
 #: Known departure: it is sent behind the channel.close that an error brings about.
 BEHIND_CHANNEL_CLOSE = "delivers-behind-channel-close"

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from model.alphabet import Content, Frame
-from model.broker import Broker, is_told_again
-from model.consumer_timeouts import spared_on
-from model.dialects import ConsumerTimeouts
-from model.field_types import retyped
-from model.messages import ONE_COPY, routed_by
-from model.mismatch import NONE, Mismatch, Mismatches, unexpected
-from model.patterns import Pattern, matches
-from model.queues import Consumer
-from model.reply_addresses import agree
-from model.routing import BY_TYPE
-from model.rules.consumer_timeout import contested
-from model.rules.queue import COUNTS_GIVEN_UP, is_given_up
-from model.state import Channel, Connection, Expected, PendingGet
-from model.verdict import Shape
+from amqpspec.model.broker.broker import Broker, is_told_again
+from amqpspec.model.broker.consumer_timeouts import spared_on
+from amqpspec.model.broker.queues import Consumer
+from amqpspec.model.broker.reply_addresses import agree
+from amqpspec.model.broker.routing import BY_TYPE
+from amqpspec.model.broker.state import Channel, Connection, Expected, PendingGet
+from amqpspec.model.outputs.messages import ONE_COPY, routed_by
+from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
+from amqpspec.model.promises.dialects import ConsumerTimeouts
+from amqpspec.model.promises.verdict import Shape
+from amqpspec.model.protocol.field_types import retyped
+from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.patterns import Pattern, matches
+from amqpspec.model.rules.extensions.consumer_timeout import contested
+from amqpspec.model.rules.queue.queue import COUNTS_GIVEN_UP, is_given_up
 
 #: Arguments that can be wrong without leaving the state in doubt.
 HARMLESS = frozenset(

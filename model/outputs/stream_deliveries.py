@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from model.alphabet import Frame
-from model.broker import Broker
-from model.consumer_timeouts import begin_delivery
-from model.dead_letters import shown_by
-from model.messages import check_delivery, routed_by
-from model.mismatch import Mismatches, unexpected
-from model.queues import Consumer, Message
-from model.state import Channel, Unacknowledged
-from model.stream_log import begin, begins_at, first_owed, goes_on_in_chunk, stored
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.consumer_timeouts import begin_delivery
+from amqpspec.model.broker.dead_letters import shown_by
+from amqpspec.model.broker.queues import Consumer, Message
+from amqpspec.model.broker.state import Channel, Unacknowledged
+from amqpspec.model.broker.stream_log import begin, begins_at, first_owed, goes_on_in_chunk, stored
+from amqpspec.model.outputs.messages import check_delivery, routed_by
+from amqpspec.model.outputs.mismatch import Mismatches, unexpected
+from amqpspec.model.protocol.methods import Frame
 
 
 def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer, frame: Frame) -> Mismatches:

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import takewhile
 
-from model.alphabet import ChannelKey
-from model.broker import Broker
-from model.dispatch import contenders, priority, stays_after_all, wakes, was_on_its_way
-from model.mismatch import NONE, Mismatches, unexpected
-from model.queues import Arrival, Consumer, Message, Queue, QueueType
-from model.state import ChannelState
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.dispatch import contenders, priority, stays_after_all, wakes, was_on_its_way
+from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue, QueueType
+from amqpspec.model.broker.state import ChannelState
+from amqpspec.model.outputs.mismatch import NONE, Mismatches, unexpected
+from amqpspec.model.protocol.methods import ChannelKey
 
 #: Deliveries that a classic queue makes to a channel before one is on the wire (rabbit_queue_consumers:is_ch_blocked).
 UNSENT_LIMIT = 200

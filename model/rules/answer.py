@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from model.alphabet import Frame, Table
-from model.broker import Broker
-from model.state import Channel
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.state import Channel
+from amqpspec.model.protocol.methods import Frame, Table
 
 
 def answer(

@@ -6,15 +6,15 @@ point whether it has come about already. Unlike an input it may stay open when t
 
 from __future__ import annotations
 
-from model.alphabet import Frame
-from model.broker import Broker
-from model.rules.closing import CLEAN_UP, clean_up
-from model.rules.consumer_timeout import TIME_OUT, TIME_OUT_IS_OVER
-from model.rules.expiry import EXPIRE, is_outstanding, process_expiry
-from model.rules.message_expiry import EXPIRE as EXPIRE_MESSAGE
-from model.rules.message_expiry import doubted_message, process_message_expiry
-from model.rules.timeouts import doubted_delivery, process_timeout
-from model.rules.unseen import GIVE_UP, LOSE, doubted, give_up, lose_message, lost_message
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.connection.closing import CLEAN_UP, clean_up
+from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT, TIME_OUT_IS_OVER
+from amqpspec.model.rules.extensions.message_expiry import EXPIRE as EXPIRE_MESSAGE
+from amqpspec.model.rules.extensions.message_expiry import doubted_message, process_message_expiry
+from amqpspec.model.rules.extensions.queue_expiry import EXPIRE, is_outstanding, process_expiry
+from amqpspec.model.rules.extensions.timeouts import doubted_delivery, process_timeout
+from amqpspec.model.rules.unseen import GIVE_UP, LOSE, doubted, give_up, lose_message, lost_message
 
 
 def is_happening(frame: Frame) -> bool:

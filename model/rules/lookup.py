@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from model.broker import Broker
-from model.errors import ProtocolError
-from model.queues import Exchange, Queue
-from model.state import Channel
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import Exchange, Queue
+from amqpspec.model.broker.state import Channel
+from amqpspec.model.protocol.errors import ProtocolError
 
 
 def without_line_breaks(name: str) -> str:

@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 
-from model.alphabet import Frame
-from model.broker import Broker
-from model.dispatch import priority
-from model.queues import Arrival, Consumer, Message, Queue, QueueType
-from model.rules.dead_letter import exceed_limit
-from model.rules.requeue import delivery_limit
-from model.state import Channel, Lost
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.dispatch import priority
+from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue, QueueType
+from amqpspec.model.broker.state import Channel, Lost
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.basic.requeue import delivery_limit
+from amqpspec.model.rules.extensions.dead_letter import exceed_limit
 
 #: A quorum queue drops a message because of deliveries that nobody saw (`model.rules.happenings`).
 GIVE_UP = "queue.give-up"

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from conformance.command import Command
-from model.broker import Broker
-from model.queues import Consumer, Queue, QueueType
-from model.state import Channel
+from amqpspec.conformance.language.command import Command
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import Consumer, Queue, QueueType
+from amqpspec.model.broker.state import Channel
 
 #: Asked before each command is carried out: the state, and the command. Asked at the end with None.
 Question = Callable[[Broker, Command | None], bool]

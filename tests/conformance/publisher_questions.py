@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from conformance.command import Command
-from model.alphabet import Content
-from model.broker import Broker
-from model.queues import Queue, QueueType
-from model.state import Channel
-from model.transaction import Outcome, Transaction
+from amqpspec.conformance.language.command import Command
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.state import Channel
+from amqpspec.model.broker.transaction import Outcome, Transaction
+from amqpspec.model.protocol.methods import Content
 from tests.conformance.consumer_questions import PairQuestion, Question, exercised
 
 

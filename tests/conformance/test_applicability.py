@@ -7,15 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from conformance.applicability import NO_OPERATOR, OUT_OF_REACH, applicable, needs_operator, not_applicable, obstacle
-from conformance.command_file import CommandFile, parse_command_file
-from conformance.judgement import RequirementVerdict, RunResult, TargetDescription
-from conformance.run import Runner, RunOptions
-from conformance.scenario_files import selected
-from conformance.target_under_test import TargetUnderTest
-from conformance.trace import TraceWriter
-from model.verdict import Verdict
-from targets.embedded import EmbeddedBroker
+from amqpspec.conformance.language.command_file import CommandFile, parse_command_file
+from amqpspec.conformance.run import Runner, RunOptions
+from amqpspec.conformance.scenarios.applicability import (
+    NO_OPERATOR,
+    OUT_OF_REACH,
+    applicable,
+    needs_operator,
+    not_applicable,
+    obstacle,
+)
+from amqpspec.conformance.scenarios.scenario_files import selected
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.judgement import RequirementVerdict, RunResult, TargetDescription
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 
 #: Requirements that nobody can show without the operator of the broker.
 OPERATORS = {

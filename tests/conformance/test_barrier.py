@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.barrier import _is_doubtful, _unproven_elsewhere
+from amqpspec.conformance.session.barrier import _is_doubtful, _unproven_elsewhere
 from tests.model.test_acceptor import Conversation
 
 LIMITED = 'a.1 queue.declare q durable x-queue-type=quorum x-max-length-bytes=8 x-dead-letter-exchange="" '

@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conformance.by_hand import call, left_behind
-from conformance.command import parse_command
-from conformance.reproducer import reproducer
-from model.verdict import Failure, Shape
-from targets.embedded import EmbeddedBroker
+from amqpspec.conformance.failures.by_hand import call, left_behind
+from amqpspec.conformance.failures.reproducer import reproducer
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.model.promises.verdict import Failure, Shape
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 
 LINES = (
     "a.1 queue.declare q durable",

@@ -9,10 +9,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from conformance.command import MAX_BODY, Command, CommandSyntaxError, parse_command
-from conformance.command_arguments import ARGUMENTS, BODY_METHODS, CAPABILITIES, PROPERTIES, TABLE_METHODS
-from conformance.command_printing import print_command
-from model.alphabet import CONTENT_METHODS, METHOD_IDS, PSEUDO_METHODS, Content, Table
+from amqpspec.conformance.language.command import MAX_BODY, Command, CommandSyntaxError, parse_command
+from amqpspec.conformance.language.command_arguments import (
+    ARGUMENTS,
+    BODY_METHODS,
+    CAPABILITIES,
+    PROPERTIES,
+    TABLE_METHODS,
+)
+from amqpspec.conformance.language.command_printing import print_command
+from amqpspec.model.protocol.methods import CONTENT_METHODS, METHOD_IDS, PSEUDO_METHODS, Content, Table
 
 METHODS = sorted({*METHOD_IDS, *PSEUDO_METHODS})
 

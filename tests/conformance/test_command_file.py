@@ -8,9 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.command import parse_command
-from conformance.command_file import CommandFileError, parse_command_file, print_command_file, read_command_file
-from conformance.scenario_files import all_scenarios
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.language.command_file import (
+    CommandFileError,
+    parse_command_file,
+    print_command_file,
+    read_command_file,
+)
+from amqpspec.conformance.scenarios.scenario_files import all_scenarios
 
 WHOLE = """\
 @requirement ACK-002

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.deviations import DeviationFileError, read_deviations, with_known
-from conformance.judgement import FoundFailure, RunResult, TargetDescription
-from model.verdict import Failure, Shape
+from amqpspec.conformance.verdicts.deviations import DeviationFileError, read_deviations, with_known
+from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, TargetDescription
+from amqpspec.model.promises.verdict import Failure, Shape
 
 IDENTITY = "QUEUE-026|wrong argument|queue.declare-ok consumer-count"
 ENTRY = f"""\

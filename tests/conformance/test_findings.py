@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from conformance.command import Command, parse_command
-from conformance.events import Event, FailureShrunk
-from conformance.findings import REPEATS, Findings
-from conformance.judgement import SequenceJudgement
-from model.dialects import dialect_named
-from model.verdict import Failure, Shape, Verdict
-from targets.errors import TargetUnreachable
+from amqpspec.conformance.failures.findings import REPEATS, Findings
+from amqpspec.conformance.language.command import Command, parse_command
+from amqpspec.conformance.verdicts.events import Event, FailureShrunk
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.verdict import Failure, Shape, Verdict
+from amqpspec.targets.errors import TargetUnreachable
 
 DIALECT = "rabbitmq-4.3"
 FAILURE = Failure("QUEUE-008", Shape.MISSING, "queue.purge-ok", "a.1 queue.purge q", "nothing", ("a",), ("b",))

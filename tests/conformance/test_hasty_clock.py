@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from conformance.command import parse_command
-from conformance.judgement import SequenceJudgement, TargetDescription
-from conformance.session import Session
-from conformance.target_under_test import TargetUnderTest
-from conformance.trace import TraceWriter
-from model.dialects import DEFAULT_DIALECT
-from model.verdict import Shape, Verdict
-from targets.clock import HastyClock
-from targets.embedded import EmbeddedBroker
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT
+from amqpspec.model.promises.verdict import Shape, Verdict
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.clock import HastyClock
 
 
 def run(path: Path, *lines: str, fault: str | None = None) -> tuple[SequenceJudgement, float]:

@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 import pytest
 
-from conformance.command import parse_command
-from conformance.judge import SequenceJudge, judge
-from conformance.judgement import SequenceJudgement, TargetDescription, failure_to_json
-from conformance.scenario_files import selected, sequence_name
-from conformance.session import Session
-from conformance.target_under_test import TargetUnderTest
-from conformance.trace import TraceError, TraceRow, TraceWriter, jsonl_to_parquet, read_trace, sequences
-from conformance.trace_row import measurement_row
-from model.verdict import Verdict
-from targets.embedded import EmbeddedBroker
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.scenarios.scenario_files import selected, sequence_name
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceError, TraceRow, TraceWriter, jsonl_to_parquet, read_trace, sequences
+from amqpspec.conformance.traces.trace_row import measurement_row
+from amqpspec.conformance.verdicts.judge import SequenceJudge, judge
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription, failure_to_json
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 
 #: Faults (none: a sound broker) and the scenarios run on them; between them they break things in each way.
 RUNS: dict[str, list[str]] = {

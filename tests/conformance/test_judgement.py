@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.judgement import (
+from amqpspec.conformance.verdicts.judgement import (
     FoundFailure,
     RequirementVerdict,
     RunResult,
@@ -17,9 +17,9 @@ from conformance.judgement import (
     failure_to_json,
     requirement_verdicts,
 )
-from conformance.tally import Tally
-from model.registry import Requirement
-from model.verdict import Failure, Shape, Verdict
+from amqpspec.conformance.verdicts.tally import Tally
+from amqpspec.model.promises.registry import Requirement
+from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
 
 def failure(requirement: str, detail: str = "d") -> Failure:

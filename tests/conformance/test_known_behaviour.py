@@ -7,20 +7,25 @@ from typing import Any
 
 import pytest
 
-from conformance.command import parse_command
-from conformance.deviations import with_known
-from conformance.judge import judge_all
-from conformance.judgement import RunResult, SequenceJudgement, TargetDescription, requirement_verdicts
-from conformance.known_behaviour import DepartureOutcome, Standing, departures_tested
-from conformance.session import Session
-from conformance.tally import Tally
-from conformance.target_under_test import TargetUnderTest
-from conformance.trace import TraceWriter, read_trace
-from model.dialects import dialect_named
-from model.known_departures import KNOWN_DEPARTURES, known_departures
-from model.registry import requirements
-from model.verdict import Failure, Shape, Verdict
-from targets.embedded import EmbeddedBroker
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter, read_trace
+from amqpspec.conformance.verdicts.deviations import with_known
+from amqpspec.conformance.verdicts.judge import judge_all
+from amqpspec.conformance.verdicts.judgement import (
+    RunResult,
+    SequenceJudgement,
+    TargetDescription,
+    requirement_verdicts,
+)
+from amqpspec.conformance.verdicts.known_behaviour import DepartureOutcome, Standing, departures_tested
+from amqpspec.conformance.verdicts.tally import Tally
+from amqpspec.model.defects.known_departures import KNOWN_DEPARTURES, known_departures
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Failure, Shape, Verdict
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 
 PASS, FAIL, INCONCLUSIVE = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE
 DIALECT = "rabbitmq-4.3"

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from conformance.command import parse_command
-from conformance.names import new_prefix, on_the_broker, plain, plain_failure
-from model.verdict import Failure, Shape
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.language.names import new_prefix, on_the_broker, plain, plain_failure
+from amqpspec.model.promises.verdict import Failure, Shape
 
 P = "amqpspec-0123456789-"
 

@@ -12,23 +12,23 @@ from typing import Any
 
 import pytest
 
-from conformance.applicability import absent_methods, not_applicable, obstacle
-from conformance.command import parse_command
-from conformance.judge import judge
-from conformance.judgement import SequenceJudgement, TargetDescription
-from conformance.plan import Plan
-from conformance.scenario_files import all_scenarios
-from conformance.session import Session
-from conformance.target_under_test import TargetUnderTest
-from conformance.trace import TraceWriter, read_trace, sequences
-from model.capabilities import CAPABILITIES
-from model.dialects import DEFAULT_DIALECT, DIALECTS
-from model.state import ConnectionState
-from model.verdict import Verdict
-from targets.address import Address
-from targets.codec import encode
-from targets.embedded import EmbeddedBroker
-from targets.errors import TargetUnreachable
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.scenarios.applicability import absent_methods, not_applicable, obstacle
+from amqpspec.conformance.scenarios.scenario_files import all_scenarios
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter, read_trace, sequences
+from amqpspec.conformance.verdicts.judge import judge
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
+from amqpspec.model.broker.state import ConnectionState
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.rules.connection.capabilities import CAPABILITIES
+from amqpspec.targets.address import Address
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.codec.methods_codec import encode
+from amqpspec.targets.errors import TargetUnreachable
 from tests.handshakes import opening
 
 DESCRIPTION = TargetDescription("embedded", "amqpspec", "0", DEFAULT_DIALECT.name)

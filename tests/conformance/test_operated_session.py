@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from conformance.command import parse_command
-from conformance.judge import judge
-from conformance.judgement import TargetDescription
-from conformance.session import Session
-from conformance.target_under_test import TargetUnderTest
-from conformance.trace import TraceWriter, read_trace, sequences
-from model.alphabet import Frame
-from model.verdict import Verdict
-from targets.embedded import EmbeddedBroker
-from targets.errors import OperatorError, OperatorMissing
-from targets.operator import PeerOf
-from targets.served_broker import ServedBroker
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter, read_trace, sequences
+from amqpspec.conformance.verdicts.judge import judge
+from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.brokers.operator import PeerOf
+from amqpspec.targets.embedded.served_broker import ServedBroker
+from amqpspec.targets.errors import OperatorError, OperatorMissing
 
 MADE = (
     "broker operator.add-user lim password=secret",

@@ -15,16 +15,16 @@ from typing import Any
 
 import pytest
 
-from conformance.command import Command, parse_command
-from conformance.names import on_the_broker
-from conformance.reproducer import reproducer
-from conformance.scenario_files import all_scenarios, sequence_name
-from conformance.step_by_step import stepwise
-from model.alphabet import METHOD_IDS, OPERATOR, Frame
-from model.registry import requirements
-from model.verdict import Failure, Shape
-from targets.codec import PROTOCOL_HEADER, encode
-from targets.embedded import EmbeddedBroker
+from amqpspec.conformance.failures.reproducer import reproducer
+from amqpspec.conformance.failures.step_by_step import stepwise
+from amqpspec.conformance.language.command import Command, parse_command
+from amqpspec.conformance.language.names import on_the_broker
+from amqpspec.conformance.scenarios.scenario_files import all_scenarios, sequence_name
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Failure, Shape
+from amqpspec.model.protocol.methods import METHOD_IDS, OPERATOR, Frame
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.codec.methods_codec import PROTOCOL_HEADER, encode
 
 Run = Callable[..., str]
 

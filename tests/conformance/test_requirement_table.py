@@ -9,14 +9,14 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from conformance.requirement_table import (
+from amqpspec.conformance.command_line.requirement_table import (
     print_requirements,
     render_details,
     render_markdown,
     render_table,
     to_json,
 )
-from model.registry import UnknownRequirement, requirement, requirements, select
+from amqpspec.model.promises.registry import UnknownRequirement, requirement, requirements, select
 
 
 def printed(terminal: bool = False, width: int = 100, **options: object) -> str:

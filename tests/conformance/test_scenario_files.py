@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from conformance import scenario_files
-from conformance.applicability import OUT_OF_REACH
-from conformance.command_file import CommandFile
-from conformance.judgement import SequenceJudgement, TargetDescription
-from conformance.scenario_files import CHAPTERS, DIRECTORY, all_scenarios, selected, sequence_name
-from conformance.session import Session
-from conformance.target_under_test import TargetUnderTest
-from conformance.trace import TraceWriter
-from model.dialects import DIALECTS, dialect_named
-from model.registry import applies, requirements
-from model.verdict import Verdict
-from targets.clock import HastyClock
-from targets.embedded import EmbeddedBroker
+from amqpspec.conformance.language.command_file import CommandFile
+from amqpspec.conformance.scenarios import scenario_files
+from amqpspec.conformance.scenarios.applicability import OUT_OF_REACH
+from amqpspec.conformance.scenarios.scenario_files import CHAPTERS, DIRECTORY, all_scenarios, selected, sequence_name
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
+from amqpspec.model.promises.dialects import DIALECTS, dialect_named
+from amqpspec.model.promises.registry import applies, requirements
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.clock import HastyClock
 
 #: Areas of which every entry has a scenario, but for the ones named here with the reason.
 WHOLE_AREAS = (

@@ -23,14 +23,14 @@ from typing import Any, ClassVar
 
 import pytest
 
-from conformance.command import Command, parse_command
-from conformance.plan import Plan
-from conformance.search import THEMES, CommandSearch
-from conformance.search_round import run_round
-from conformance.shrink import _meant, _written
-from model.broker import Broker
-from model.dialects import DIALECTS, dialect_named
-from model.queues import QueueType
+from amqpspec.conformance.failures.shrink import _meant, _written
+from amqpspec.conformance.language.command import Command, parse_command
+from amqpspec.conformance.search.machine import THEMES, CommandSearch
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.search.round import run_round
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import QueueType
+from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from tests.conformance import consumer_questions, publisher_questions
 from tests.conformance.consumer_questions import QUESTIONS_OF_CHANNEL_LIMITS, Question, exercised
 

@@ -9,20 +9,20 @@ from typing import ClassVar
 
 import pytest
 
-from conformance.command import Command
-from conformance.events import Event, SequenceFinished
-from conformance.judgement import TargetDescription
-from conformance.plan import Plan
-from conformance.run import Runner, RunOptions
-from conformance.search import THEMES, CommandSearch, themes_for
-from conformance.search_round import run_round
-from conformance.session import Session
-from conformance.shrink import _meant, _written
-from conformance.target_under_test import TargetUnderTest
-from conformance.trace import TraceWriter
-from model.alphabet import CLOCK_WAIT
-from model.dialects import DIALECTS, dialect_named
-from targets.embedded import EmbeddedBroker
+from amqpspec.conformance.failures.shrink import _meant, _written
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.run import Runner, RunOptions
+from amqpspec.conformance.search.machine import THEMES, CommandSearch, themes_for
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.search.round import run_round
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.events import Event, SequenceFinished
+from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.model.promises.dialects import DIALECTS, dialect_named
+from amqpspec.model.protocol.methods import CLOCK_WAIT
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 
 DIALECT = dialect_named("rabbitmq-4.3")
 SEQUENCES = 45

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from conformance.command import Command, parse_command
-from conformance.plan import Plan
-from conformance.search_transactions import TransactionActions
-from model.dialects import dialect_named
+from amqpspec.conformance.language.command import Command, parse_command
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.search.transactions import TransactionActions
+from amqpspec.model.promises.dialects import dialect_named
 
 TO_R = 'x-dead-letter-exchange="" x-dead-letter-routing-key=r'
 

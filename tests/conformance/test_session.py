@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from conformance.command import parse_command
-from conformance.events import CommandIssued, Event, FrameObserved
-from conformance.judgement import SequenceJudgement, TargetDescription
-from conformance.session import Session, UnsendableCommand
-from conformance.target_under_test import TargetUnderTest
-from conformance.trace import TraceRow, TraceWriter, read_trace
-from model.verdict import Shape, Verdict
-from targets.address import Address
-from targets.embedded import EmbeddedBroker
-from targets.errors import TargetUnreachable
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.session.session import Session, UnsendableCommand
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, read_trace
+from amqpspec.conformance.verdicts.events import CommandIssued, Event, FrameObserved
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
+from amqpspec.model.promises.verdict import Shape, Verdict
+from amqpspec.targets.address import Address
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.errors import TargetUnreachable
 
 DESCRIPTION = TargetDescription("embedded", "amqpspec", "0", "rabbitmq-4.3")
 Open = Callable[..., Session]
@@ -156,7 +156,7 @@ def test_a_frame_that_never_comes_costs_one_deadline(trace: TraceWriter) -> None
 def test_what_the_judge_takes_is_not_the_brokers_time(trace: TraceWriter, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine each frame takes the judge longer than the broker had for all of them."""
     passed = count(0.0, 100.0)
-    monkeypatch.setattr("conformance.session.time", SimpleNamespace(monotonic=lambda: next(passed)))
+    monkeypatch.setattr("amqpspec.conformance.session.session.time", SimpleNamespace(monotonic=lambda: next(passed)))
     with broker() as target:
         judgement = run(target, trace, "a.1 queue.declare q", "a.1 basic.consume q tag=t no-ack",
                         "a.1 basic.publish q body=m1", "a.1 basic.get q")  # fmt: skip

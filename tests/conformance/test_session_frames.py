@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from conformance.command import parse_command
-from conformance.judge import judge
-from conformance.judgement import SequenceJudgement, TargetDescription
-from conformance.session import Session
-from conformance.target_under_test import TargetUnderTest
-from conformance.trace import TraceWriter, read_trace, sequences
-from conformance.trace_row import frame_row, row_frame, row_line
-from model.alphabet import Content, Frame
-from model.dialects import DIALECTS
-from model.verdict import Verdict
-from targets.embedded import EmbeddedBroker
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter, read_trace, sequences
+from amqpspec.conformance.traces.trace_row import frame_row, row_frame, row_line
+from amqpspec.conformance.verdicts.judge import judge
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
+from amqpspec.model.promises.dialects import DIALECTS
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 
 DIALECT_NAMES = [name for name in DIALECTS if name.startswith("rabbitmq")]
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.command import Command, parse_command
-from conformance.plan import Plan
-from conformance.shrink import shrink
-from conformance.side_by_side import MOST_SET_ASIDE
-from model.dialects import DEFAULT_DIALECT
+from amqpspec.conformance.failures.shrink import shrink
+from amqpspec.conformance.language.command import Command, parse_command
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT
 
 LONG = 60.0
 

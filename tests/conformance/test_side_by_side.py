@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from conformance import run
-from conformance.command_file import CommandFile, parse_command_file
-from conformance.events import Event, SequenceFinished, SequenceStarted
-from conformance.judgement import TargetDescription
-from conformance.run import Runner, RunOptions
-from conformance.side_by_side import under_way
-from conformance.target_under_test import TargetUnderTest
-from conformance.trace import TraceWriter, read_trace, sequences
-from model.verdict import Verdict
-from targets.clock import COMMON, HastyClock
-from targets.embedded import EmbeddedBroker
-from targets.errors import TargetUnreachable
+from amqpspec.conformance import run
+from amqpspec.conformance.language.command_file import CommandFile, parse_command_file
+from amqpspec.conformance.run import Runner, RunOptions
+from amqpspec.conformance.session.side_by_side import under_way
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter, read_trace, sequences
+from amqpspec.conformance.verdicts.events import Event, SequenceFinished, SequenceStarted
+from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.clock import COMMON, HastyClock
+from amqpspec.targets.errors import TargetUnreachable
 
 WAITS = "@requirement QUEUE-001\n@waits\na.1 queue.declare q\nbroker clock.wait 300\na.1 queue.declare q passive\n"
 PLAIN = "@requirement QUEUE-001\na.1 queue.declare q\n"

@@ -15,8 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conformance.judgement import SequenceJudgement
-from conformance.trace import (
+from amqpspec.conformance.traces.trace import (
     TraceError,
     TraceRow,
     TraceWriter,
@@ -26,10 +25,11 @@ from conformance.trace import (
     row_frame,
     sequences,
 )
-from conformance.trace_row import MAX_BODY, measurement_row
-from model.alphabet import Content, Frame
-from model.measurement import Measurement
-from model.verdict import Failure, Shape, Verdict
+from amqpspec.conformance.traces.trace_row import MAX_BODY, measurement_row
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.model.broker.measurement import Measurement
+from amqpspec.model.promises.verdict import Failure, Shape, Verdict
+from amqpspec.model.protocol.methods import Content, Frame
 
 scalars = st.one_of(
     st.none(),
@@ -166,8 +166,8 @@ def test_a_row_is_on_disk_before_the_writer_returns(tmp_path: Path) -> None:
     """The process ends at once, without closing anything, and nothing is lost."""
     program = (
         "import os, sys\n"
-        "from conformance.trace import TraceWriter\n"
-        "from model.alphabet import Frame\n"
+        "from conformance.traces.trace import TraceWriter\n"
+        "from model.protocol.methods import Frame\n"
         "trace = TraceWriter(sys.argv[1])\n"
         "for n in range(3):\n"
         "    trace.frame('s', Frame('a', 1, 'basic.ack', {'delivery_tag': n}, True))\n"

@@ -6,10 +6,10 @@ import json
 import re
 from pathlib import Path
 
-from conformance.trace import read_trace, sequences
-from conformance.trace_parquet import SCHEMA
-from conformance.trace_row import row_problem
-from conformance.trace_values import decode_value, encode_value
+from amqpspec.conformance.traces.trace import read_trace, sequences
+from amqpspec.conformance.traces.trace_parquet import SCHEMA
+from amqpspec.conformance.traces.trace_row import row_problem
+from amqpspec.conformance.traces.trace_values import decode_value, encode_value
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "trace-format.md").read_text(encoding="utf-8")
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conformance.judgement import RunResult
-from model.dialects import dialect_named
-from targets.faults import FAULTS
+from amqpspec.conformance.verdicts.judgement import RunResult
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.targets.faults.all_faults import FAULTS
 from tests.end_to_end.runs import run_suite
 
 #: Areas of the consumer side, and of what becomes of the deliveries that consumers hold.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from targets.codec import HEARTBEAT_OCTETS, PROTOCOL_HEADER
+from amqpspec.targets.codec.methods_codec import HEARTBEAT_OCTETS, PROTOCOL_HEADER
 from tests.end_to_end.hostile_broker import Attack, Victim, method
 from tests.end_to_end.hostile_octets import BLOCKED, FLOODS, FRAMES, HTTP, TLS_ALERT, deep, long, says, short, start
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from model.alphabet import METHOD_IDS, Content, Frame
-from targets.codec import encode
-from targets.embedded import EmbeddedBroker
+from amqpspec.model.protocol.methods import METHOD_IDS, Content, Frame
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.codec.methods_codec import encode
 
 _NAMES = {identifiers: name for name, identifiers in METHOD_IDS.items()}
 _READ_SIZE = 65_536

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from model.alphabet import Content
-from targets.codec import HEARTBEAT_OCTETS, PROTOCOL_HEADER
+from amqpspec.model.protocol.methods import Content
+from amqpspec.targets.codec.methods_codec import HEARTBEAT_OCTETS, PROTOCOL_HEADER
 from tests.end_to_end.hostile_broker import method, raw
 
 HTTP = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\n\r\n<html>no</html>"

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from conformance.judgement import RunResult, TargetDescription
-from conformance.run import Runner, RunOptions
-from conformance.target_under_test import TargetUnderTest
-from conformance.trace import TraceWriter
-from model.capabilities import advertised
-from model.dialects import Dialect, dialect_of
-from model.verdict import Failure
-from targets.address import Address
-from targets.clock import COMMON, HastyClock
-from targets.resolve import RunningBroker, operator_of, running_broker, server_properties
+from amqpspec.conformance.run import Runner, RunOptions
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.judgement import RunResult, TargetDescription
+from amqpspec.model.promises.dialects import Dialect, dialect_of
+from amqpspec.model.promises.verdict import Failure
+from amqpspec.model.rules.connection.capabilities import advertised
+from amqpspec.targets.address import Address
+from amqpspec.targets.brokers.resolve import RunningBroker, operator_of, running_broker, server_properties
+from amqpspec.targets.clock import COMMON, HastyClock
 
 
 def run_suite(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from targets.faults import FAULTS
+from amqpspec.targets.faults.all_faults import FAULTS
 from tests.end_to_end.runs import failed_requirements, run_suite
 
 

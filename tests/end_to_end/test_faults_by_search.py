@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from targets.faults import FAULTS
+from amqpspec.targets.faults.all_faults import FAULTS
 from tests.end_to_end.fault_searches import THEMES, area, search_for
 from tests.end_to_end.runs import failed_requirements
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from targets.embedded import EmbeddedBroker
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from tests.end_to_end.hostile_attacks import ATTACKS, REPLY, says_before
 from tests.end_to_end.hostile_broker import Attack, HostileBroker
 from tests.end_to_end.hostile_octets import FRAMES

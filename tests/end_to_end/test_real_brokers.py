@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.applicability import OUT_OF_REACH
-from conformance.judge import judge
-from conformance.trace import read_trace, sequences
-from model.known_departures import is_as_known
-from model.registry import requirements
-from model.verdict import Verdict
-from targets.docker_broker import DockerBroker
+from amqpspec.conformance.scenarios.applicability import OUT_OF_REACH
+from amqpspec.conformance.traces.trace import read_trace, sequences
+from amqpspec.conformance.verdicts.judge import judge
+from amqpspec.model.defects.known_departures import is_as_known
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.targets.brokers.docker_broker import DockerBroker
 from tests.end_to_end.runs import failed_requirements, run_suite
 
 #: The chapters that are whole, and entries of theirs that cannot be exercised yet, with the reason.

@@ -8,11 +8,11 @@ from typing import Any, Self
 
 import pytest
 
-from conformance.command import parse_command
-from model.acceptor import DEFAULT_BOUND, Acceptor
-from model.alphabet import Content, Frame
-from model.dialects import DIALECTS, dialect_named
-from model.verdict import Failure, Shape, Verdict
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.model.judging.acceptor import DEFAULT_BOUND, Acceptor
+from amqpspec.model.promises.dialects import DIALECTS, dialect_named
+from amqpspec.model.promises.verdict import Failure, Shape, Verdict
+from amqpspec.model.protocol.methods import Content, Frame
 from tests.handshakes import opening
 
 

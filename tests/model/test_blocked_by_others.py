@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from model.acceptor import Acceptor
-from model.alphabet import OPERATOR, Frame
-from model.dialects import dialect_named
-from model.verdict import Verdict
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import OPERATOR, Frame
 from tests.handshakes import opening
 
 BLOCKED = Frame("a", 0, "connection.blocked", {"reason": "low on disk"}, sent=False)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.command import parse_command
-from model.acceptor import Acceptor
-from model.alphabet import Content, Frame, Table
-from model.departures_of_tags import break_some_time
-from model.dialects import RABBITMQ_4_3
-from model.verdict import Verdict
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.model.defects.tags import break_some_time
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.promises.dialects import RABBITMQ_4_3
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import Content, Frame, Table
 from tests.handshakes import opening
 from tests.model.test_acceptor import Conversation, declared
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from model.verdict import Verdict
+from amqpspec.model.promises.verdict import Verdict
 from tests.model.test_acceptor import Conversation
 
 CLASSIC = " durable"

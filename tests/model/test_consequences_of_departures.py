@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.command import parse_command
-from conformance.plan import Plan
-from model.copying import copy_broker
-from model.departure import Departure
-from model.departures import DEPARTURES
-from model.dialects import dialect_named
-from model.inputs import process
-from model.queues import QueueType
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.broker.copying import copy_broker
+from amqpspec.model.broker.queues import QueueType
+from amqpspec.model.defects.departure import Departure
+from amqpspec.model.defects.departures import DEPARTURES
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.rules.inputs import process
 from tests.model.test_acceptor import declared
 from tests.model.test_departures import frame_of
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from model.content_size import properties_size
-from targets.methods import encode_properties
+from amqpspec.model.protocol.content_size import properties_size
+from amqpspec.targets.codec.methods import encode_properties
 
 MOMENT = datetime(2026, 1, 2, tzinfo=UTC)
 

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from conformance.command import parse_command
-from conformance.plan import Plan
-from model.alphabet import Content, Frame
-from model.broker import Broker
-from model.copying import copy_broker
-from model.dialects import Dialect, dialect_named
-from model.fingerprint import fingerprint
-from model.inputs import process
-from model.patterns import Pattern
-from model.queues import Binding, Consumer, Exchange, Message, Queue
-from model.routing import Routes
-from model.state import Channel, Connection, PendingGet, Unacknowledged
-from model.transaction import Publication, Transaction
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.copying import copy_broker
+from amqpspec.model.broker.fingerprint import fingerprint
+from amqpspec.model.broker.queues import Binding, Consumer, Exchange, Message, Queue
+from amqpspec.model.broker.routing import Routes
+from amqpspec.model.broker.state import Channel, Connection, PendingGet, Unacknowledged
+from amqpspec.model.broker.transaction import Publication, Transaction
+from amqpspec.model.promises.dialects import Dialect, dialect_named
+from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.patterns import Pattern
+from amqpspec.model.rules.inputs import process
 
 #: Changed in place by the model; everything else is replaced as a whole.
 RECORDS = (

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from conformance.command import parse_command
-from conformance.plan import Plan
-from model.alphabet import Content, Frame
-from model.dead_letters import as_seen, chosen, in_a_cycle
-from model.dialects import DIALECTS, dialect_named
-from model.inputs import process
-from model.observation import observe
-from model.patterns import AnyMoment
-from model.permitted import permitted
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.broker.dead_letters import as_seen, chosen, in_a_cycle
+from amqpspec.model.outputs.observation import observe
+from amqpspec.model.outputs.permitted import permitted
+from amqpspec.model.promises.dialects import DIALECTS, dialect_named
+from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.patterns import AnyMoment
+from amqpspec.model.rules.inputs import process
 
 WITH_EXTENSIONS = [name for name, dialect in DIALECTS.items() if dialect.extensions]
 TO_D = 'x-dead-letter-exchange="" x-dead-letter-routing-key=d'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model.deadlines import LATE_SECONDS, NEVER, Deadline
+from amqpspec.model.broker.deadlines import LATE_SECONDS, NEVER, Deadline
 
 
 def test_it_is_open_until_its_beginning_is_known() -> None:

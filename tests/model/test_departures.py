@@ -9,22 +9,22 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.command import Command, parse_command
-from conformance.plan import Plan
-from model.acceptor import Acceptor
-from model.alphabet import Frame
-from model.broker import Broker
-from model.departure import Departure
-from model.departures import DEPARTURES, departures_of
-from model.dialects import DIALECTS, dialect_named
-from model.fingerprint import fingerprint
-from model.inputs import process
-from model.observation import observe
-from model.outputs.turns import is_at_rest
-from model.permitted import permitted
-from model.registry import requirements
-from model.rules.timeouts import tell_of_timeouts
-from model.verdict import Verdict
+from amqpspec.conformance.language.command import Command, parse_command
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.fingerprint import fingerprint
+from amqpspec.model.defects.departure import Departure
+from amqpspec.model.defects.departures import DEPARTURES, departures_of
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.outputs.observation import observe
+from amqpspec.model.outputs.permitted import permitted
+from amqpspec.model.outputs.turns import is_at_rest
+from amqpspec.model.promises.dialects import DIALECTS, dialect_named
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.extensions.timeouts import tell_of_timeouts
+from amqpspec.model.rules.inputs import process
 
 ids = [departure.name for departure in DEPARTURES]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from conformance.command import parse_command
-from conformance.plan import Plan
-from model.dialects import DEFAULT_DIALECT, DIALECTS, UnknownDialect, dialect_named, dialect_of
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS, UnknownDialect, dialect_named, dialect_of
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from model.acceptor import Acceptor
-from model.alphabet import Frame
-from model.departure import ANY_NUMBER
-from model.departures import DEPARTURES
-from model.dialects import RABBITMQ_4_3
-from model.explanation import Explanation
-from model.explanations import least_advanced, merged
-from model.rules.unseen import GIVE_UP, LOSE
+from amqpspec.model.defects.departure import ANY_NUMBER
+from amqpspec.model.defects.departures import DEPARTURES
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.judging.explanation import Explanation
+from amqpspec.model.judging.explanations import least_advanced, merged
+from amqpspec.model.promises.dialects import RABBITMQ_4_3
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.unseen import GIVE_UP, LOSE
 
 
 def happening(method: str, position: int, queue: str = "q") -> Frame:
@@ -33,7 +33,7 @@ def test_what_comes_about_independently_comes_in_any_order() -> None:
 
 def test_of_those_that_lead_to_each_other_the_first_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """What has been done may be expected anew, so that nothing has changed."""
-    monkeypatch.setattr("model.explanation.can_come_about", lambda broker, frame: True)
+    monkeypatch.setattr("amqpspec.model.judging.explanation.can_come_about", lambda broker, frame: True)
     again = happening(GIVE_UP, 0)
     same, behind = explanation(again), explanation()
     same.broker.happenings.append(again)

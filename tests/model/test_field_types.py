@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from model.field_types import WIRE_NUMBERS, Float32, Int8, Int64, SpecifiedInt64, UInt16, retyped, same_field
+from amqpspec.model.protocol.field_types import (
+    WIRE_NUMBERS,
+    Float32,
+    Int8,
+    Int64,
+    SpecifiedInt64,
+    UInt16,
+    retyped,
+    same_field,
+)
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.command import parse_command
-from conformance.plan import Plan
-from model.alphabet import Frame
-from model.broker import Broker
-from model.dialects import DIALECTS, dialect_named
-from model.fingerprint import fingerprint
-from model.inputs import process
-from model.observation import observe
-from model.permitted import permitted
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.fingerprint import fingerprint
+from amqpspec.model.outputs.observation import observe
+from amqpspec.model.outputs.permitted import permitted
+from amqpspec.model.promises.dialects import DIALECTS, dialect_named
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.inputs import process
 
 
 def after(*lines: str, dialect: str = "rabbitmq-4.3") -> Broker:

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from model.acceptor import Acceptor
-from model.alphabet import EMPTY_CONTENT, Content, Frame, Table
-from model.copying import copy_broker
-from model.dialects import AMQP_0_9_1, DIALECTS, RABBITMQ_3, RABBITMQ_4_0, RABBITMQ_4_3, Dialect
-from model.fingerprint import fingerprint
-from model.patterns import Printed, choose
-from model.state import Expected
+from amqpspec.model.broker.copying import copy_broker
+from amqpspec.model.broker.fingerprint import fingerprint
+from amqpspec.model.broker.state import Expected
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.promises.dialects import AMQP_0_9_1, DIALECTS, RABBITMQ_3, RABBITMQ_4_0, RABBITMQ_4_3, Dialect
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, Content, Frame, Table
+from amqpspec.model.protocol.patterns import Printed, choose
 from tests.handshakes import opening
 
 RABBITMQS = (RABBITMQ_3, RABBITMQ_4_0, RABBITMQ_4_3)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from model.alphabet import EMPTY_CONTENT, Frame
-from model.inputs import process
-from model.verdict import Verdict
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, Frame
+from amqpspec.model.rules.inputs import process
 from tests.model.test_acceptor import Conversation, declared
 
 

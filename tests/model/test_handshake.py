@@ -6,12 +6,18 @@ from typing import Any
 
 import pytest
 
-from model.acceptor import Acceptor
-from model.alphabet import MASK, NO_HEARTBEAT, Frame, Table
-from model.dialects import AMQP_0_9_1, DIALECTS, RABBITMQ_3, RABBITMQ_4_0, RABBITMQ_4_3, Dialect
-from model.handshake_content import HEADER_0_9, HEADER_0_9_1, HEADER_1_0, HEADERS_0_8, TUNE_OFFER
-from model.state import ConnectionState, User
-from model.verdict import Failure, Shape, Verdict
+from amqpspec.model.broker.state import ConnectionState, User
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.promises.dialects import AMQP_0_9_1, DIALECTS, RABBITMQ_3, RABBITMQ_4_0, RABBITMQ_4_3, Dialect
+from amqpspec.model.promises.verdict import Failure, Shape, Verdict
+from amqpspec.model.protocol.methods import MASK, NO_HEARTBEAT, Frame, Table
+from amqpspec.model.rules.connection.handshake_content import (
+    HEADER_0_9,
+    HEADER_0_9_1,
+    HEADER_1_0,
+    HEADERS_0_8,
+    TUNE_OFFER,
+)
 from tests.handshakes import opening, start
 
 GUEST = {"client_properties": {}, "mechanism": "PLAIN", "response": MASK, "locale": "en_US"}

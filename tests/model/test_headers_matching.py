@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.headers_matching import MATCH_KINDS, headers_match
+from amqpspec.model.broker.headers_matching import MATCH_KINDS, headers_match
 
 
 def matches(arguments: dict[str, Any], headers: dict[str, Any], numbers_by_value: bool = False) -> bool:

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-import model
-from model.departure import KnownDeparture
-from model.departures import DEPARTURES
-from model.dialects import DIALECTS
-from model.known_departures import (
+import amqpspec.model
+from amqpspec.model.defects.departure import KnownDeparture
+from amqpspec.model.defects.departures import DEPARTURES
+from amqpspec.model.defects.known_departures import (
     ARGUMENT_DEPARTURES,
     KNOWN_DEPARTURES,
     departures_from,
     is_as_known,
     known_departures,
 )
-from model.registry import requirements
-from model.verdict import Failure, Shape
+from amqpspec.model.promises.dialects import DIALECTS
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Failure, Shape
 
 FINDINGS = Path(__file__).parents[2] / "docs" / "findings.md"
 
@@ -39,7 +39,7 @@ def test_each_has_a_name_of_its_own_and_says_all() -> None:
 
 def test_departures_that_are_named_where_an_argument_is_compared_are_listed() -> None:
     """A constant with the comment "Known departure" names one: without an entry no report could say what it is."""
-    directory = Path(next(iter(model.__path__)))
+    directory = Path(next(iter(amqpspec.model.__path__)))
     texts = [path.read_text(encoding="utf-8") for path in sorted(directory.rglob("*.py"))]
     declared = [re.findall(r'^#: Known departure.*\n(?:#:.*\n)*\w+ = "(.+)"', text, re.MULTILINE) for text in texts]
     assert {name for names in declared for name in names} == {departure.name for departure in ARGUMENT_DEPARTURES}

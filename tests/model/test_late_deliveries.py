@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from model.verdict import Verdict
+from amqpspec.model.promises.verdict import Verdict
 from tests.model.test_acceptor import Conversation, declared
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from conformance.command import parse_command
-from conformance.plan import Plan
-from model.acceptor import Acceptor
-from model.alphabet import Content, Frame
-from model.departures import DEPARTURES
-from model.dialects import dialect_named
-from model.observation import observe
-from model.queues import Arrival
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.broker.queues import Arrival
+from amqpspec.model.defects.departures import DEPARTURES
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.outputs.observation import observe
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.protocol.methods import Content, Frame
 from tests.handshakes import opening
 from tests.model.test_time_to_live import Timed
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.command import parse_command
-from conformance.plan import Plan
-from model.alphabet import Frame
-from model.broker import Broker
-from model.debts import debts
-from model.dialects import dialect_named
-from model.inputs import process
-from model.limits import broken_by_delivery, counted
-from model.queues import Consumer
-from model.state import Channel
-from model.verdict import Verdict
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.limits import broken_by_delivery, counted
+from amqpspec.model.broker.queues import Consumer
+from amqpspec.model.broker.state import Channel
+from amqpspec.model.outputs.debts import debts
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.inputs import process
 from tests.model.test_acceptor import Conversation
 
 CHANNEL_LIMITS = pytest.mark.parametrize("dialect", ["rabbitmq-3", "rabbitmq-4.0"])

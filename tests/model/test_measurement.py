@@ -6,13 +6,13 @@ from typing import Any, Self
 
 import pytest
 
-from conformance.command import parse_command
-from model.acceptor import Acceptor
-from model.alphabet import Content, Frame
-from model.deadlines import LATE_SECONDS, NEVER, Deadline
-from model.dialects import dialect_named
-from model.measurement import Due, Measurement
-from model.verdict import Verdict
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.model.broker.deadlines import LATE_SECONDS, NEVER, Deadline
+from amqpspec.model.broker.measurement import Due, Measurement
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import Content, Frame
 from tests.handshakes import opening
 
 CANCEL = Frame("a", 1, "basic.cancel", {"consumer_tag": "t", "nowait": True}, sent=False, time=2.6)

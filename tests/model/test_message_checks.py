@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from model.alphabet import Content
-from model.broker import Broker
-from model.dialects import DIALECTS, dialect_named
-from model.errors import ProtocolError
-from model.rules.message_checks import as_delivered, check_properties, check_size, further_keys
-from model.state import Channel, Connection
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.state import Channel, Connection
+from amqpspec.model.promises.dialects import DIALECTS, dialect_named
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import Content
+from amqpspec.model.rules.basic.message_checks import as_delivered, check_properties, check_size, further_keys
 from tests.model.test_acceptor import declared
 
 

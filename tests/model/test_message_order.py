@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from conformance.command import parse_command
-from conformance.plan import Plan
-from model.copying import copy_broker
-from model.dialects import dialect_named
-from model.fingerprint import fingerprint
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.broker.copying import copy_broker
+from amqpspec.model.broker.fingerprint import fingerprint
+from amqpspec.model.promises.dialects import dialect_named
 from tests.model.test_acceptor import Conversation
 
 CLASSIC = "a.1 queue.declare q durable"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from model.acceptor import Acceptor
-from model.alphabet import Frame
-from model.dialects import dialect_named
-from model.state import ConnectionState
-from model.verdict import Verdict
+from amqpspec.model.broker.state import ConnectionState
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import Frame
 from tests.handshakes import opening
 
 

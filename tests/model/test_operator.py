@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import pytest
 
-from conformance.command import parse_command
-from model.acceptor import Acceptor
-from model.alphabet import Frame
-from model.credentials import Credentials, plain_response
-from model.dialects import dialect_named
-from model.fingerprint import fingerprint
-from model.verdict import Verdict
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.model.broker.fingerprint import fingerprint
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.credentials import Credentials, plain_response
+from amqpspec.model.protocol.methods import Frame
 from tests.handshakes import opening
 
 FORCED = {"reply_code": 320, "class_id": 0, "method_id": 0}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.command import parse_command
-from conformance.plan import Plan
-from model.alphabet import Frame
-from model.broker import Broker
-from model.dialects import DIALECTS, dialect_named
-from model.inputs import process
-from model.overflow import handed_over
-from model.permitted import permitted
-from model.verdict import Verdict
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.overflow import handed_over
+from amqpspec.model.outputs.permitted import permitted
+from amqpspec.model.promises.dialects import DIALECTS, dialect_named
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.inputs import process
 from tests.model.test_acceptor import Conversation
 
 EVERYWHERE = pytest.mark.parametrize("dialect", [name for name, each in DIALECTS.items() if each.extensions])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.patterns import Anything, Between, Generated, Pattern, between, choose, matches
+from amqpspec.model.protocol.patterns import Anything, Between, Generated, Pattern, between, choose, matches
 
 values = st.one_of(st.none(), st.booleans(), st.integers(-5, 20), st.text(max_size=4), st.binary(max_size=4))
 patterns = st.one_of(

@@ -15,20 +15,20 @@ import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from conformance.command import Command, parse_command
-from conformance.plan import Plan
-from conformance.search import CommandSearch
-from model.alphabet import Frame
-from model.broker import Broker
-from model.debts import debts
-from model.dialects import DIALECTS, dialect_named
-from model.fingerprint import fingerprint
-from model.inputs import process
-from model.observation import observe
-from model.permitted import permitted
-from model.queues import QueueType
-from model.state import Channel, ChannelState, Expected, PendingGet
-from targets.embedded_model import Responder
+from amqpspec.conformance.language.command import Command, parse_command
+from amqpspec.conformance.search.machine import CommandSearch
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.fingerprint import fingerprint
+from amqpspec.model.broker.queues import QueueType
+from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet
+from amqpspec.model.outputs.debts import debts
+from amqpspec.model.outputs.observation import observe
+from amqpspec.model.outputs.permitted import permitted
+from amqpspec.model.promises.dialects import DIALECTS, dialect_named
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.inputs import process
+from amqpspec.targets.embedded.responder import Responder
 from tests.handshakes import opening
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.command import parse_command
-from conformance.plan import Plan
-from model.alphabet import Frame
-from model.dialects import dialect_named
-from model.inputs import process
-from model.permitted import permitted
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.outputs.permitted import permitted
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.inputs import process
 
 THREE, FOUR_0, FOUR_3 = DIALECTS = ("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3")
 

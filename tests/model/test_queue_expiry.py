@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import pytest
 
-from conformance.command import parse_command
-from model.acceptor import Acceptor
-from model.alphabet import Frame
-from model.dialects import dialect_named
-from model.verdict import Verdict
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import Frame
 from tests.handshakes import opening
 
 #: Milliseconds that the queue of these tests lives unused.

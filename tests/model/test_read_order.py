@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from model.copying import copy_broker
-from model.observation import observe
-from model.permitted import permitted
-from model.rules.expiry import expire_punctually
+from amqpspec.model.broker.copying import copy_broker
+from amqpspec.model.outputs.observation import observe
+from amqpspec.model.outputs.permitted import permitted
+from amqpspec.model.rules.extensions.queue_expiry import expire_punctually
 from tests.model.test_acceptor import Conversation
 from tests.model.timed_client import QUORUM, Timed
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from model import dialects as dialect_module
-from model import registry
-from model.registry import (
+from amqpspec.model.promises import dialects as dialect_module
+from amqpspec.model.promises import registry
+from amqpspec.model.promises.registry import (
     IDENTIFIER,
     RegistryError,
     UnknownRequirement,
@@ -20,8 +20,8 @@ from model.registry import (
     select,
 )
 
-ROOT = Path(registry.__file__).resolve().parent.parent
-DATA = ROOT / "model" / "requirements"
+ROOT = Path(registry.__file__).resolve().parents[2]
+DATA = ROOT / "model" / "promises" / "requirements"
 ORIGINAL_IDS = (Path(__file__).parent / "requirement_ids.txt").read_text().split()
 
 ENTRY = """\

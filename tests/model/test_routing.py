@@ -10,9 +10,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.dialects import dialect_named
-from model.queues import Binding, Exchange, Queue
-from model.routing import Routes, route
+from amqpspec.model.broker.queues import Binding, Exchange, Queue
+from amqpspec.model.broker.routing import Routes, route
+from amqpspec.model.promises.dialects import dialect_named
 
 DIALECT = dialect_named("rabbitmq-4.3")
 

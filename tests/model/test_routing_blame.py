@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from conformance.command import parse_command
-from model.acceptor import Acceptor
-from model.alphabet import Content, Frame
-from model.broker import Broker
-from model.dialects import dialect_named
-from model.inputs import process
-from model.observation import observe
-from model.permitted import permitted
-from model.state import Connection, ConnectionState
-from model.verdict import Failure
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.state import Connection, ConnectionState
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.outputs.observation import observe
+from amqpspec.model.outputs.permitted import permitted
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.verdict import Failure
+from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.rules.inputs import process
 
 DIALECT = dialect_named("rabbitmq-4.3")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from model.acceptor import Acceptor
-from model.alphabet import Content, Table
-from model.departures import departures_of
-from model.dialects import dialect_named
-from model.explanations import MOST_LATENT, latent_beside
+from amqpspec.model.defects.departures import departures_of
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.judging.explanations import MOST_LATENT, latent_beside
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.protocol.methods import Content, Table
 from tests.model.timed_client import QUORUM, Timed
 
 SECOND = "x-consumer-timeout=1000"

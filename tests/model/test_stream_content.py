@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from model.stream_content import departures_of_content
+from amqpspec.model.outputs.stream_content import departures_of_content
 
 DIED = {"headers": {"x-death": [{"count": 1, "reason": "expired", "queue": "q", "original-expiration": "800"}]}}
 DIED_BY_QUEUE = {"headers": {"x-death": [{"count": 1, "reason": "expired", "queue": "q"}]}}

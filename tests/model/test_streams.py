@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import pytest
 
-from model.verdict import Verdict
+from amqpspec.model.promises.verdict import Verdict
 from tests.model.test_acceptor import Conversation
 
 VERSIONS = ("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3")

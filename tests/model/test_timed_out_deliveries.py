@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from model.alphabet import Content, Frame, Table
+from amqpspec.model.protocol.methods import Content, Frame, Table
 from tests.model.timed_client import QUORUM, Timed
 
 #: In milliseconds; a delivery of `Timed.hold` is made between 1.0 and 1.02.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.topic_matching import topic_matches, words
+from amqpspec.model.broker.topic_matching import topic_matches, words
 
 
 def by_definition(pattern: tuple[str, ...], key: tuple[str, ...]) -> bool:

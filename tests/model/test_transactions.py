@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from model.verdict import Verdict
+from amqpspec.model.promises.verdict import Verdict
 from tests.model.test_acceptor import Conversation
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from model.verdict import Verdict
+from amqpspec.model.promises.verdict import Verdict
 from tests.model.test_acceptor import Conversation
 
 

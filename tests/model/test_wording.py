@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.alphabet import Content, Frame
-from model.wording import LONGEST_VALUE, describe, value_text
+from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.wording import LONGEST_VALUE, describe, value_text
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
-from conformance.command import parse_command
-from model.acceptor import Acceptor
-from model.alphabet import Content, Frame, Table
-from model.dialects import dialect_named
-from model.verdict import Verdict
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import Content, Frame, Table
 from tests.handshakes import CAPABLE, opening
 
 QUORUM = "durable x-queue-type=quorum"

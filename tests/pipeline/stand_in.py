@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from conformance.judgement import SequenceJudgement
-from conformance.trace import TraceRow, TraceWriter, row_frame
-from model.alphabet import Content, Frame
-from model.verdict import Failure, Shape, Verdict
+from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, row_frame
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.model.promises.verdict import Failure, Shape, Verdict
+from amqpspec.model.protocol.methods import Content, Frame
 
 DEPARTURE = "quorum-consumer-count"
 

@@ -13,15 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from conformance.judge import judge as judge_of_the_suite
-from conformance.tally import Tally
-from conformance.trace import TraceError, TraceWriter, jsonl_to_parquet
-from model.alphabet import Content, Frame
-from model.measurement import Measurement
-from model.registry import requirements
-from pipeline.spark_check import check_with_spark
-from pipeline.spark_session import PipelineError, require_java, spark_session
-from pipeline.table import (
+from amqpspec.conformance.traces.trace import TraceError, TraceWriter, jsonl_to_parquet
+from amqpspec.conformance.verdicts.judge import judge as judge_of_the_suite
+from amqpspec.conformance.verdicts.tally import Tally
+from amqpspec.model.broker.measurement import Measurement
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.pipeline.spark_check import check_with_spark
+from amqpspec.pipeline.spark_session import PipelineError, require_java, spark_session
+from amqpspec.pipeline.table import (
     TABLE_SCHEMA,
     ComplianceTable,
     TableBuilder,
@@ -32,7 +32,7 @@ from pipeline.table import (
     table_view,
     write_table,
 )
-from reports.accuracy import Accuracy
+from amqpspec.reports.accuracy import Accuracy
 from tests.pipeline.stand_in import DEPARTURE, judge, write_trace
 
 GOOD = [(1, b"m1"), (2, b"m2")]

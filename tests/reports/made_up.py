@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.judgement import FoundFailure, RequirementVerdict, RunResult, TargetDescription
-from conformance.known_behaviour import departure_outcomes
-from model.measurement import Measurement
-from model.registry import requirements
-from model.verdict import Failure, Shape, Verdict
+from amqpspec.conformance.verdicts.judgement import FoundFailure, RequirementVerdict, RunResult, TargetDescription
+from amqpspec.conformance.verdicts.known_behaviour import departure_outcomes
+from amqpspec.model.broker.measurement import Measurement
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
 #: Ends a script, CDATA, a Rich tag, a Markdown fence; steers a terminal; is neither XML nor UTF-8.
 HOSTILE = "</script><b>&amp;]]>[red]``` \x1b[2J\x00\ud800\u202e|"

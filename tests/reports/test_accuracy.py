@@ -10,14 +10,14 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from model.measurement import Measurement
-from reports.accuracy import Accuracy, accuracy_line, accuracy_rows, added_up, seconds_text
-from reports.accuracy_plot import Dot, Plot, accuracy_plot
-from reports.html import render_html
-from reports.json_report import report_object
-from reports.junit import render_junit
-from reports.markdown import render_markdown
-from reports.terminal import print_report
+from amqpspec.model.broker.measurement import Measurement
+from amqpspec.reports.accuracy import Accuracy, accuracy_line, accuracy_rows, added_up, seconds_text
+from amqpspec.reports.accuracy_plot import Dot, Plot, accuracy_plot
+from amqpspec.reports.html import render_html
+from amqpspec.reports.json_report import report_object
+from amqpspec.reports.junit import render_junit
+from amqpspec.reports.markdown import render_markdown
+from amqpspec.reports.terminal import print_report
 from tests.reports.made_up import MEASUREMENTS, result
 
 LINE = (

@@ -10,17 +10,17 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from conformance.judgement import RunResult
-from conformance.known_behaviour import Standing
-from model.known_departures import KNOWN_DEPARTURES, known_departures
-from model.verdict import Verdict
-from reports.as_known import departure_entries, headline_as_known, not_seen
-from reports.html import render_html
-from reports.json_report import render_json
-from reports.junit import render_junit
-from reports.markdown import render_markdown
-from reports.overview import entries, headline, notes
-from reports.terminal import print_report
+from amqpspec.conformance.verdicts.judgement import RunResult
+from amqpspec.conformance.verdicts.known_behaviour import Standing
+from amqpspec.model.defects.known_departures import KNOWN_DEPARTURES, known_departures
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.reports.as_known import departure_entries, headline_as_known, not_seen
+from amqpspec.reports.html import render_html
+from amqpspec.reports.json_report import render_json
+from amqpspec.reports.junit import render_junit
+from amqpspec.reports.markdown import render_markdown
+from amqpspec.reports.overview import entries, headline, notes
+from amqpspec.reports.terminal import print_report
 from tests.reports.made_up import DEPARTED, result
 
 DEPARTURE = KNOWN_DEPARTURES["exclusive-consumer-ignored"]

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import pytest
 from rich.console import Console
 
-from conformance.events import (
+from amqpspec.conformance.verdicts.events import (
     FailureShrunk,
     FrameObserved,
     RunFinished,
@@ -19,17 +19,17 @@ from conformance.events import (
     SequenceFinished,
     SequenceStarted,
 )
-from conformance.judgement import SequenceJudgement
-from model.alphabet import Frame
-from model.registry import requirements
-from model.verdict import Verdict
-from reports.html import render_html
-from reports.json_report import render_json
-from reports.junit import render_junit
-from reports.markdown import render_markdown
-from reports.overview import headline
-from reports.terminal import LiveDisplay, print_report
-from reports.text import visible
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.reports.html import render_html
+from amqpspec.reports.json_report import render_json
+from amqpspec.reports.junit import render_junit
+from amqpspec.reports.markdown import render_markdown
+from amqpspec.reports.overview import headline
+from amqpspec.reports.terminal import LiveDisplay, print_report
+from amqpspec.reports.text import visible
 from tests.reports.made_up import ACK, ACK_COMMANDS, HOSTILE, KNOWN, ODD, TARGET, result
 
 #: Characters that must not reach any reader as they are.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from targets.address import Address, AddressError, parse_address
+from amqpspec.targets.address import Address, AddressError, parse_address
 
 
 def test_everything_given() -> None:

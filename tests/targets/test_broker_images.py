@@ -8,8 +8,8 @@ from pathlib import Path
 import docker
 import pytest
 
-from targets import broker_images
-from targets.docker_broker import DockerBroker
+from amqpspec.targets.brokers import images as broker_images
+from amqpspec.targets.brokers.docker_broker import DockerBroker
 from tests.conftest import BROKER_IMAGES
 
 

@@ -18,9 +18,9 @@ from pika.exceptions import (
     UnroutableError,
 )
 
-from model.dialects import DIALECTS, Dialect
-from targets.address import Address
-from targets.embedded import EmbeddedBroker
+from amqpspec.model.promises.dialects import DIALECTS, Dialect
+from amqpspec.targets.address import Address
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 
 
 @pytest.fixture(params=list(DIALECTS))

@@ -18,8 +18,9 @@ from pamqp.base import Frame as PamqpMethod
 from pamqp.body import ContentBody
 from pamqp.header import ContentHeader
 
-from model.alphabet import CONTENT_METHODS, METHOD_IDS, Content, Frame, Table
-from targets.codec import (
+from amqpspec.model.protocol.methods import CONTENT_METHODS, METHOD_IDS, Content, Frame, Table
+from amqpspec.targets.codec.field_values import FarTimestamp
+from amqpspec.targets.codec.methods_codec import (
     HEARTBEAT_OCTETS,
     PROTOCOL_HEADER,
     Decoded,
@@ -32,7 +33,6 @@ from targets.codec import (
     encode_content,
     encode_method,
 )
-from targets.field_values import FarTimestamp
 
 _RESERVED = {"ticket", "out_of_band", "insist", "capabilities", "known_hosts", "channel_id", "cluster_id"}
 _RENAMED = {"exchange_type": "type"}

@@ -15,17 +15,24 @@ from typing import Any
 
 import pytest
 
-import targets.embedded_connection as embedded_connection
-from model.alphabet import MASK, Content, Frame
-from model.dialects import AMQP_0_9_1, DIALECTS, dialect_of
-from model.queues import Message
-from model.rules import RULES
-from targets.address import Address
-from targets.codec import HEARTBEAT_OCTETS, PROTOCOL_HEADER, Decoder, Heartbeat, ProtocolHeader, encode
-from targets.embedded import EmbeddedBroker, EmbeddedBrokerFailure
-from targets.errors import AccessRefused, TargetUnreachable, VhostNotFound
-from targets.field_values import encode_table
-from targets.wire import WireClient
+import amqpspec.targets.embedded.connection as embedded_connection
+from amqpspec.model.broker.queues import Message
+from amqpspec.model.promises.dialects import AMQP_0_9_1, DIALECTS, dialect_of
+from amqpspec.model.protocol.methods import MASK, Content, Frame
+from amqpspec.model.rules.table import RULES
+from amqpspec.targets.address import Address
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker, EmbeddedBrokerFailure
+from amqpspec.targets.client.wire import WireClient
+from amqpspec.targets.codec.field_values import encode_table
+from amqpspec.targets.codec.methods_codec import (
+    HEARTBEAT_OCTETS,
+    PROTOCOL_HEADER,
+    Decoder,
+    Heartbeat,
+    ProtocolHeader,
+    encode,
+)
+from amqpspec.targets.errors import AccessRefused, TargetUnreachable, VhostNotFound
 from tests.targets.test_wire import certificate, server_tls  # noqa: F401  (fixtures)
 
 PATIENCE = 10.0

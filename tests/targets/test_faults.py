@@ -10,23 +10,23 @@ from typing import Any
 
 import pytest
 
-from conformance.command_file import parse_command_file
-from conformance.judgement import SequenceJudgement, TargetDescription
-from conformance.session import Session
-from conformance.target_under_test import TargetUnderTest
-from conformance.trace import TraceWriter
-from model.acceptor import Acceptor
-from model.alphabet import Content, Frame
-from model.dialects import DEFAULT_DIALECT, dialect_named
-from model.handshake_content import HEADER_0_9_1
-from model.registry import requirements
-from model.state import ChannelState, ConnectionState
-from model.verdict import Failure, Verdict
-from targets.clock import HastyClock
-from targets.embedded import EmbeddedBroker
-from targets.fault_hooks import Chapter
-from targets.faults import FAULTS, UnknownFault, fault_named
-from targets.wire import WireClient
+from amqpspec.conformance.language.command_file import parse_command_file
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
+from amqpspec.model.broker.state import ChannelState, ConnectionState
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT, dialect_named
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Failure, Verdict
+from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.client.wire import WireClient
+from amqpspec.targets.clock import HastyClock
+from amqpspec.targets.embedded.hooks import Chapter
+from amqpspec.targets.faults.all_faults import FAULTS, UnknownFault, fault_named
 from tests.targets.fault_lines import LINES
 from tests.targets.timeout_lines import TIMEOUT_LINES
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from conformance.command import parse_command
-from model.alphabet import OPERATOR, Content, Frame
-from targets.address import Address
-from targets.docker_broker import CommandFailed, DockerBroker
-from targets.embedded import EmbeddedBroker
-from targets.errors import OperatorError, TargetError
-from targets.operator import Operator, Peer, undoing
-from targets.process_broker import ProcessBroker
-from targets.rabbitmqctl_operator import RabbitmqctlOperator, by_hand, expression, operator_by
-from targets.resolve import operator_of, running_broker
-from targets.wire import WireClient
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.model.protocol.methods import OPERATOR, Content, Frame
+from amqpspec.targets.address import Address
+from amqpspec.targets.brokers.docker_broker import CommandFailed, DockerBroker
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.brokers.operator import Operator, Peer, undoing
+from amqpspec.targets.brokers.process_broker import ProcessBroker
+from amqpspec.targets.brokers.rabbitmqctl_operator import RabbitmqctlOperator, by_hand, expression, operator_by
+from amqpspec.targets.brokers.resolve import operator_of, running_broker
+from amqpspec.targets.client.wire import WireClient
+from amqpspec.targets.errors import OperatorError, TargetError
 from tests.targets.test_process_broker import LISTENER, executable
 
 

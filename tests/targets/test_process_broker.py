@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from targets.process_broker import ProcessBroker
-from targets.readiness import BrokerUnavailable, answers_amqp
+from amqpspec.targets.brokers.process_broker import ProcessBroker
+from amqpspec.targets.brokers.readiness import BrokerUnavailable, answers_amqp
 
 # Answers every connection with the opening of a connection.start frame, after it started a child.
 LISTENER = """

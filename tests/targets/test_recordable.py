@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from model.alphabet import MASK, Frame
-from model.credentials import Credentials, amqplain_response, credentials_of, plain_response
-from targets.address import Address
-from targets.field_values import encode_table
-from targets.handshake import recordable
+from amqpspec.model.protocol.credentials import Credentials, amqplain_response, credentials_of, plain_response
+from amqpspec.model.protocol.methods import MASK, Frame
+from amqpspec.targets.address import Address
+from amqpspec.targets.client.handshake import recordable
+from amqpspec.targets.codec.field_values import encode_table
 
 OURS = Credentials("anna", "Sesame-4711")
 ADDRESS = Address("host", 5672, OURS.user, OURS.password)

@@ -11,11 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.alphabet import METHOD_IDS, Content, Frame, Table
-from targets.codec import HEARTBEAT_OCTETS, PROTOCOL_HEADER, EncodingError, Heartbeat, ProtocolHeader, encode
-from targets.framing import framed
-from targets.server_decoder import OutOfRoom, ServerDecoder
-from targets.single_frames import as_understood
+from amqpspec.model.protocol.methods import METHOD_IDS, Content, Frame, Table
+from amqpspec.targets.codec.framing import framed
+from amqpspec.targets.codec.methods_codec import (
+    HEARTBEAT_OCTETS,
+    PROTOCOL_HEADER,
+    EncodingError,
+    Heartbeat,
+    ProtocolHeader,
+    encode,
+)
+from amqpspec.targets.codec.server_decoder import OutOfRoom, ServerDecoder
+from amqpspec.targets.codec.single_frames import as_understood
 
 short = st.integers(0, 65_535)
 octets_as_text = st.binary(max_size=40).map(bytes.hex)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from conformance.judgement import SequenceJudgement
-from model.verdict import Verdict
-from targets.faults import FAULTS
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.targets.faults.all_faults import FAULTS
 from tests.targets.test_faults import run_lines
 from tests.targets.timeout_lines import TIMEOUT_LINES
 

@@ -22,11 +22,18 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from model.alphabet import Content, Frame
-from targets.address import Address
-from targets.codec import HEARTBEAT_OCTETS, PROTOCOL_HEADER, Decoder, Heartbeat, ProtocolHeader, encode
-from targets.errors import AccessRefused, OpenRefused, TargetError, TargetUnreachable, VhostNotFound
-from targets.wire import WireClient
+from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.targets.address import Address
+from amqpspec.targets.client.wire import WireClient
+from amqpspec.targets.codec.methods_codec import (
+    HEARTBEAT_OCTETS,
+    PROTOCOL_HEADER,
+    Decoder,
+    Heartbeat,
+    ProtocolHeader,
+    encode,
+)
+from amqpspec.targets.errors import AccessRefused, OpenRefused, TargetError, TargetUnreachable, VhostNotFound
 
 PASSWORD = "correct horse"
 SERVER_PROPERTIES = {"product": "Scripted", "capabilities": {"basic.nack": True}}

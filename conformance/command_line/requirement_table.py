@@ -1,0 +1,140 @@
+"""The requirement registry for people and programs: the command `amqpspec requirements`, and the document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from amqpspec.model.defects.departure import KnownDeparture
+from amqpspec.model.defects.known_departures import departures_from
+from amqpspec.model.promises.registry import Requirement, requirement, select
+
+
+def print_requirements(
+    console: Console, only: Sequence[str] = (), show: str | None = None, as_json: bool = False
+) -> None:
+    """Does what `amqpspec requirements [--only PREFIX]… [--show ID] [--json]` does, on `console`.
+
+    `show` outranks `only`. Raises `model.promises.registry.UnknownRequirement`.
+    """
+    chosen = [requirement(show.strip().upper())] if show is not None else select(only)
+    if as_json:
+        # not by rich: it would fold long lines
+        console.file.write(json.dumps(to_json(chosen), indent=2, ensure_ascii=False) + "\n")
+    elif show is not None:
+        console.print(render_details(chosen[0]))
+    elif console.is_terminal:
+        console.print(render_table(chosen))
+    else:
+        # one line each, whatever its length, for grep and its like
+        console.file.writelines(f"{line}\n" for line in plain_lines(chosen))
+
+
+def render_table(requirements: Iterable[Requirement]) -> Table:
+    """A table of identifier, level and title."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("id", no_wrap=True)
+    table.add_column("level", no_wrap=True)
+    table.add_column("title", overflow="fold")
+    for each in requirements:
+        table.add_row(Text(each.id), Text(each.level), Text(each.title))
+    return table
+
+
+def plain_lines(requirements: Iterable[Requirement]) -> list[str]:
+    """Identifier, level and title in columns, one line each."""
+    return [f"{each.id:<15} {each.level:<10} {each.title}" for each in requirements]
+
+
+def render_details(requirement: Requirement) -> Table:
+    """All fields of one requirement, one row each, and the known departures from it."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column("field", no_wrap=True, style="bold")
+    table.add_column("value", overflow="fold")
+    for name, value in _fields(requirement).items():
+        if isinstance(value, dict):
+            for dialect, outcome in value.items():
+                table.add_row(Text(dialect), Text(outcome))
+        else:
+            text = value if isinstance(value, str) else ", ".join(value)
+            table.add_row(Text(name.replace("_", " ")), Text(text))
+    for departure in departures_from(requirement.id):
+        for broker in departure.brokers:
+            table.add_row(Text(f"as known in {broker}"), Text(departure.statement))
+        table.add_row(Text(f"departure {departure.name}"), Text(departure.source))
+    return table
+
+
+def to_json(requirements: Iterable[Requirement]) -> list[dict[str, Any]]:
+    """One object per requirement, all fields by name; `queue_types` is a list, `dialects` an object.
+
+    `departures` are those known from it: name, statement, source, and the dialects whose brokers do it.
+    """
+    return [
+        {**_fields(each), "departures": [_departure(known) for known in departures_from(each.id)]}
+        for each in requirements
+    ]
+
+
+def render_markdown(requirements: Iterable[Requirement]) -> str:
+    """The document: one chapter per run of requirements of an area, one section per requirement."""
+    lines = ["# Requirements", ""]
+    for area, members in groupby(requirements, key=lambda each: each.area):
+        lines += [f"## {area.replace('-', ' ').capitalize()}", ""]
+        for each in members:
+            dialects = "; ".join(f"{name}: {_markdown(text)}" for name, text in each.dialects.items())
+            lines += [
+                f"### {each.id} {_markdown(each.title)}",
+                "",
+                _markdown(each.statement),
+                "",
+                f"- Level: {each.level}",
+                f"- Queue types: {', '.join(each.queue_types)}",
+                f"- Determinism: {each.determinism}",
+                f"- Observable: {_markdown(each.observable)}",
+                f"- Dialects: {dialects}",
+                f"- Source: {_markdown(each.source)}",
+                f"- Verified: {_markdown(each.verified)}",
+                *(
+                    f"- As known in {'; '.join(known.brokers)}: {_markdown(known.statement)} ({known.name})"
+                    for known in departures_from(each.id)
+                ),
+                "",
+            ]
+    return "\n".join(lines)
+
+
+def _fields(requirement: Requirement) -> dict[str, Any]:
+    return {
+        "id": requirement.id,
+        "area": requirement.area,
+        "title": requirement.title,
+        "statement": requirement.statement,
+        "level": requirement.level,
+        "source": requirement.source,
+        "queue_types": list(requirement.queue_types),
+        "observable": requirement.observable,
+        "determinism": requirement.determinism,
+        "verified": requirement.verified,
+        "dialects": dict(requirement.dialects),
+    }
+
+
+def _departure(departure: KnownDeparture) -> dict[str, Any]:
+    return {
+        "name": departure.name,
+        "statement": departure.statement,
+        "source": departure.source,
+        "dialects": list(departure.dialects),
+    }
+
+
+def _markdown(text: str) -> str:
+    """`text` with the characters escaped that Markdown would take as markup."""
+    return "".join(f"\\{character}" if character in r"\`*_[]<>#|" else character for character in text)

@@ -1,0 +1,87 @@
+"""The failures that a run found, each with the shortest commands that show it, and how often these do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from amqpspec.conformance.failures.reproducer import reproducer
+from amqpspec.conformance.failures.shrink import shrink, waits
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.scenarios.scenario_files import is_scenario
+from amqpspec.conformance.verdicts.events import FailureShrunk, Listener, tell
+from amqpspec.conformance.verdicts.judgement import FoundFailure, SequenceJudgement
+from amqpspec.model.defects.known_departures import is_as_known
+from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.verdict import Failure
+
+#: Seconds for shrinking one failure.
+SHRINKING_TIME = 20.0
+#: The same for one that takes time to show.
+WAITING_SHRINKING_TIME = 60.0
+#: Times that a shrunk sequence is run again, to tell what always fails from what is flaky.
+REPEATS = 3
+
+#: Runs commands as a sequence of that name. Raises `TargetError`.
+RunAgain = Callable[[str, str, Sequence[Command]], SequenceJudgement]
+
+
+class Findings:
+    """`found`: by identity. `shrinking_time`: seconds for all failures; those found after that keep all commands."""
+
+    def __init__(
+        self, dialect: Dialect, shrinking_time: float, run_again: RunAgain, listeners: Iterable[Listener] = ()
+    ) -> None:
+        self.found: dict[str, FoundFailure] = {}
+        self._dialect = dialect
+        self._shrinking_left = shrinking_time
+        self._run_again = run_again
+        self._listeners = tuple(listeners)
+
+    def remember(
+        self, failure: Failure, sequence: str, commands: Sequence[Command], rate: tuple[int, int] | None = None
+    ) -> FoundFailure:
+        """`rate`: how often the commands showed the failure, and of how many times."""
+        found = FoundFailure(
+            failure,
+            sequence,
+            commands=tuple(map(str, commands)),
+            reproducer=reproducer(commands, failure),
+            rate=rate,
+        )
+        self.found[failure.identity] = found
+        return found
+
+    def shrink_and_tell(self, failure: Failure, sequence: str, commands: Sequence[Command]) -> None:
+        """Remember the failure with the shortest commands found. Raises `TargetError`, after it has been told."""
+        if is_scenario(sequence) and is_as_known(failure, self._dialect.name):
+            # somebody wrote it down as short as it can be, and what it is is known
+            tell(self._listeners, FailureShrunk(self.remember(failure, sequence, commands)))
+            return
+        latest = failure
+
+        def shows(candidate: Sequence[Command]) -> bool:
+            nonlocal latest
+            judgement = self._run_again(f"shrinking {sequence} {next(counter)}", sequence, candidate)
+            for other in judgement.failures:
+                if other.identity == failure.identity:
+                    latest = other
+                    return True
+            return False
+
+        counter = iter(range(1, 1_000_000))
+        began = time.monotonic()
+        shortest: tuple[Command, ...] = tuple(commands)
+        rate: tuple[int, int] | None = None
+        try:
+            if self._shrinking_left > 0:
+                most = WAITING_SHRINKING_TIME if waits(commands) else SHRINKING_TIME
+                shortest = shrink(commands, shows, self._dialect, min(most, self._shrinking_left))
+                rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
+                if not rate[0]:
+                    shortest = tuple(commands)
+                    rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
+        finally:
+            self._shrinking_left -= time.monotonic() - began
+            found = self.remember(latest, sequence, shortest, rate)
+            tell(self._listeners, FailureShrunk(found))

@@ -1,0 +1,135 @@
+"""Command files: scenarios, shrunk counterexamples and regressions, all in the command language.
+
+Lines that begin with `@` say what the file is:
+
+    @requirement ACK-002            the requirement that it is written for (scenarios)
+    @title …                        a sentence
+    @queue-types classic quorum     run once for each, `$type` standing for it; none: run once
+    @dialects rabbitmq-3 …          only these; none: all
+    @waits                          spends its time waiting, so it runs beside others
+    @alone                          changes the broker as a whole, so it runs beside no other
+    @rough                          sends what a broker may not survive, so it runs behind the others
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from amqpspec.conformance.language.command import Command, CommandSyntaxError, parse_command
+from amqpspec.model.promises.dialects import DIALECTS
+
+KEYS = ("requirement", "title", "queue-types", "dialects", "waits", "alone", "rough")
+QUEUE_TYPES = ("classic", "quorum", "stream")
+_FLAGS = ("waits", "alone", "rough")
+_CHOICES = {"queue-types": ("queue type", QUEUE_TYPES), "dialects": ("dialect", tuple(DIALECTS))}
+
+
+class CommandFileError(Exception):
+    """A command file cannot be read; the message says file, line and column."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFile:
+    """The commands of one file, for one queue type if it names any."""
+
+    name: str
+    commands: tuple[Command, ...]
+    requirement: str | None = None
+    title: str = ""
+    queue_type: str | None = None
+    dialects: tuple[str, ...] = ()
+    #: it spends its time waiting, so it runs beside others; it changes the broker as a whole, so it runs beside none
+    waits: bool = False
+    alone: bool = False
+    #: it sends what a broker may not survive, so it runs behind the others
+    rough: bool = False
+
+
+def read_command_file(path: Path) -> list[CommandFile]:
+    """Read a file; one result for each queue type. Raises `CommandFileError`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise CommandFileError(f"{path}: {reason}") from None
+    return parse_command_file(text, str(path), path.stem)
+
+
+def parse_command_file(text: str, where: str = "<text>", name: str = "text") -> list[CommandFile]:
+    """Like `read_command_file`; `where` begins error messages, `name` is the name of the results."""
+    said, types = _head(text, where)
+    base = CommandFile(
+        name,
+        (),
+        requirement=said.get("requirement"),
+        title=said.get("title", ""),
+        dialects=tuple(said.get("dialects", "").split()),
+        waits="waits" in said,
+        alone="alone" in said,
+        rough="rough" in said,
+    )
+    files = []
+    for queue_type in types or (None,):
+        commands = []
+        for number, line in enumerate(text.splitlines(), 1):
+            if not line.strip() or line.startswith("@") or line.lstrip().startswith("#"):
+                continue
+            try:
+                commands.append(parse_command(line.replace("$type", queue_type) if queue_type else line))
+            except CommandSyntaxError as error:
+                column = _column(line, queue_type, error.column)
+                raise CommandFileError(f"{where}:{number}:{column}: {error.message}") from None
+        files.append(replace(base, commands=tuple(commands), queue_type=queue_type))
+    if not files[0].commands:
+        raise CommandFileError(f"{where}:1:1: the file holds no command")
+    return files
+
+
+def _column(line: str, queue_type: str | None, column: int) -> int:
+    """The column in the file of one in the line as it was read, in which the queue type stands for `$type`."""
+    if queue_type is None:
+        return column
+    before = 0
+    for piece in line.split("$type")[:-1]:
+        before += len(piece) + len(queue_type)
+        if column <= before:
+            break
+        column -= len(queue_type) - len("$type")
+        before -= len(queue_type) - len("$type")
+    return column
+
+
+def _head(text: str, where: str) -> tuple[dict[str, str], list[str]]:
+    said: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.startswith("@"):
+            continue
+        key, _, value = line[1:].partition(" ")
+        if key not in KEYS:
+            raise CommandFileError(f"{where}:{number}:2: @{key} is none of {', '.join('@' + k for k in KEYS)}")
+        if key in said:
+            raise CommandFileError(f"{where}:{number}:1: @{key} is given twice")
+        said[key] = value.strip()
+        if key in _FLAGS and said[key]:
+            raise CommandFileError(f"{where}:{number}:{len(key) + 3}: @{key} stands alone on its line")
+        what, choices = _CHOICES.get(key, ("", ()))
+        for word in said[key].split() if choices else ():
+            if word not in choices:
+                column = line.index(word, len(key) + 1) + 1
+                raise CommandFileError(f"{where}:{number}:{column}: {word!r} is not a {what} ({', '.join(choices)})")
+    types = said.get("queue-types", "").split()
+    return said, types
+
+
+def print_command_file(file: CommandFile) -> str:
+    """The text of a file that gives these commands."""
+    lines = []
+    if file.requirement:
+        lines.append(f"@requirement {file.requirement}")
+    if file.title:
+        lines.append(f"@title {file.title}")
+    if file.dialects:
+        lines.append(f"@dialects {' '.join(file.dialects)}")
+    lines += [f"@{key}" for key in _FLAGS if getattr(file, key)]
+    return "\n".join([*lines, *map(str, file.commands), ""])

@@ -1,0 +1,96 @@
+"""The canonical text of a command: what `conformance.language.command` parses, written in one way only."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from amqpspec.conformance.language.command_arguments import (
+    ARGUMENTS,
+    BIT,
+    CONSTANTS,
+    FRACTION,
+    INTEGER,
+    OCTETS,
+    POSITIONAL,
+    PROPERTIES,
+    TABLE,
+    TABLE_NAMES,
+    TEXT,
+    UNFINISHED,
+    hyphened,
+)
+from amqpspec.conformance.traces.trace_values import encode_value
+from amqpspec.model.protocol.methods import Content, Table
+
+if TYPE_CHECKING:
+    from amqpspec.conformance.language.command import Command
+
+_TABLE_NAME = re.compile(r"x-[\w.-]*")
+
+
+def print_command(command: Command) -> str:
+    """The canonical text; `conformance.language.command.parse_command` of it gives the command back."""
+    target = command.connection if command.channel == 0 else f"{command.connection}.{command.channel}"
+    words = [target + ("!" if command.as_it_stands else ""), command.method]
+    kinds = ARGUMENTS.get(command.method, {})
+    positional = POSITIONAL.get(command.method, ())
+    leading = True
+    for position in positional:
+        if position not in command.arguments:
+            leading = False
+        elif leading and not _could_be_a_flag(command.arguments[position], kinds):
+            words.append(_printed(command.arguments[position], kinds[position]))
+        else:
+            words.append(f"{hyphened(position)}={_printed(command.arguments[position], kinds[position])}")
+    for name, value in command.arguments.items():
+        if name in positional or name in ("arguments", "capabilities"):
+            continue
+        kind = kinds.get(name, "any")
+        words.append(hyphened(name) if value is True else f"{hyphened(name)}={_printed(value, kind)}")
+    words.extend(_table_words(command))
+    if command.content is not None:
+        words.extend(_content_words(command.content))
+    elif command.method == "basic.publish":
+        words.append(UNFINISHED)
+    if command.in_flight:
+        words.append("&")
+    return " ".join(words)
+
+
+def _table_words(command: Command) -> list[str]:
+    capabilities = command.arguments.get("capabilities") or {}
+    words = [f"{name}={_printed(value, 'any')}" for name, value in capabilities.items()]
+    others: Table = {}
+    for name, value in (command.arguments.get("arguments") or {}).items():
+        if _TABLE_NAME.fullmatch(name) or name in TABLE_NAMES:
+            words.append(f"{name}={_printed(value, 'any')}")
+        else:
+            others[name] = value
+    return [*words, f"arguments={_printed(others, TABLE)}"] if others else words
+
+
+def _content_words(content: Content) -> list[str]:
+    body = content.body.decode("utf-8", "backslashreplace")
+    filled = len(body) - len(body.rstrip("."))
+    words = []
+    if filled > 40:
+        words += [f"body={_printed(body.rstrip('.'), TEXT)}", f"body-size={len(content.body)}"]
+    elif body:
+        words.append(f"body={_printed(body, TEXT)}")
+    words += [f"{hyphened(k)}={_printed(v, PROPERTIES.get(k, 'any'))}" for k, v in content.properties.items()]
+    return words
+
+
+def _could_be_a_flag(value: Any, kinds: dict[str, str]) -> bool:
+    return isinstance(value, str) and (kinds.get(value.replace("-", "_")) == BIT or value in ("&", UNFINISHED))
+
+
+def _printed(value: Any, kind: str) -> str:
+    """A value in a form that `parse_command` reads back: bare where that is unambiguous, else JSON."""
+    if isinstance(value, bool) or not isinstance(value, str):
+        return json.dumps(encode_value(value))
+    plain = bool(re.fullmatch(r"[^\s\"\[{#=&][^\s\"]*", value)) and "=" not in value
+    looks_typed = value in CONSTANTS or INTEGER.fullmatch(value) or FRACTION.fullmatch(value)
+    return value if plain and not (kind not in (TEXT, OCTETS) and looks_typed) else json.dumps(value)

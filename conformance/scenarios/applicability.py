@@ -1,0 +1,87 @@
+"""What of the suite cannot be run on a target, and why. Its requirements are then *not applicable*, with that reason.
+
+An obstacle is known before the run. To add one, add a function to `_OBSTACLES`: it says why a scenario cannot be run on
+a target, or None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from amqpspec.conformance.language.command_file import CommandFile
+from amqpspec.conformance.scenarios.scenario_files import selected
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.protocol.methods import OPERATOR
+from amqpspec.model.rules.connection.capabilities import METHODS, lacking
+
+Obstacle = Callable[[CommandFile, TargetUnderTest], str | None]
+
+#: Requirements that no scenario of ours can show on any target that there is.
+OUT_OF_REACH = {
+    "CANCEL-017": "needs a cluster of several nodes, one of which fails; all targets are single nodes",
+}
+
+NO_OPERATOR = "needs the operator of the broker, which this target does not offer"
+
+
+def obstacle(scenario: CommandFile, target: TargetUnderTest) -> str | None:
+    """Why the scenario cannot be run on the target; None if it can."""
+    return next((reason for check in _OBSTACLES if (reason := check(scenario, target)) is not None), None)
+
+
+def applicable(scenarios: Iterable[CommandFile], target: TargetUnderTest) -> list[CommandFile]:
+    """Those that can be run on the target."""
+    return [scenario for scenario in scenarios if obstacle(scenario, target) is None]
+
+
+def not_applicable(target: TargetUnderTest) -> dict[str, str]:
+    """The requirements none of whose scenarios can be run on the target, with the reason.
+
+    Also those without a scenario that are out of reach, or about a capability which the target does not advertise.
+    """
+    reasons: dict[str, str] = dict(OUT_OF_REACH)
+    for id in requirements():
+        if absent := _absent(target, (), [id]):
+            reasons[id] = f"the broker does not advertise {absent}"
+    runnable: set[str] = set()
+    for scenario in selected((), target.description.dialect):
+        if scenario.requirement is None:
+            continue
+        reason = obstacle(scenario, target)
+        if reason is None:
+            runnable.add(scenario.requirement)
+        else:
+            reasons.setdefault(scenario.requirement, reason)
+    return {requirement: reason for requirement, reason in reasons.items() if requirement not in runnable}
+
+
+def absent_methods(target: TargetUnderTest) -> frozenset[str]:
+    """The methods of capabilities that the target does not advertise: a search leaves them out."""
+    return frozenset(method for method in METHODS if _absent(target, [method], ()))
+
+
+def needs_operator(scenario: CommandFile) -> bool:
+    """Does something in it have to be done by the operator? The passing of time has not."""
+    return any(each.connection == OPERATOR and each.method.startswith("operator.") for each in scenario.commands)
+
+
+def _no_operator(scenario: CommandFile, target: TargetUnderTest) -> str | None:
+    return NO_OPERATOR if target.operator is None and needs_operator(scenario) else None
+
+
+def _not_advertised(scenario: CommandFile, target: TargetUnderTest) -> str | None:
+    """An extension that is not advertised is asked for by nobody."""
+    methods = {command.method for command in scenario.commands}
+    absent = _absent(target, methods, [scenario.requirement] if scenario.requirement else [])
+    return f"the broker does not advertise {absent}" if absent else None
+
+
+def _absent(target: TargetUnderTest, methods: Collection[str], requirements: Collection[str]) -> str:
+    """A capability that is needed and not advertised, if there is one."""
+    if target.capabilities is None:
+        return ""
+    return next(lacking(methods, requirements, target.capabilities), "")
+
+
+_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, _not_advertised)

@@ -1,0 +1,1 @@
+"""The random search: which commands are made, by theme."""

@@ -1,0 +1,140 @@
+"""The planning broker: a copy of the model that the generator asks what is possible and interesting now.
+
+It carries out every generated command itself, making the choices of a simple broker. The generator looks only here,
+never at the target, so that equal seeds make equal commands, whatever the target does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.names import REPLY_ADDRESS
+from amqpspec.conformance.session.opening import STEPS, step
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.deadlines import NEVER
+from amqpspec.model.broker.queues import Queue
+from amqpspec.model.broker.reply_addresses import ADDRESS
+from amqpspec.model.broker.state import Channel, ChannelState, Connection, ConnectionState
+from amqpspec.model.outputs.observation import observe
+from amqpspec.model.outputs.permitted import permitted
+from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.protocol.methods import OPERATOR, Frame, Table
+from amqpspec.model.rules.connection.handshake import DUE
+from amqpspec.model.rules.extensions.queue_expiry import expire_punctually
+from amqpspec.model.rules.happenings import all_come_about
+from amqpspec.model.rules.inputs import process
+from amqpspec.targets.address import Address
+from amqpspec.targets.client.handshake import recordable
+
+#: The target of a plan.
+_NOWHERE = Address("localhost", 5672, "guest", "guest")
+
+
+class Plan:
+    """What the world would look like if the target were the model's own simple broker."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.broker = Broker(dialect)
+        #: seconds that have passed, by the commands alone: nothing else takes time here
+        self._now = 1.0
+        #: what `$reply-to` stands for (`conformance.language.names`)
+        self.reply_address = ""
+
+    def carry_out(self, command: Command) -> None:
+        """Process the command as a session would send it, and everything that the broker answers."""
+        if command.method in STEPS and not command.channel:
+            self._take_step(command)
+            return
+        if command.method == "clock.wait":
+            self._now += command.arguments.get("milliseconds", 0) / 1000
+        if command.connection == OPERATOR:
+            self._process(Frame(OPERATOR, 0, command.method, dict(command.arguments), sent=True))
+            return
+        connection = self._connection(command.connection)
+        if connection.state is not ConnectionState.OPEN:
+            return
+        channel = self.channel(command.connection, command.channel)
+        if command.channel and channel is None and not command.as_it_stands and command.method != "channel.open":
+            self._process(Frame(command.connection, command.channel, "channel.open", {}, sent=True))
+        self._process(
+            Frame(
+                command.connection,
+                command.channel,
+                command.method,
+                self._with_address(command.arguments),
+                sent=True,
+                content=command.content,
+            )
+        )
+
+    def _with_address(self, arguments: Table) -> Table:
+        address = self.reply_address
+        return {name: address if address and value == REPLY_ADDRESS else value for name, value in arguments.items()}
+
+    def channel(self, connection: str, number: int) -> Channel | None:
+        return self.broker.channels.get((connection, number))
+
+    def usable(self, connection: str, number: int) -> bool:
+        """Open, or not opened yet; and its connection is as well."""
+        known = self.broker.connections.get(connection)
+        if known is not None and known.state is not ConnectionState.OPEN:
+            return False
+        channel = self.channel(connection, number)
+        return channel is None or channel.state is ChannelState.OPEN
+
+    def connected(self, connection: str) -> bool:
+        known = self.broker.connections.get(connection)
+        return known is None or known.state is ConnectionState.OPEN
+
+    def queue(self, name: str) -> Queue | None:
+        return self.broker.queues.get(name)
+
+    def _take_step(self, command: Command) -> None:
+        """A step of a handshake, or all of them, as `Session` makes them."""
+        name, method = command.connection, command.method
+        is_whole = method == STEPS[-1] and not command.as_it_stands
+        makes_anew = is_whole or method == STEPS[0]
+        known = self.broker.connections.get(name)
+        if known is None or (makes_anew and known.state is ConnectionState.CLOSED):
+            self._process(Frame(name, 0, STEPS[0], {}, sent=True))
+            due = list(DUE) if is_whole else list(DUE)[: max(STEPS.index(method) - 1, 0)]
+            for state in due:
+                if self.broker.connections[name].state is state:
+                    self._say(name, DUE[state], command.arguments if is_whole else {})
+        if not makes_anew:
+            self._say(name, method, command.arguments)
+
+    def _say(self, name: str, method: str, wishes: Table) -> None:
+        frame = step(_NOWHERE, self.broker.connections[name], method, wishes)
+        self._process(recordable(frame, _NOWHERE))
+
+    def _connection(self, name: str) -> Connection:
+        connection = self.broker.connections.get(name)
+        if connection is None:
+            connection = self.broker.connections[name] = Connection(
+                name, ConnectionState.OPEN, {"consumer_cancel_notify": True}
+            )
+        return connection
+
+    def _process(self, frame: Frame) -> None:
+        frame = replace(frame, time=self._now)
+        process(self.broker, frame)
+        all_come_about(self.broker)
+        self._answer()
+        expire_punctually(self.broker, self._now)
+        self._answer()
+        self.broker.stirred = NEVER  # all is at rest again: what comes next was not under way before
+
+    def _answer(self) -> None:
+        self.broker.touched.clear()
+        self.broker.teardowns.clear()
+        while (answer := next(permitted(self.broker), None)) is not None:
+            if observe(self.broker, replace(answer, time=self._now)):
+                return  # it would be the same again, for ever
+            told = answer.content.properties.get("reply_to", "") if answer.content is not None else ""
+            if told.startswith(ADDRESS):
+                self.reply_address = told
+            # a session answers closes at once
+            if answer.method == "channel.close":
+                process(self.broker, Frame(answer.connection, answer.channel, "channel.close-ok", {}, sent=True))

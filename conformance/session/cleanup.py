@@ -1,0 +1,68 @@
+"""Deleting what a sequence made, whatever happened to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable
+
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.targets.address import Address
+from amqpspec.targets.client.wire import WireClient
+from amqpspec.targets.errors import TargetError
+
+#: Seconds for cleaning up after one sequence.
+TIME_LIMIT = 10.0
+_CONNECTION = "cleanup"
+#: Seconds for a broker to answer connection.close.
+PARTING_TIME = 1.0
+
+
+def part(client: WireClient, closed: Collection[str] = ()) -> None:
+    """Close every connection as a well-behaved client does, so that nothing of it is left when queues are deleted.
+
+    `closed`: those that the broker has closed already. It may not read them any more.
+    """
+    deadline = time.monotonic() + PARTING_TIME
+    waiting = set(client.open_names()).difference(closed)
+    for name in waiting:
+        client.send(Frame(name, 0, "connection.close", {"reply_code": 200, "reply_text": "done"}, sent=True))
+    while waiting:
+        frame = client.receive_before(deadline)
+        if frame is None:
+            break
+        if frame.channel == 0 and frame.method in ("connection.close-ok", "connection.close", "socket.closed"):
+            waiting.discard(frame.connection)
+    client.close()
+
+
+def clean_up(address: Address, made: Iterable[tuple[str, str]]) -> None:
+    """Delete these (kind, name) pairs, kind being "queue" or "exchange", on a connection of its own.
+
+    Best effort: a broker that is gone or refuses keeps what it has.
+    """
+    names = [(kind, name) for kind, name in made if name and not name.startswith("amq.")]
+    if not names:
+        return
+    with WireClient(address) as client:
+        try:
+            client.open(_CONNECTION)
+        except TargetError:
+            return
+        _delete(client, names)
+
+
+def _delete(client: WireClient, names: list[tuple[str, str]]) -> None:
+    # a channel for each, as an error closes it; the connection is closed in any case
+    for channel, (kind, name) in enumerate(names, 1):
+        client.send(Frame(_CONNECTION, channel, "channel.open", {}, sent=True))
+        client.send(Frame(_CONNECTION, channel, f"{kind}.delete", {kind: name}, sent=True))
+    deadline = time.monotonic() + TIME_LIMIT
+    answered = 0
+    while answered < len(names) and client.is_open(_CONNECTION):
+        frame = client.receive_before(deadline)
+        if frame is None or frame.method in ("socket.closed", "connection.close"):
+            break
+        if frame.method in ("queue.delete-ok", "exchange.delete-ok", "channel.close"):
+            answered += 1
+    client.send(Frame(_CONNECTION, 0, "connection.close", {"reply_code": 200, "reply_text": "done"}, sent=True))
+    client.receive_before(deadline)

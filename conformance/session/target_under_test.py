@@ -1,0 +1,28 @@
+"""What a session is held with: where the broker is, what it is judged by, and who operates it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.targets.address import Address
+from amqpspec.targets.brokers.operator import Operator
+from amqpspec.targets.clock import COMMON, Clock
+
+#: Seconds that an owed frame may take.
+DEFAULT_DEADLINE = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class TargetUnderTest:
+    """A broker that can be reached, and how it is judged. `deadline`: seconds that an owed frame may take."""
+
+    address: Address
+    description: TargetDescription
+    deadline: float = DEFAULT_DEADLINE
+    #: who can do what only the operator of the broker can; None where nobody may
+    operator: Operator | None = None
+    #: the server capabilities that it advertises; None: not known, so all of them
+    capabilities: frozenset[str] | None = None
+    #: what broker and session both go by, where they are in one process
+    clock: Clock = COMMON

@@ -1,0 +1,273 @@
+"""Traces: everything that went over the wire, written before it is judged.
+
+A run writes one file of JSON Lines, described in docs/trace-format.md. Each line is one row (`TraceRow`); the
+rows of many sequences may be mixed. `TraceWriter` hands every row to the operating system before it returns,
+so that what was judged is always on disk. `read_trace` gives the same rows back, from JSON Lines or from
+Parquet, in flat memory; `sequences` sorts them into sequences; `row_frame` makes the `Frame` of a row.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self, cast
+
+from amqpspec.conformance.traces.trace_row import (
+    Mark,
+    TraceError,
+    TraceRow,
+    frame_row,
+    measurement_row,
+    row_frame,
+    row_line,
+    row_problem,
+    without_credentials,
+)
+from amqpspec.conformance.traces.trace_values import TAG_MARK, ValueNotRecordable, decode_value
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, failure_to_json
+from amqpspec.model.protocol.methods import Frame
+
+__all__ = [
+    "Mark",
+    "TraceError",
+    "TraceRow",
+    "TraceWriter",
+    "frame_row",
+    "jsonl_to_parquet",
+    "read_trace",
+    "row_frame",
+    "sequences",
+    "trace_file",
+]
+
+#: A line longer than this is not a trace; reading stops there instead of filling the memory.
+MAX_LINE = 64 * 1024 * 1024
+
+
+class TraceWriter:
+    """Writes the trace of a run: `with TraceWriter(out / "trace.jsonl") as trace: …`. Replaces an older file.
+
+    Each method writes one row, hands it to the operating system, and returns it in the form in which
+    `read_trace` will give it, so that live and offline judging see the same. Several threads may write, each
+    its own sequence.
+    Raises `TraceError` if the file cannot be written, or for a value that has no written form.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self._one_at_a_time = threading.Lock()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file: BinaryIO = self.path.open("wb")
+        except OSError as error:
+            raise TraceError(f"{self.path}: the trace cannot be written: {error.strerror}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the file. Rows were on their way to disk before."""
+        try:
+            self._file.close()
+        except OSError as error:
+            raise TraceError(f"{self.path}: the trace cannot be written: {error.strerror}") from error
+
+    def start(
+        self,
+        sequence: str,
+        *,
+        target: str,
+        product: str,
+        version: str,
+        dialect: str,
+        mode: str,
+        virtual_host: str = "/",
+        user: str | None = None,
+        requirement: str | None = None,
+        seed: int | None = None,
+        repeats: str | None = None,
+    ) -> TraceRow:
+        """A sequence begins. `target` is a label for people; `seed` fits in 64 bits with sign.
+
+        `virtual_host`: the one that exists. `user`: the name of the target's user, where it is no secret.
+        `repeats`: the sequence that this one is a repetition of, or a shorter form.
+        """
+        if seed is not None and not -(2**63) <= seed < 2**63:
+            raise TraceError(f"{self.path}: the seed {seed} does not fit in 64 bits")
+        row = TraceRow(
+            kind="start",
+            sequence=sequence,
+            target=without_credentials(target),
+            product=product,
+            version=version,
+            dialect=dialect,
+            mode=mode,
+            virtual_host=virtual_host,
+            user=user,
+            requirement=requirement,
+            seed=seed,
+            repeats=repeats,
+        )
+        return self._write(row)
+
+    def command(self, sequence: str, text: str, time: float) -> TraceRow:
+        """A command, in its canonical text, is carried out at `time` (seconds since the trace began)."""
+        return self._write(TraceRow(kind="command", sequence=sequence, text=without_credentials(text), time=time))
+
+    def frame(self, sequence: str, frame: Frame) -> TraceRow:
+        """A frame went over the wire."""
+        return self._write(frame_row(sequence, frame))
+
+    def mark(self, sequence: str, mark: Mark, time: float, waited: float | None = None) -> TraceRow:
+        """A barrier begins or is complete ("quiescent"), or `waited` seconds went by in vain ("overdue")."""
+        row = TraceRow(kind="mark", sequence=sequence, time=time, mark=mark)
+        if waited is not None:
+            row["waited"] = waited
+        return self._write(row)
+
+    def end(self, judgement: SequenceJudgement) -> TraceRow:
+        """A sequence is over: what was measured and found live. Gives the last row."""
+        for measurement in judgement.measurements:
+            self._write(measurement_row(judgement.sequence, measurement))
+        row = TraceRow(
+            kind="end",
+            sequence=judgement.sequence,
+            verdict=str(judgement.verdict),
+            failures=[failure_to_json(failure) for failure in judgement.failures],
+            exercised=dict(judgement.exercised),
+            reason=judgement.reason,
+        )
+        return self._write(row)
+
+    def _write(self, row: TraceRow) -> TraceRow:
+        try:
+            line = row_line(row)
+        except ValueNotRecordable as error:
+            raise TraceError(f"{self.path}: {row.get('method', row['kind'])}: {error}") from error
+        try:
+            with self._one_at_a_time:
+                self._file.write(line)
+                self._file.flush()
+        except OSError as error:
+            raise TraceError(f"{self.path}: the trace cannot be written: {error.strerror}") from error
+        return row
+
+
+def read_trace(path: Path | str) -> Iterator[TraceRow]:
+    """The rows of a trace in order, in memory that does not grow with its length.
+
+    `path` is a file of JSON Lines, a Parquet file (its name ends in `.parquet`), or a directory that holds
+    `trace.jsonl` or `trace.parquet` (the first is preferred). Raises `TraceError` at the first row that
+    cannot be read; all rows before it have been given by then.
+    """
+    file = trace_file(path)
+    if file.suffix == ".parquet":
+        from amqpspec.conformance.traces.trace_parquet import read_parquet
+
+        return read_parquet(file)
+    return _read_lines(file)
+
+
+def trace_file(path: Path | str) -> Path:
+    """The file that `path` means as a trace. Raises `TraceError` if there is none."""
+    path = Path(path)
+    if not path.is_dir():
+        return path
+    for name in ("trace.jsonl", "trace.parquet"):
+        if (path / name).is_file():
+            return path / name
+    raise TraceError(f"{path}: the directory holds no trace.jsonl and no trace.parquet")
+
+
+def jsonl_to_parquet(source: Path | str, destination: Path | str) -> int:
+    """Writes the trace `source` as one Parquet file, in flat memory; gives the number of rows.
+
+    Keys that the schema does not know are dropped. Raises `TraceError` if the source cannot be read to its
+    end (what came before is in the file then) or the destination cannot be written.
+    """
+    from amqpspec.conformance.traces.trace_parquet import write_parquet
+
+    return write_parquet(read_trace(source), destination)
+
+
+def _read_lines(path: Path) -> Iterator[TraceRow]:
+    parse = json.JSONDecoder().raw_decode
+    try:
+        with path.open("rb") as file:
+            number = 0
+            while raw := file.readline(MAX_LINE):
+                number += 1
+                try:
+                    line = raw.decode("utf-8")
+                    row, end = parse(line)
+                    if line[end:].strip():
+                        raise json.JSONDecodeError("more than one value on a line", line, end)
+                    if TAG_MARK in line:
+                        _undo_tags(row)
+                    problem = row_problem(row)
+                except (ValueError, RecursionError) as error:
+                    if not raw.isspace():
+                        raise _unreadable(path, number, raw, error) from error
+                    continue
+                if problem is not None:
+                    key, sentence = problem
+                    column = line.find(f'"{key}"') + 1 or 1
+                    raise TraceError(f"{path}:{number}:{column}: {sentence}")
+                yield cast(TraceRow, row)
+    except OSError as error:
+        raise TraceError(f"{path}: the trace cannot be read: {error.strerror or error}") from error
+
+
+def _undo_tags(row: Any) -> None:
+    if isinstance(row, dict):
+        for key in ("arguments", "properties"):
+            if key in row:
+                row[key] = decode_value(row[key])
+
+
+def _unreadable(path: Path, number: int, raw: bytes, error: Exception) -> TraceError:
+    place = f"{path}:{number}"
+    if len(raw) == MAX_LINE:
+        return TraceError(f"{place}:1: the line is longer than {MAX_LINE} octets")
+    if isinstance(error, json.JSONDecodeError):
+        if not raw.endswith(b"\n"):
+            return TraceError(f"{place}:{error.pos + 1}: the last line is cut short")
+        return TraceError(f"{place}:{error.pos + 1}: not JSON: {error.msg}")
+    if isinstance(error, UnicodeDecodeError):
+        cut = "the last line is cut short" if not raw.endswith(b"\n") else "not UTF-8"
+        return TraceError(f"{place}:{error.start + 1}: {cut}")
+    if isinstance(error, RecursionError):
+        return TraceError(f"{place}:1: tables are nested too deep")
+    return TraceError(f"{place}:1: {error}")
+
+
+def sequences(rows: Iterable[TraceRow]) -> Iterator[list[TraceRow]]:
+    """The rows of each sequence together, from its start row to its end row, as soon as the end row is there.
+
+    Memory holds the sequences that are open at a time. What has no end row, because the run was stopped,
+    comes last. A name may be used again after its end. Raises `TraceError` for a row outside any sequence.
+    """
+    open_ones: dict[str, list[TraceRow]] = {}
+    for row in rows:
+        name = row["sequence"]
+        collected = open_ones.get(name)
+        kind = row["kind"]
+        if collected is None:
+            if kind != "start":
+                raise TraceError(f"a row of kind {kind!r} of the sequence {name!r} comes before its start row")
+            open_ones[name] = [row]
+            continue
+        if kind == "start":
+            raise TraceError(f"the sequence {name!r} starts again before its end row")
+        collected.append(row)
+        if kind == "end":
+            yield open_ones.pop(name)
+    yield from open_ones.values()

@@ -1,0 +1,1 @@
+"""What judging a sequence gives, and what many sequences add up to."""

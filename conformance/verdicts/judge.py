@@ -1,0 +1,146 @@
+"""Judging one sequence: the same code live, offline and in bulk.
+
+`SequenceJudge` is fed what goes into the trace, in its order; `judge` feeds it the rows of a recorded sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from amqpspec.conformance.language.names import plain_failure
+from amqpspec.conformance.traces.trace_row import TraceError, TraceRow, row_frame
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1
+
+
+class SequenceJudge:
+    """The judge of the sequence that `start` (a row of kind "start") begins.
+
+    Raises `TraceError` for a dialect that does not exist.
+    """
+
+    def __init__(self, start: TraceRow) -> None:
+        try:
+            dialect = dialect_named(start["dialect"])
+            self.acceptor = Acceptor(
+                dialect, virtual_host=start.get("virtual_host", "/"), own_user=start.get("user") or ""
+            )
+        except UnknownDialect as error:
+            raise TraceError(f"the sequence {start['sequence']!r}: {error}") from None
+        self._start = start
+        self._frames = 0
+        self._in_flight: str | None = None
+        #: connections whose beginning was recorded
+        self._begun: set[str] = set()
+        #: why the sequence could not be judged to its end, as its end row says; the other rows do not show that
+        self._undecided: str | None = None
+
+    def command(self, text: str) -> None:
+        self.acceptor.command = text
+        # `a.1 basic.ack 1 &`: the frame of that method is not waited for
+        self._in_flight = text.split(" ", 2)[1] if text.endswith(" &") else None
+
+    def frame(self, frame: Frame) -> None:
+        self._frames += 1
+        if frame.channel == 0:
+            self._note_beginning(frame)
+        if frame.sent:
+            self.acceptor.overlapping = frame.method == self._in_flight
+            self.acceptor.sent(frame)
+        else:
+            self.acceptor.received(frame)
+
+    def _note_beginning(self, frame: Frame) -> None:
+        """Traces of the first version begin a connection with connection.start, and know no credentials."""
+        name = frame.connection
+        if frame.method == "socket.open":
+            self._begun.add(name)
+        elif frame.method == "connection.start" and name not in self._begun:
+            header = {"octets": HEADER_0_9_1}
+            self.acceptor.sent(Frame(name, 0, "socket.open", {"assumed": True}, sent=True, time=frame.time))
+            self.acceptor.sent(Frame(name, 0, "protocol.header", header, sent=True, time=frame.time))
+
+    def mark(self, mark: str) -> None:
+        if mark == "barrier":
+            self.acceptor.barrier(True)
+        elif mark == "quiescent":
+            self.acceptor.quiescent()
+            self.acceptor.barrier(False)
+        else:
+            self.acceptor.overdue()
+
+    def judgement(self, complete: bool = True) -> SequenceJudgement:
+        """What was found so far; inconclusive at best when the sequence is not `complete`."""
+        acceptor = self.acceptor
+        verdict, reason = acceptor.verdict, acceptor.reason
+        if not complete and verdict is Verdict.PASS:
+            verdict, reason = Verdict.INCONCLUSIVE, "the trace ends in the middle of the sequence"
+        elif verdict is Verdict.PASS and self._undecided is not None:
+            verdict, reason = Verdict.INCONCLUSIVE, self._undecided
+        return SequenceJudgement(
+            sequence=self._start["sequence"],
+            target=self._start["target"],
+            dialect=self._start["dialect"],
+            requirement=self._start.get("requirement"),
+            verdict=verdict,
+            failures=tuple(map(plain_failure, acceptor.failures)),
+            exercised=dict(sorted(acceptor.exercised.items())),
+            reason=reason,
+            frames=self._frames,
+            refuted=tuple(sorted(acceptor.refuted)),
+            measurements=tuple(acceptor.measurements),
+            repeats=self._start.get("repeats"),
+        )
+
+    def row(self, row: TraceRow) -> bool:
+        """Take one row of the sequence after its start row; is it complete with that?"""
+        kind = row["kind"]
+        if kind == "frame":
+            self.frame(row_frame(row))
+        elif kind == "command":
+            self.command(row["text"])
+        elif kind == "mark":
+            self.mark(row["mark"])
+        elif kind == "end" and row["verdict"] == Verdict.INCONCLUSIVE:
+            self._undecided = row["reason"] or "no reason was recorded"
+        return kind == "end"
+
+
+def judge(rows: Iterable[TraceRow]) -> SequenceJudgement:
+    """Judge the rows of one sequence, its start row first. Raises `TraceError` if they are not a sequence."""
+    iterator = iter(rows)
+    start = next(iterator, None)
+    if start is None or start["kind"] != "start":
+        raise TraceError("a sequence does not begin with a start row")
+    sequence = SequenceJudge(start)
+    complete = False
+    for row in iterator:
+        complete = sequence.row(row)
+    return sequence.judgement(complete)
+
+
+def judge_all(rows: Iterable[TraceRow]) -> Iterator[SequenceJudgement]:
+    """Judge all sequences of a trace, whose rows may be mixed, each as soon as it is complete.
+
+    Memory holds the state of the sequences that are open at a time, however long they are. Those without an end
+    come last. Raises `TraceError` for a row outside any sequence.
+    """
+    open_ones: dict[str, SequenceJudge] = {}
+    for row in rows:
+        name = row["sequence"]
+        sequence = open_ones.get(name)
+        if sequence is None:
+            if row["kind"] != "start":
+                raise TraceError(f"a row of kind {row['kind']!r} of the sequence {name!r} comes before its start row")
+            open_ones[name] = SequenceJudge(row)
+        elif row["kind"] == "start":
+            raise TraceError(f"the sequence {name!r} starts again before its end row")
+        elif sequence.row(row):
+            yield sequence.judgement()
+            del open_ones[name]
+    for sequence in open_ones.values():
+        yield sequence.judgement(complete=False)

@@ -1,0 +1,211 @@
+"""What judging found: for one sequence, for one requirement, for a whole run.
+
+A sequence's rows go through the judge and give a `SequenceJudgement`; a `Tally` (`conformance.verdicts.tally`) adds
+these up and gives the verdicts of each requirement, for the `RunResult` that all reports are made from. Live runs,
+offline checking and Spark go by the same `requirement_verdicts`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from amqpspec.conformance.verdicts.known_behaviour import DepartureOutcome
+from amqpspec.model.broker.measurement import Measurement
+from amqpspec.model.defects.known_departures import is_as_known
+from amqpspec.model.promises.verdict import Failure, Shape, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceJudgement:
+    """The outcome of one sequence of commands on one target.
+
+    `requirement` is the one that the sequence was written for (None for searches), `exercised` counts for
+    each requirement how often it made a difference, `reason` explains a verdict that is neither pass nor
+    fail, `frames` is how many frames were judged, and `refuted` names the known departures that would have shown and
+    did not.
+    """
+
+    sequence: str
+    target: str
+    dialect: str
+    requirement: str | None
+    verdict: Verdict
+    failures: tuple[Failure, ...]
+    exercised: Mapping[str, int]
+    reason: str | None
+    frames: int
+    refuted: tuple[str, ...] = ()
+    #: how late the broker was with what it did by itself
+    measurements: tuple[Measurement, ...] = ()
+    #: the sequence that this one repeats or shortens, to learn more of a failure: it belongs to no count
+    repeats: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetDescription:
+    """The broker as the reports name it: never with credentials."""
+
+    label: str
+    product: str
+    version: str
+    dialect: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementVerdict:
+    """The verdicts of one requirement over all sequences; `reason` for inconclusive and not applicable.
+
+    `verdict` is the one against the promise. `differing` is the one against the broker as it is known, where that is
+    another: every failure is one of the departures known of the target's dialect.
+    """
+
+    id: str
+    verdict: Verdict
+    exercised: int
+    reason: str | None = None
+    differing: Verdict | None = None
+
+    @property
+    def as_known(self) -> Verdict:
+        """The verdict against the broker as it is known. It never makes a run green."""
+        return self.verdict if self.differing is None else self.differing
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFailure:
+    """A distinct failure as it is reported.
+
+    `commands` is the shortest sequence known to show it, one line each; `reproducer` is what a person pastes in a
+    shell to see it again; `sequences` counts the sequences that showed it. `known` is the reason that the deviation
+    file gives (None: it is not listed; a departure that the model knows is no excuse), `rate` is (failed, tried) when
+    the shrunk sequence was run again, so that what does not always repeat is reported as flaky.
+    """
+
+    failure: Failure
+    sequence: str
+    commands: tuple[str, ...] = ()
+    reproducer: str = ""
+    sequences: int = 1
+    known: str | None = None
+    rate: tuple[int, int] | None = None
+
+    @property
+    def flaky(self) -> bool:
+        """Whether running the same commands again did not always fail."""
+        return self.rate is not None and self.rate[0] < self.rate[1]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """All that a report says about a run. `undecided` holds (sequence, reason) of inconclusive sequences."""
+
+    tool: str
+    tool_version: str
+    target: TargetDescription
+    seed: int | None
+    mode: str
+    requirements: tuple[RequirementVerdict, ...]
+    failures: tuple[FoundFailure, ...]
+    sequences: int
+    frames: int
+    undecided: tuple[tuple[str, str], ...] = ()
+    seconds: float = 0.0
+    #: why the run ended before its end; None if it did not
+    lost: str | None = None
+    #: what became of the departures that are known of the target's dialect
+    departures: tuple[DepartureOutcome, ...] = ()
+    #: how late the broker was with what it did by itself: (sequence, measurement)
+    measurements: tuple[tuple[str, Measurement], ...] = ()
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """How many requirements ended in each verdict; all five verdicts are keys."""
+        return _counted(requirement.verdict for requirement in self.requirements)
+
+    @property
+    def summary_as_known(self) -> dict[str, int]:
+        """The same, against the broker as it is known."""
+        return _counted(requirement.as_known for requirement in self.requirements)
+
+    def is_as_known(self, found: FoundFailure) -> bool:
+        """Is the failure one of the departures that are known of the target's dialect?"""
+        return is_as_known(found.failure, self.target.dialect)
+
+    @property
+    def exit_code(self) -> int:
+        """3 if the target was lost, else 1 if something deviates that the deviation file does not list, else 4 if
+        something could not be decided, else 0. That a departure is known changes nothing.
+        """
+        if self.lost is not None:
+            return 3
+        if any(found.known is None for found in self.failures):
+            return 1
+        undecided = any(requirement.verdict is Verdict.INCONCLUSIVE for requirement in self.requirements)
+        return 4 if undecided or self.undecided else 0
+
+
+def _counted(verdicts: Iterable[Verdict]) -> dict[str, int]:
+    counts = Counter(verdicts)
+    return {str(verdict): counts[verdict] for verdict in Verdict}
+
+
+class Said(NamedTuple):
+    """What one sequence says about a requirement: both verdicts, and times exercised."""
+
+    verdict: Verdict
+    as_known: Verdict
+    exercised: int
+
+
+def requirement_verdicts(judgement: SequenceJudgement) -> dict[str, Said]:
+    """What one sequence says about each requirement it concerns.
+
+    A requirement that a failure blames failed. The one that the sequence was written for shares the
+    sequence's fate when that is inconclusive or not applicable. The others that made a difference passed. An
+    inconclusive search is for no requirement; it is filed under "" so that no table loses it. Against the broker as it
+    is known, a requirement passed all of whose failures are known departures.
+    """
+    verdicts = {id: (Verdict.PASS, count) for id, count in judgement.exercised.items() if count > 0}
+    aim = judgement.requirement
+    blamed: set[str] = set()
+    if judgement.verdict is Verdict.INCONCLUSIVE:
+        verdicts[aim or ""] = (Verdict.INCONCLUSIVE, judgement.exercised.get(aim or "", 0))
+    elif aim is not None and aim not in verdicts:
+        absent = judgement.verdict is Verdict.NOT_APPLICABLE
+        verdicts[aim] = (Verdict.NOT_APPLICABLE if absent else Verdict.NOT_EXERCISED, 0)
+    said = {id: Said(verdict, verdict, exercised) for id, (verdict, exercised) in verdicts.items()}
+    for failure in judgement.failures:
+        id = failure.requirement
+        explained = is_as_known(failure, judgement.dialect) and (id not in blamed or said[id].as_known is Verdict.PASS)
+        said[id] = Said(Verdict.FAIL, Verdict.PASS if explained else Verdict.FAIL, judgement.exercised.get(id, 0))
+        blamed.add(id)
+    return said
+
+
+def failure_to_json(failure: Failure) -> dict[str, Any]:
+    """A failure as the object that traces and bulk results hold."""
+    return {
+        "requirement": failure.requirement,
+        "shape": str(failure.shape),
+        "detail": failure.detail,
+        "command": failure.command,
+        "observed": failure.observed,
+        "allowed": list(failure.allowed),
+        "state": list(failure.state),
+        "departure": failure.departure,
+    }
+
+
+def failure_from_json(written: Mapping[str, Any]) -> Failure:
+    """The inverse of `failure_to_json`. Raises KeyError, TypeError or ValueError for anything else."""
+    texts = {key: str(written[key]) for key in ("requirement", "detail", "command", "observed")}
+    return Failure(
+        shape=Shape(written["shape"]),
+        allowed=tuple(map(str, written["allowed"])),
+        state=tuple(map(str, written["state"])),
+        departure=str(written.get("departure", "")),
+        **texts,
+    )

@@ -1,0 +1,283 @@
+"""The reference broker: the state, and the steps of which every rule is made.
+
+`model.rules.inputs.process` takes one input and changes the state at once: it leaves behind what the broker now owes
+(`owed` lists, unconfirmed publishes) and what it may deliver (ready messages, consumers with room).
+`model.outputs.observation` takes outputs out of these again. The rules in `model.rules`, one file a chapter, are made
+of the steps below, and of those that concern one queue (`model.broker.queue_steps`) or no more than what is noted
+(`model.broker.broker_state`).
+
+Pure: no clock, no randomness, no input or output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TypeGuard
+
+from amqpspec.model.broker.limits import note_settlement, own_limit_holds, sharing
+from amqpspec.model.broker.message_order import all_have_left
+from amqpspec.model.broker.phantoms import note_removal
+from amqpspec.model.broker.queue_steps import QueueSteps
+from amqpspec.model.broker.queues import Consumer, Queue, QueueType
+from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
+from amqpspec.model.broker.stream_log import stored
+from amqpspec.model.broker.topology import remove_bindings_to
+from amqpspec.model.protocol.methods import ChannelKey, Frame, Table
+
+#: A rule: what the broker does with one method on an open channel.
+Rule = Callable[["Broker", Channel, Frame], None]
+#: Begins the lane of a cancel-ok, before the name of the queue that sends it for the channel.
+CANCELLING = "cancelling at queue "
+
+
+class Broker(QueueSteps):
+    """All steps: here those in which channels, consumers and queues depend on each other."""
+
+    # -------------------------------------------------------------------- consumers and queues that go
+
+    def remove_consumer(self, consumer: Consumer, requirement: str) -> None:
+        """The consumer is gone from its channel and its queue; its unacknowledged deliveries stay with the channel."""
+        channel = self.channels[consumer.channel]
+        channel.consumers.pop(consumer.tag, None)
+        _remember_end(channel, consumer.tag, requirement)
+        queue = consumer.queue
+        if consumer in queue.consumers:
+            note_removal(self, consumer, requirement)
+            queue.consumers.remove(consumer)
+            self.used(queue)
+            queue.leaving += 1
+            self.elect(queue, "SAC-002" if requirement.startswith("CANCEL") else "SAC-003")
+        if queue.reply_address:
+            self.delete_queue(queue, "REPLY-004")
+        elif queue.auto_delete and not queue.consumers and not queue.deleted:
+            self.fired("QUEUE-021")
+            self.end_queue(queue, "QUEUE-021")
+        else:
+            self.refresh(queue)
+
+    def end_queue(self, queue: Queue, requirement: str) -> None:
+        """The queue goes by itself; the requirement is blamed if it is found to be still there."""
+        self.ended_queues[queue.name] = requirement
+        if len(self.ended_queues) > 64:
+            del self.ended_queues[next(iter(self.ended_queues))]
+        self.delete_queue(queue, requirement)
+
+    def delete_queue(self, queue: Queue, requirement: str, told_later: ChannelKey | None = None) -> None:
+        """The queue is gone, with its bindings, ready messages and consumers, who are told if they asked to be.
+
+        Those on the channel `told_later` are told by `tell_of_deletion`.
+        """
+        queue.deleted = True
+        self.queues.pop(queue.name, None)
+        self.deleted_of_late[queue.name] = queue.type
+        remove_bindings_to(self, queue)
+        for message in queue.messages:
+            self.drop(queue, message, requirement)
+        all_have_left(queue)
+        if queue in self.deliverable:
+            self._note_leaving(queue)
+        crossing = crossed_by_cancel(queue)
+        told: set[ChannelKey] = set()
+        # the embedded broker tells them in the order of tags, as RabbitMQ does
+        for consumer in sorted(queue.consumers, key=lambda c: (c.channel, c.tag)):
+            channel = self.channels[consumer.channel]
+            channel.consumers.pop(consumer.tag, None)
+            _remember_end(channel, consumer.tag, "CANCEL-007")
+            if queue.type is not QueueType.CLASSIC and not self.connections[channel.connection].is_told_of_cancels:
+                channel.bereft[consumer.tag] = consumer
+            if consumer.timed_out and self.connections[channel.connection].is_told_of_cancels:
+                may_be_told_again(channel, consumer)
+            elif consumer.channel != told_later:
+                first = "CANCEL-012" if consumer.channel in told else "CANCEL-007"
+                self.owe_notice(channel, consumer.tag, first, "CANCEL-007", "CANCEL-008", crossing=crossing)
+                told.add(consumer.channel)
+        queue.consumers.clear()
+        self._cross_cancels(queue, crossing)
+        self.refresh(queue)
+
+    def _note_leaving(self, queue: Queue) -> None:
+        """Messages may be under way to consumers that hear of the deletion later, or never."""
+        for consumer in queue.consumers:
+            channel = self.channels[consumer.channel]
+            if self.has_room(consumer):
+                consumer.stamp = self.stamp
+                channel.leaving[consumer.tag] = consumer
+                if not self.connections[channel.connection].is_told_of_cancels:
+                    # only a round trip says where that ends
+                    self.touch(channel, queue, keeps_state=False)
+
+    def nothing_more(self, subject: tuple[ChannelKey, str], arguments: Table) -> None:
+        """The client knows now that the consumer is gone: it is handed nothing more."""
+        key, tag = subject
+        self.channels[key].leaving.pop(tag, None)
+
+    def _cross_cancels(self, queue: Queue, crossing: str) -> None:
+        """Cancels that are being answered cross the deletion of their queue: nothing comes of that."""
+        lane = f"{CANCELLING}{queue.name}"
+        for key in self.debtors:
+            channel = self.channels.get(key)
+            if channel is not None:
+                channel.owed = [
+                    replace(owed, requirements=(crossing, *owed.requirements))
+                    if isinstance(owed, Expected) and owed.lane == lane
+                    else owed
+                    for owed in channel.owed
+                ]
+
+    def tell_of_deletion(self, subject: tuple[ChannelKey, tuple[str, ...], str], arguments: Table) -> None:
+        """A channel that deleted a queue has seen delete-ok: now its consumers may be told (CANCEL-011)."""
+        key, tags, crossing = subject
+        channel = self.channels[key]
+        for place, tag in enumerate(tags):
+            first = "CANCEL-012" if place else "CANCEL-007"
+            self.owe_notice(channel, tag, first, "CANCEL-007", "CANCEL-008", "CANCEL-011", crossing=crossing)
+            for answer in [owed for owed in channel.owed if _is_answer_to_crossing(owed, tag, crossing)][:1]:
+                # the client has cancelled it meanwhile: he is told before he is answered
+                channel.owed.remove(answer)
+                channel.owed.append(replace(answer, lane=_end_of(tag)))
+
+    def owe_notice(self, channel: Channel, tag: str, *requirements: str, crossing: str = "") -> None:
+        """The broker tells the channel that a consumer is gone, if the client can take it (CANCEL-010).
+
+        Notices of several consumers come in any order (CANCEL-012).
+        """
+        if channel.state is not ChannelState.OPEN:
+            return
+        connection = self.connections[channel.connection]
+        if not connection.is_told_of_cancels:
+            self.fired("CAP-005" if connection.wish_in_vain else "CANCEL-010")
+            return
+        self.owe(
+            channel, "basic.cancel", {"consumer_tag": tag, "nowait": True}, *dict.fromkeys(requirements),
+            blame={"nowait": "CANCEL-008"}, lane=_end_of(tag), crossing=crossing,
+            effect=("nothing_more", (channel.key, tag)) if tag in channel.leaving else None,
+        )  # fmt: skip
+
+    # ---------------------------------------------------------------------------- settling deliveries
+
+    def release(self, channel: Channel, tag: int, requirement: str) -> Unacknowledged:
+        """Take a delivery off the channel's unacknowledged ones; its consumer has room for one more."""
+        entry = channel.unacknowledged.pop(tag)
+        channel.settled.append(tag)
+        consumer = entry.consumer
+        if entry.queue.deleted:
+            self.fired("CANCEL-014")
+            self.doubt_consumers(entry.queue.name)
+        if entry.queue.type is QueueType.QUORUM:
+            entry.queue.settling += 1
+            self.used(entry.queue)
+        if consumer is not None:
+            if own_limit_holds(consumer) and entry.queue.messages:
+                self.fired("QOS-004")
+            consumer.outstanding -= 1
+            consumer.is_forgotten = False
+            consumer.reason = requirement
+            consumer.stamp = self.stamp
+            consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
+            self.elect(entry.queue, "SAC-004")
+            if consumer.queue is not entry.queue:
+                self.refresh(consumer.queue)  # a namesake has settled it before (model.defects.settling)
+        return entry
+
+    def doubt_consumers(self, name: str) -> None:
+        """A delivery of a deleted queue of that name was settled: nothing comes of it, but some brokers lose consumers
+        of a new one (ACK-024). So they have to be counted.
+        """
+        namesake = self.queues.get(name)
+        if namesake is not None and namesake.type is QueueType.CLASSIC and namesake.consumers:
+            namesake.leaving += 1
+
+    def make_room(self, channel: Channel, settled: Iterable[tuple[int, Unacknowledged]], requirement: str) -> None:
+        """All who share a limit with the channel have room for as many more as were settled by that requirement."""
+        note_settlement(channel, [entry for _, entry in settled])
+        for consumer in sharing(self, channel):
+            if consumer.queue.messages and consumer.queue not in self.deliverable and self.has_room(consumer):
+                self.fired("QOS-004")
+            consumer.reason = requirement
+            consumer.stamp = self.stamp
+
+    def committed(self, key: ChannelKey, arguments: Table) -> None:
+        """commit-ok has come: what the transaction published has arrived (TX-004)."""
+        transaction = self.channels[key].transaction
+        if transaction is not None:
+            for queue, message in transaction.arriving:
+                if queue.unproven:
+                    self.prove(queue, message)
+                if queue.type is QueueType.STREAM:
+                    stored(queue, message.position)
+            transaction.arriving = ()
+
+    # --------------------------------------------------------------- names that the broker has chosen
+
+    def rename_queue(self, queue: Queue, arguments: Table) -> None:
+        """The name of a server-named queue is known now (QUEUE-006)."""
+        for channel in self.channels.values():
+            if channel.last_queue == queue.name:
+                channel.last_queue = arguments["queue"]
+        self.queues.pop(queue.name, None)
+        expires = queue.name in self.expiring
+        queue.name = arguments["queue"]
+        if not queue.deleted:
+            self.queues[queue.name] = queue
+            if expires:
+                self.expiring[queue.name] = None
+
+    def announce_consumer(self, consumer: Consumer, arguments: Table) -> None:
+        """consume-ok has come: deliveries may follow, and a tag that the broker chose is known (CONSUME-002)."""
+        consumer.announced = True
+        told, meant = arguments["consumer_tag"], consumer.tag
+        if told == meant:
+            return
+        channel = self.channels[consumer.channel]
+        consumer.tag = told
+        if channel.consumers.get(meant) is consumer:
+            del channel.consumers[meant]
+            channel.consumers[told] = consumer
+        elif meant in channel.ended_consumers:
+            # it ended before its tag was known
+            channel.ended_consumers[told] = channel.ended_consumers.pop(meant)
+        channel.owed = [
+            replace(owed, arguments={**owed.arguments, "consumer_tag": told})
+            if isinstance(owed, Expected) and owed.arguments.get("consumer_tag") == meant
+            else owed
+            for owed in channel.owed
+        ]
+
+
+def may_be_told_again(channel: Channel, consumer: Consumer) -> None:
+    """The client was told that the consumer is cancelled, and another thing happens to it: he may hear of that."""
+    channel.may_be_told[consumer.tag] = channel.may_be_told.get(consumer.tag, 0) + 1
+
+
+def is_told_again(channel: Channel, frame: Frame) -> bool:
+    """Is the frame such a further basic.cancel?"""
+    tag = frame.arguments.get("consumer_tag", "")
+    if frame.method != "basic.cancel" or not channel.may_be_told.get(tag):
+        return False
+    channel.may_be_told[tag] -= 1
+    return True
+
+
+def crossed_by_cancel(queue: Queue) -> str:
+    """The requirement of a basic.cancel that crosses the deletion of the queue."""
+    return "CANCEL-006" if queue.type is QueueType.QUORUM else "CANCEL-005"
+
+
+def _is_answer_to_crossing(owed: Expected | PendingGet, tag: str, crossing: str) -> TypeGuard[Expected]:
+    """Is it the cancel-ok for a basic.cancel that crossed the deletion of the consumer's queue?"""
+    if not isinstance(owed, Expected) or owed.method != "basic.cancel-ok":
+        return False
+    return owed.requirements[0] == crossing and bool(owed.arguments["consumer_tag"] == tag)
+
+
+def _end_of(tag: str) -> str:
+    """The lane of the broker's basic.cancel."""
+    return f"end of consumer {tag}"
+
+
+def _remember_end(channel: Channel, tag: str, requirement: str) -> None:
+    """Keep why a consumer ended, of the latest ones only: it words failures."""
+    channel.ended_consumers[tag] = requirement
+    if len(channel.ended_consumers) > 64:
+        del channel.ended_consumers[next(iter(channel.ended_consumers))]

@@ -1,0 +1,231 @@
+"""What a dead letter looks like: its headers, how it is known, and what is broken if it looks otherwise (area DLX).
+
+RabbitMQ: rabbit_dead_letter:make_msg, update_x_death_header (3.x: the history is in the headers, and the client's own
+counts); mc:record_death, mc_amqpl:deaths_to_headers (from 4.0: the broker's own history, put into the headers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from amqpspec.model.broker.queues import Message, Queue, QueueType
+from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.protocol.content_size import properties_size
+from amqpspec.model.protocol.methods import Content, Frame, Table
+from amqpspec.model.protocol.patterns import AnyMoment, Pattern, choose, matches
+
+REJECTED, DELIVERY_LIMIT = "rejected", "delivery_limit"
+#: Its time was up (model.broker.time_to_live).
+EXPIRED = "expired"
+#: Beyond a limit of the queue (model.broker.overflow).
+TOO_MANY = "maxlen"
+
+#: By which requirement a message is in a dead-letter queue, by the reason of its death.
+CAUSES = {REJECTED: "DLX-001", DELIVERY_LIMIT: "QUORUM-003", TOO_MANY: "DLX-001", EXPIRED: "DLX-001"}
+
+#: … and by which one is there that its queue never took (model.broker.overflow).
+REFUSED = "OVERFLOW-006"
+
+#: The requirement by which a dead letter goes no further.
+CYCLES = "DLX-008"
+
+HISTORY = "x-death"
+#: Headers about the first and the last death: header to the key in the entry of the history.
+_FIRST = {f"x-first-death-{key}": key for key in ("reason", "queue", "exchange")}
+_LAST = {f"x-last-death-{key}": key for key in ("reason", "queue", "exchange")}
+
+
+# ------------------------------------------------------------------------------------------- making one
+
+
+def recorded(dialect: Dialect, queue: Queue, message: Message, reason: str) -> tuple[Content, tuple[Table, ...]]:
+    """The content of the dead letter, and its deaths so far, the latest one first (DLX-002, DLX-003, DLX-006)."""
+    properties = message.content.properties
+    headers: Table = dict(properties.get("headers") or {})
+    earlier = _earlier(dialect, message, headers)
+    if dialect.deaths_turn_around:
+        earlier.reverse()
+    deaths = _with_one_more(earlier, _death(queue, message, reason))
+    if not dialect.deaths_in_headers:
+        if not message.deaths:
+            headers |= _about(_FIRST, deaths[0])
+        # the entry tells by which exchange the message came first; this, by which it came last (mc:record_death)
+        headers |= _about(_LAST, {**deaths[0], "exchange": message.exchange})
+    elif HISTORY not in headers:
+        headers |= _about(_FIRST, deaths[0])
+    headers[HISTORY] = list(deaths)
+    kept = {name: value for name, value in properties.items() if name != "expiration"}
+    return Content({**kept, "headers": headers}, message.content.body), deaths
+
+
+def recorded_keys(message: Message) -> list[str]:
+    """The routing keys that the history tells: with those of CC, without those of BCC."""
+    keys = [message.routing_key, *message.further_keys]
+    for hidden in message.hidden_keys:
+        if hidden in keys:
+            keys.remove(hidden)
+    return keys
+
+
+def is_of_history(header: str) -> bool:
+    return header == HISTORY or header in _FIRST or header in _LAST
+
+
+def without_history(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The properties without such headers; without headers if there are no others."""
+    headers = {name: value for name, value in (properties.get("headers") or {}).items() if not is_of_history(name)}
+    return {name: value for name, value in {**properties, "headers": headers}.items() if name != "headers" or headers}
+
+
+def sent_history(message: Message) -> int:
+    """Octets of the history that the client sent along with what is a dead letter now, or will be."""
+    if message.deaths:
+        return message.sent_history
+    properties = message.content.properties
+    if not properties.get("headers"):
+        return 0
+    return properties_size(properties) - properties_size(without_history(properties))
+
+
+def has_own_history(message: Message) -> bool:
+    """Did the client send a history along (DLX-004)?"""
+    return not message.deaths and HISTORY in (message.content.properties.get("headers") or {})
+
+
+def in_a_cycle(deaths: Sequence[Table], queue: str) -> bool:
+    """DLX-008: did the message come this way before, and nobody rejected it since (mc:is_death_cycle)?"""
+    for death in deaths:
+        if death.get("reason") == REJECTED:
+            return False
+        if death.get("queue") == queue:
+            return True
+    return False
+
+
+def published_expiration(history: Any) -> str | None:
+    """The expiration that the message of that history was published with; none if it never died with one."""
+    entries = history if isinstance(history, list | tuple) else ()
+    own = (entry.get("original-expiration") for entry in entries if isinstance(entry, dict))
+    return next((each for each in own if isinstance(each, str)), None)
+
+
+def _earlier(dialect: Dialect, message: Message, headers: Table) -> list[Table]:
+    if not dialect.deaths_in_headers:
+        return list(message.deaths)
+    told = headers.get(HISTORY)
+    return [entry for entry in told if isinstance(entry, dict)] if isinstance(told, list | tuple) else []
+
+
+def _death(queue: Queue, message: Message, reason: str) -> Table:
+    death: Table = {
+        "count": 1, "reason": reason, "queue": queue.name, "time": AnyMoment(), "exchange": message.exchange,
+        "routing-keys": recorded_keys(message),
+    }  # fmt: skip
+    expiration = message.content.properties.get("expiration")
+    return death if expiration is None else {**death, "original-expiration": expiration}
+
+
+def _with_one_more(earlier: list[Table], death: Table) -> tuple[Table, ...]:
+    """One entry for each queue and reason, which keeps what it told of its first time."""
+    others = []
+    for entry in earlier:
+        if (entry.get("queue"), entry.get("reason")) == (death["queue"], death["reason"]):
+            death = {**entry, "count": entry.get("count", 0) + 1}
+        else:
+            others.append(entry)
+    return (death, *others)
+
+
+def _about(names: Mapping[str, str], death: Table) -> Table:
+    return {name: death[key] for name, key in names.items()}
+
+
+# ------------------------------------------------------------------------------------- recognizing one
+
+
+def as_seen(expected: Any, observed: Any) -> Any:
+    """What is expected, with what was observed in the place of each pattern that it matches."""
+    if isinstance(expected, Pattern):
+        return observed if matches(expected, observed) else expected
+    if isinstance(expected, dict) and isinstance(observed, dict):
+        return {name: as_seen(value, observed.get(name)) for name, value in expected.items()}
+    if isinstance(expected, list) and isinstance(observed, list) and len(expected) == len(observed):
+        return [as_seen(*pair) for pair in zip(expected, observed, strict=True)]
+    return expected
+
+
+def chosen(expected: Any) -> Any:
+    """What is expected, with a value in the place of each pattern: what the embedded broker sends."""
+    if isinstance(expected, dict):
+        return {name: chosen(value) for name, value in expected.items()}
+    if isinstance(expected, list):
+        return [chosen(value) for value in expected]
+    return choose(expected)
+
+
+def is_likely(message: Message, frame: Frame) -> bool:
+    """Of several messages with one body: is this the one that came that way, and with that history?"""
+    arguments = frame.arguments
+    if (message.exchange, message.routing_key) != (arguments.get("exchange", ""), arguments.get("routing_key", "")):
+        return False
+    expected = _history(message.content)
+    observed = None if frame.content is None else _history(frame.content)
+    return bool(as_seen(expected, observed) == observed)
+
+
+def is_dead_letter(content: Content) -> bool:
+    return _history(content) is not None
+
+
+def _history(content: Content) -> Any:
+    headers = content.properties.get("headers")
+    return headers.get(HISTORY) if headers else None
+
+
+def is_first_here(message: Message) -> bool:
+    """Is it a dead letter that was never handed to anybody from this queue?"""
+    return bool(message.deaths) and message.reason in (*CAUSES.values(), REFUSED)
+
+
+def may_be_handed_on(queue: Queue, message: Message) -> bool:
+    """May a classic queue have handed the dead letter to a waiting consumer at once, without looking at its failures?
+
+    rabbit_amqqueue_process:attempt_delivery; what is queued first is looked at (rabbit_variable_queue).
+    """
+    return queue.type is QueueType.CLASSIC and message.redelivered and is_first_here(message)
+
+
+# ------------------------------------------------------------------------------------------- the verdict
+
+
+def shown_by(queue: Queue, message: Message) -> list[str]:
+    """What the first delivery of a dead letter shows; the message is out of the queue."""
+    latest = message.deaths[0]
+    shown = ["DLX-001", "DLX-002", "DLX-003", "DLX-005", "DLX-010"]
+    if latest["reason"] == DELIVERY_LIMIT:
+        shown.append("QUORUM-003")
+    if latest["count"] == 1 and "original-expiration" in latest:
+        shown.append("DLX-006")
+    if any(is_first_here(other) and other.via == message.via for other in queue.messages):
+        shown.append("DLX-009")
+    return shown
+
+
+def wrong_of_death(properties: Mapping[str, Any], told: Mapping[str, Any]) -> str | None:
+    """The requirement that the properties of a dead letter break, if they do so as those of a dead letter."""
+    if "expiration" in told:
+        return "DLX-006"
+    return _wrong_header(properties.get("headers") or {}, told.get("headers") or {})
+
+
+def _wrong_header(expected: Mapping[str, Any], observed: Mapping[str, Any]) -> str | None:
+    wrong = {name for name in {*expected, *observed} if expected.get(name) != observed.get(name)}
+    if HISTORY in wrong:
+        told = observed.get(HISTORY)
+        latest = told[0] if isinstance(told, list) and told and isinstance(told[0], dict) else {}
+        meant = expected[HISTORY][0]
+        if latest.get("reason") != meant["reason"]:
+            return "DLX-001"
+        return "DLX-006" if latest.get("original-expiration") != meant.get("original-expiration") else "DLX-002"
+    return "DLX-003" if wrong & {*_FIRST, *_LAST} else None

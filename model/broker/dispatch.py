@@ -1,0 +1,129 @@
+"""Who is served: which of a queue's consumers may be handed its next message (areas SAC and PRIORITY).
+
+RabbitMQ: rabbit_queue_consumers:deliver and rabbit_amqqueue_process:new_single_active_consumer_after_* for classic
+queues, rabbit_fifo:checkout_one and activate_next_consumer for quorum queues. Seeds: guides "consumer priorities" and
+"single active consumer".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from amqpspec.model.broker.queues import Consumer, Queue, QueueType
+
+#: The credit of a quorum queue's consumer without limit (rabbit_fifo_client: UNLIMITED_PREFETCH_COUNT).
+UNLIMITED = 2000
+
+
+def priority(consumer: Consumer) -> int:
+    """The consumer's own, of which the highest comes first; not that of messages."""
+    if consumer.served_as is not None:
+        return consumer.served_as
+    return int(consumer.arguments.get("x-priority", 0))
+
+
+def contenders(queue: Queue) -> list[Consumer]:
+    """The consumers among whom the queue's next message goes: all, or the active one if there is but one (SAC-001)."""
+    seat = queue.seat
+    if seat.is_stalled:
+        return []
+    if not queue.single_active_consumer:
+        return queue.consumers
+    beside = [consumer for consumer in queue.consumers if consumer.is_beside and consumer is not seat.holder]
+    return beside if seat.holder is None or seat.is_being_left else [seat.holder, *beside]
+
+
+def highest(consumers: Iterable[Consumer]) -> list[Consumer]:
+    """Those of the highest priority among them, in their order (PRIORITY-001)."""
+    candidates = list(consumers)
+    if len(candidates) < 2:
+        return candidates
+    best = max(map(priority, candidates))
+    return [consumer for consumer in candidates if priority(consumer) == best]
+
+
+def successor(queue: Queue, takeover: bool) -> Consumer | None:
+    """The waiting consumer that is next on the seat. `takeover`: quorum queues look at priorities (SAC-004).
+
+    A classic queue takes the head of its service queue, which is ordered by priority and then by registration; a
+    quorum queue that knows no takeover the one registered first (`Waiting ++ [New]`), and one that does looks at the
+    free credit between the two (rabbit_fifo:sort_waiting).
+    """
+    others = (each for each in queue.consumers if each is not queue.seat.holder)
+    waiting = [each for each in others if not each.timed_out and not each.is_forgotten]
+    if not waiting:
+        return None
+    if beside := [consumer for consumer in waiting if consumer.is_beside]:
+        return beside[0]
+    if queue.type is QueueType.CLASSIC:
+        return highest(waiting)[0]
+    if not takeover:
+        return waiting[0]
+    return max(waiting, key=rank)
+
+
+def rank(consumer: Consumer) -> tuple[int, int, int]:
+    """Among those who wait for the seat the highest one is next (rabbit_fifo:sort_waiting)."""
+    return (priority(consumer), _credit(consumer), -consumer.created)
+
+
+def _credit(consumer: Consumer) -> int:
+    """One without acknowledgements has the limit of its channel as well (rabbit_quorum_queue:consume)."""
+    return consumer.prefetch or consumer.unheeded_prefetch or UNLIMITED
+
+
+def elect(queue: Queue, stamp: int, *, takeover: bool, requirement: str) -> None:
+    """Consumers came, went or settled: who has the seat of the single active consumer now?
+
+    `requirement`: the one by which an empty seat is taken. SAC-004: with `takeover` a quorum queue gives the seat to
+    a waiting consumer of higher priority, as soon as the present one holds nothing; until then that one gets nothing
+    new.
+    """
+    seat = queue.seat
+    if seat.holder is not None and (seat.holder not in queue.consumers or seat.holder.timed_out):
+        seat.holder, seat.is_being_left, seat.has_outstayed = None, False, False
+    following = successor(queue, takeover)
+    if seat.holder is None:
+        if following is not None:
+            _take_seat(queue, following, stamp, requirement)
+        return
+    if queue.type is not QueueType.QUORUM or not takeover:
+        return
+    seat.has_outstayed &= seat.holder.outstanding > 0
+    if following is None or priority(following) <= priority(seat.holder):
+        seat.has_outstayed |= seat.is_being_left
+        seat.is_being_left = False
+        return
+    if not seat.is_being_left:
+        seat.is_being_left = True
+        seat.former, seat.unseen_before = seat.holder, stamp
+    if not seat.holder.outstanding:
+        _take_seat(queue, following, stamp, "SAC-004")
+
+
+def _take_seat(queue: Queue, consumer: Consumer, stamp: int, requirement: str) -> None:
+    seat = queue.seat
+    seat.holder, seat.is_being_left, seat.reason = consumer, False, requirement
+    seat.has_outstayed = False
+    if requirement != "SAC-001":
+        consumer.reason, consumer.stamp = requirement, stamp
+
+
+def was_on_its_way(queue: Queue, consumer: Consumer, stamp: int) -> bool:
+    """May a message that has been ready since `stamp` have been handed to the one that had the seat before?
+
+    The frames of different channels come in any order: one that is being replaced is still seen to be served.
+    """
+    return consumer is queue.seat.former and stamp < queue.seat.unseen_before
+
+
+def stays_after_all(queue: Queue, consumer: Consumer) -> None:
+    """It was seen to be handed a message, so it has not given up the seat yet (SAC-004)."""
+    queue.seat.holder, queue.seat.is_being_left = consumer, True
+
+
+def wakes(queue: Queue, consumer: Consumer) -> None:
+    """The queue that served nobody was seen to serve this one (`model.defects.dispatch`)."""
+    seat = queue.seat
+    seat.holder, seat.is_being_left, seat.has_outstayed, seat.stalled_at = consumer, False, False, 0
+    seat.claimant = None

@@ -1,0 +1,69 @@
+"""Do a message's headers fit the arguments of a headers binding? (PUBLISH-006; rabbit_exchange_type_headers:route)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from amqpspec.model.protocol.erlang_wording import wire_type
+
+#: What `x-match` may be; without it, all (rabbit_exchange_type_headers:validate_binding).
+ALL, ANY, ALL_WITH_X, ANY_WITH_X = "all", "any", "all-with-x", "any-with-x"
+MATCH_KINDS = (ALL, ANY, ALL_WITH_X, ANY_WITH_X)
+
+
+def headers_match(
+    arguments: Mapping[str, Any], headers: Mapping[str, Any], *, numbers_by_value: bool, moments: bool = True
+) -> bool:
+    """`numbers_by_value`: 1 and 1.0 are equal, and `moments`: equal time stamps are; see the dialect.
+
+    An argument without a value asks only whether the header is there. Arguments that begin with `x-` do not count,
+    unless the kind of match says so; `x-match` itself never does.
+    """
+    kind = arguments.get("x-match", ALL)
+    with_x = kind in (ALL_WITH_X, ANY_WITH_X)
+    found = (
+        name in headers
+        and (
+            value is None
+            or (_equal(value, headers[name], numbers_by_value) and (moments or not isinstance(value, datetime)))
+        )
+        for name, value in arguments.items()
+        if not name.startswith("x-") or (with_x and name != "x-match")
+    )
+    return any(found) if kind in (ANY, ANY_WITH_X) else all(found)
+
+
+def _equal(wanted: Any, value: Any, numbers_by_value: bool) -> bool:
+    """The top level compares the values and not their wire types, so octets equal a string of the same octets."""
+    wanted, value = _plain(wanted), _plain(value)
+    if type(wanted) is type(value):
+        return _same(wanted, value)
+    numbers = type(wanted) in (int, float) and type(value) in (int, float)
+    return numbers_by_value and numbers and bool(wanted == value)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal, with everything within of the same wire type; tables in the same order, as they are lists of fields."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return list(one) == list(other) and all(map(_same_typed, one.values(), other.values()))
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_same_typed, one, other))
+    return bool(one == other)
+
+
+def _same_typed(one: Any, other: Any) -> bool:
+    return wire_type(one) == wire_type(other) and _same(one, other)
+
+
+def _plain(value: Any) -> Any:
+    """What the broker's term for the value is: strings are octets, moments and integers of all sizes numbers."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    if isinstance(value, datetime):
+        return int((value if value.tzinfo is not None else value.replace(tzinfo=UTC)).timestamp())
+    if isinstance(value, bool | float | Decimal | Mapping | bytes) or value is None:
+        return value
+    return list(value) if isinstance(value, list | tuple) else int(value)

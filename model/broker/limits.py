@@ -1,0 +1,278 @@
+"""Limits on deliveries that wait for their settlement (area QOS): whom they hold back, and what that shows.
+
+Two kinds, independent of each other (RabbitMQ guide: consumer prefetch): a consumer's own, which it has from its
+beginning; and one that consumers share, those of a channel or, in the bare text, of a connection. The model counts what
+is promised to be counted. Beside that it keeps the count of RabbitMQ's own limiter, which goes by it where a known
+departure has shown (`model.defects.limits`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from amqpspec.model.broker.broker_state import BrokerState
+from amqpspec.model.broker.queues import Consumer, Queue, QueueType
+from amqpspec.model.broker.state import Channel, PendingGet, Unacknowledged
+
+
+def own_limit_holds(consumer: Consumer) -> bool:
+    """QOS-001, QOS-005: the consumer has as many unacknowledged deliveries as it may.
+
+    One without acknowledgements has no limit, but by a departure (`model.defects.departures`, reused tags).
+    """
+    return 0 < consumer.prefetch <= consumer.outstanding
+
+
+def shared_limit_holds(broker: BrokerState, consumer: Consumer) -> bool:
+    """QOS-008, QOS-016: those with whom the consumer shares a limit have as many as they may."""
+    channel = broker.channels[consumer.channel]
+    if not can_share(broker, consumer):
+        return False
+    if channel.limiter.is_followed:
+        return 0 < channel.limiter.limit <= channel.limiter.volume
+    if consumer.no_ack:
+        return False
+    if channel.channel_prefetch and not channel.under_way and counted(broker, channel) >= channel.channel_prefetch:
+        return True
+    limit = _connection_limit(broker, channel)
+    beside = (each for each in broker.channels.values() if _beside(each, channel))
+    return bool(limit) and sum(counted(broker, each) for each in beside) >= limit
+
+
+def can_share(broker: BrokerState, consumer: Consumer) -> bool:
+    """RabbitMQ has consumers of classic queues take part only (QOS-012; rabbit_queue_consumers:deliver_to_consumer)."""
+    return _shares(broker, consumer.queue)
+
+
+def _shares(broker: BrokerState, queue: Queue) -> bool:
+    if broker.dialect.prefetch_is_shared:
+        return True
+    return queue.type is QueueType.CLASSIC and not queue.reply_address
+
+
+def counted(broker: BrokerState, channel: Channel) -> int:
+    """Deliveries that count towards the channel's limit: those to its consumers, and all that it held when the limit
+    came, those of basic.get among them (QOS-013).
+    """
+    return sum(is_counted(broker, channel, tag, entry) for tag, entry in channel.unacknowledged.items())
+
+
+def is_counted(broker: BrokerState, channel: Channel, tag: int, entry: Unacknowledged) -> bool:
+    if tag < channel.limited_since:
+        return True
+    return entry.consumer is not None and _shares(broker, entry.queue)
+
+
+def is_limited(channel: Channel) -> bool:
+    """Is there a limit of the channel (QOS-012)?"""
+    return bool(channel.limiter.limit if channel.limiter.is_followed else channel.channel_prefetch)
+
+
+def sharing(broker: BrokerState, channel: Channel) -> Iterator[Consumer]:
+    """The consumers that share a limit with those of the channel."""
+    if _connection_limit(broker, channel):
+        for each in broker.channels.values():
+            if _beside(each, channel):
+                yield from each.consumers.values()
+    elif channel.channel_prefetch or channel.limiter.is_followed:
+        yield from channel.consumers.values()
+
+
+def _connection_limit(broker: BrokerState, channel: Channel) -> int:
+    if not broker.dialect.prefetch_is_shared:
+        return 0
+    connection = broker.connections.get(channel.connection)
+    return connection.prefetch if connection is not None else 0
+
+
+def _beside(one: Channel, other: Channel) -> bool:
+    return one.connection == other.connection
+
+
+def room_on(broker: BrokerState, channel: Channel, queue: Queue) -> float:
+    """How many messages of the queue its consumers on the channel may be handed now, as far as their own limits go."""
+    room = 0.0
+    for consumer in queue.consumers:
+        if consumer.channel == channel.key:
+            limit = consumer.prefetch or float("inf")
+            room += max(limit - consumer.outstanding, 0)
+    return room
+
+
+# ------------------------------------------------------------------------------------- how they come and go
+
+
+def limit_channel(broker: BrokerState, channel: Channel, count: int) -> None:
+    """The channel has this limit from now on, 0 for none; nothing is taken back (QOS-011).
+
+    rabbit_limiter:handle_call limit_prefetch: what the channel holds is counted when there was no limit before.
+    """
+    channel.channel_prefetch = count
+    limiter = channel.limiter
+    if not count:
+        lift_limiter(channel)
+    elif not limiter.limit and not broker.dialect.prefetch_is_shared:
+        gets = sum(isinstance(owed, PendingGet) and not owed.no_ack for owed in channel.owed)
+        channel.limited_since = channel.next_tag + gets
+        limiter.volume = len(channel.unacknowledged) + gets
+        limiter.is_followed = broker.limiters_are_followed
+    limiter.limit = count
+
+
+def lift_limiter(channel: Channel) -> None:
+    """rabbit_limiter:unlimit_prefetch."""
+    channel.limiter.limit = channel.limiter.volume = channel.under_way = 0
+
+
+def nothing_was_got(channel: Channel) -> None:
+    """A basic.get that was under way when the limit came has found no message."""
+    if channel.limited_since > channel.next_tag:
+        channel.limited_since -= 1
+        channel.limiter.volume -= 1
+
+
+def note_delivery(broker: BrokerState, channel: Channel, consumer: Consumer) -> None:
+    """The consumer was handed one more message that it has to settle."""
+    consumer.outstanding += 1
+    if not can_share(broker, consumer):
+        return
+    if channel.under_way:
+        channel.under_way -= 1
+    elif channel.limiter.limit:
+        channel.limiter.volume += 1
+
+
+def note_settlement(channel: Channel, settled: Iterable[Unacknowledged]) -> None:
+    """rabbit_channel:notify_limiter: all but what basic.get has got, counted or not; rabbit_limiter:handle_cast ack."""
+    settled = list(settled)
+    entries = [entry for entry in settled if entry.consumer is not None]
+    if channel.limiter.limit and channel.limiter.volume:
+        channel.limiter.volume -= len(entries) + sum(entry.is_out_for_limiter for entry in settled)
+    for entry in entries:
+        namesake = limited_namesake(channel, entry)
+        if namesake is not None:
+            namesake.settled_of_namesake += 1
+
+
+def limited_namesake(channel: Channel, entry: Unacknowledged) -> Consumer | None:
+    """The consumer that RabbitMQ takes for the former one, of its tag, that the delivery went to (CONSUME-016).
+
+    rabbit_limiter:ack_from_queue, rabbit_stream_queue:settle: credit goes to the tag; streams are known by name.
+    """
+    former = entry.consumer
+    living = None if former is None else channel.consumers.get(former.tag)
+    if living is None or living is former or not living.prefetch:
+        return None
+    if living.queue.type is QueueType.STREAM:
+        return living if living.queue.name == entry.queue.name else None
+    return living if living.queue is entry.queue and living.queue.type is QueueType.CLASSIC else None
+
+
+# -------------------------------------------------------------------------------------------- what they show
+
+
+def broken_by_delivery(broker: BrokerState, consumer: Consumer) -> str:
+    """The requirement that one more delivery to a consumer without room breaks."""
+    if consumer.timed_out:
+        return consumer.reason  # TIMEOUT-014, or that which says that what was settled late is not enough
+    return next(iter(_holding(broker, consumer)), "QOS-006")
+
+
+def shown_by_waiting(broker: BrokerState, queue: Queue) -> Iterator[str]:
+    """The requirements by which the queue's messages wait, though there are consumers: nobody of them has room."""
+    for consumer in queue.consumers[:1] if queue.single_active_consumer else queue.consumers:
+        yield from _holding(broker, consumer)
+
+
+def _holding(broker: BrokerState, consumer: Consumer) -> Iterator[str]:
+    """The requirements by which the consumer is held back, the one that says most first."""
+    if consumer.timed_out:
+        yield "TIMEOUT-014"
+        return
+    channel = broker.channels[consumer.channel]
+    own, shared = own_limit_holds(consumer), shared_limit_holds(broker, consumer)
+    if channel.transaction is not None and _holds_on_condition(broker, channel, consumer, own, shared):
+        yield "TX-005"
+    both = own != shared and consumer.prefetch and channel.channel_prefetch
+    if own and both:
+        yield "QOS-010"
+    if own:
+        present = channel.prefetch
+        if present != consumer.prefetch and not 0 < present <= consumer.outstanding:
+            yield "QOS-003"  # the limit of consumers that are made from now on would leave room
+        if consumer.prefetch_from != "QOS-001":
+            yield consumer.prefetch_from
+        if consumer.stamp > consumer.created:
+            yield "QOS-006"  # there was room again in between
+        yield "QOS-001"
+    if shared:
+        if broker.dialect.prefetch_is_shared:
+            yield "QOS-016"
+        else:
+            yield from _holding_channel(broker, channel)
+    if both:
+        yield "QOS-010"
+    if shared and not broker.dialect.prefetch_is_shared:
+        yield "QOS-008"
+    if shared and consumer.stamp > consumer.created:
+        yield "QOS-006"
+
+
+def _holds_on_condition(broker: BrokerState, channel: Channel, consumer: Consumer, own: bool, shared: bool) -> bool:
+    """Is there room as soon as the transaction is committed?"""
+    entries = [(tag, entry) for tag, entry in channel.unsettled.items() if not entry.queue.deleted]
+    if own and sum(entry.consumer is consumer for _, entry in entries) >= consumer.prefetch:
+        return False
+    if shared and channel.channel_prefetch:
+        return sum(is_counted(broker, channel, tag, entry) for tag, entry in entries) < channel.channel_prefetch
+    return own
+
+
+def _holding_channel(broker: BrokerState, channel: Channel) -> Iterator[str]:
+    """What is special about the channel's limit that holds, if it is."""
+    before = [entry for tag, entry in channel.unacknowledged.items() if tag < channel.limited_since]
+    gets = sum(entry.consumer is None for entry in before)
+    if gets and counted(broker, channel) - gets < channel.channel_prefetch:
+        yield "QOS-013"
+    if len(before) > gets:
+        yield "QOS-011"
+
+
+def shown_by_delivery(channel: Channel, consumer: Consumer) -> Iterator[str]:
+    """The requirements by which the consumer could be handed what it was just handed, against an appearance."""
+    if consumer.no_ack:
+        if 0 < (channel.prefetch or channel.channel_prefetch) < len(channel.automatic):
+            yield "QOS-005"
+        return
+    if not consumer.prefetch and consumer.prefetch_from == "QOS-002" and consumer.outstanding > 1:
+        yield "QOS-002"
+    if 0 < channel.prefetch < consumer.outstanding:
+        yield "QOS-003"
+        if channel.prefetch_from in ("QOS-009", "QOS-010"):
+            yield "QOS-011"
+    others = (other for other in consumer.queue.consumers if other is not consumer)
+    if consumer.prefetch and any(map(own_limit_holds, others)):
+        yield "QOS-015"
+
+
+def suspected(broker: BrokerState, consumer: Consumer) -> str | None:
+    """The consumer has room and is not served: the requirement that a broker which misreads the limits breaks so."""
+    channel = broker.channels[consumer.channel]
+    if consumer.no_ack:
+        would_be_full = 0 < (channel.prefetch or channel.channel_prefetch) <= len(channel.automatic)
+        is_full = 0 < channel.channel_prefetch <= counted(broker, channel)
+        return "QOS-005" if would_be_full or is_full else None
+    others = sum(entry.consumer is not None for entry in channel.unacknowledged.values()) - consumer.outstanding
+    if not consumer.prefetch and consumer.outstanding and consumer.prefetch_from == "QOS-002":
+        return "QOS-002"
+    if consumer.prefetch and 0 < channel.prefetch <= consumer.outstanding:
+        return "QOS-003"
+    if consumer.prefetch and others and others + consumer.outstanding >= consumer.prefetch:
+        return consumer.prefetch_from
+    gets = sum(entry.consumer is None for entry in channel.unacknowledged.values())
+    would_be_full = others + gets + consumer.outstanding >= consumer.prefetch > 0
+    if gets and would_be_full and consumer.reason != "ACK-002":
+        return "GET-003"
+    if consumer.prefetch and consumer.outstanding and consumer.reason == "ACK-001":
+        return "QOS-004"
+    return None

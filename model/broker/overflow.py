@@ -1,0 +1,268 @@
+"""Limits on a queue's ready messages, and what becomes of those beyond (area OVERFLOW; guide: queue length limit).
+
+A classic queue looks before it takes a message (rabbit_amqqueue_process:will_overflow) or drops behind it
+(maybe_drop_head). A quorum queue looks behind every command (rabbit_fifo:evaluate_limit): it drops from its head, or
+tells the channels that publish to it to refuse from now on, and when it has room again to go on. So it always has one
+more than it may before somebody refuses (CONFIRM-014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from itertools import islice
+from typing import Any
+
+from amqpspec.model.broker.broker_state import BrokerState
+from amqpspec.model.broker.dead_letters import published_expiration, without_history
+from amqpspec.model.broker.dispatch import contenders
+from amqpspec.model.broker.limits import counted, own_limit_holds, shared_limit_holds
+from amqpspec.model.broker.queues import Consumer, Message, Queue, QueueType
+from amqpspec.model.broker.state import Admission, Channel, PendingGet
+from amqpspec.model.protocol.content_size import properties_size
+from amqpspec.model.protocol.methods import ChannelKey
+
+LENGTH, BYTES, OVERFLOW = "x-max-length", "x-max-length-bytes", "x-overflow"
+#: The requirements by which a queue drops what is too much.
+BEYOND_LIMIT = frozenset({"OVERFLOW-001", "OVERFLOW-002", "OVERFLOW-003", "OVERFLOW-004"})
+
+
+class Overflow(Enum):
+    """What becomes of what is too much; the values are those of `x-overflow`."""
+
+    DROP_HEAD = "drop-head"
+    REJECT = "reject-publish"
+    #: what is refused is dead-lettered (OVERFLOW-006)
+    REJECT_AND_DEAD_LETTER = "reject-publish-dlx"
+
+
+def is_limited(broker: BrokerState, queue: Queue) -> bool:
+    arguments = queue.arguments
+    if queue.type is QueueType.STREAM or not broker.dialect.extensions:
+        return False  # what a stream drops is a matter of its retention
+    return LENGTH in arguments or BYTES in arguments
+
+
+def overflow(queue: Queue) -> Overflow:
+    """QUORUM-007: a quorum queue takes reject-publish-dlx for drop-head (rabbit_quorum_queue:overflow)."""
+    chosen = Overflow(queue.arguments.get(OVERFLOW, Overflow.DROP_HEAD.value))
+    if chosen is Overflow.REJECT_AND_DEAD_LETTER and queue.type is QueueType.QUORUM:
+        return Overflow.DROP_HEAD
+    return chosen
+
+
+# ---------------------------------------------------------------------------------------------- what counts
+
+
+def size(queue: Queue, messages: Iterable[Message]) -> int:
+    """OVERFLOW-004: octets of bodies, not of properties, but by a departure (`model.defects.overflow`)."""
+    if queue.weighs_properties:
+        return sum(stored_size(message) for message in messages)
+    return sum(len(message.content.body) for message in messages)
+
+
+def stored_size(message: Message) -> int:
+    """Octets of its properties and of its body."""
+    return properties_size(_as_stored(message)) + message.sent_history + len(message.content.body)
+
+
+def _as_stored(message: Message) -> Mapping[str, Any]:
+    """Without the history of a dead letter, which is no part of the properties until it is delivered, and with the
+    expiration that it had: what its deaths have changed is kept beside the message (mc_amqpl).
+    """
+    properties = message.content.properties
+    if not message.deaths:
+        return properties
+    return without_history({**properties, "expiration": published_expiration(message.deaths)})
+
+
+def handed_over(broker: BrokerState, queue: Queue, freed: int = 0) -> int:
+    """How many of the ready messages are on their way to consumers: these do not count (OVERFLOW-002).
+
+    `freed`: so much of the room that the consumers have is not to be counted.
+    """
+    if queue not in broker.deliverable:
+        return 0
+    room: dict[ChannelKey, float] = {}
+    for consumer in contenders(queue):
+        if not own_limit_holds(consumer) and not shared_limit_holds(broker, consumer):
+            room[consumer.channel] = room.get(consumer.channel, 0) + _own_room(consumer)
+    whole = sum(min(own, _shared_room(broker, broker.channels[key], queue)) for key, own in room.items())
+    return int(min(max(whole - freed, 0), len(queue.messages)))
+
+
+def _own_room(consumer: Consumer) -> float:
+    return float("inf") if consumer.no_ack or not consumer.prefetch else consumer.prefetch - consumer.outstanding
+
+
+def handed_over_at_once(broker: BrokerState, queue: Queue) -> int:
+    """How many go to consumers before a quorum queue looks at its limits. To one without acknowledgements it hands no
+    more than the limit of that one's channel, until the channel has settled these (rabbit_fifo_client:handle_delivery).
+    """
+    away = handed_over(broker, queue)
+    if not away or queue.type is not QueueType.QUORUM:
+        return away
+    served = [consumer for consumer in contenders(queue) if not own_limit_holds(consumer)]
+    if not all(consumer.unheeded_prefetch for consumer in served):
+        return away
+    return min(away, sum(consumer.unheeded_prefetch for consumer in served))
+
+
+def _shared_room(broker: BrokerState, channel: Channel, queue: Queue) -> float:
+    """QOS-012: only consumers of classic queues heed the limit of their channel."""
+    if not channel.channel_prefetch or queue.type is not QueueType.CLASSIC:
+        return float("inf")
+    return max(channel.channel_prefetch - counted(broker, channel), 0)
+
+
+def exceeded(queue: Queue, waiting: int, octets: int) -> str:
+    """The requirement by which so many waiting messages, of so many octets, are too much; "" if they are not."""
+    length, most_octets = queue.arguments.get(LENGTH), queue.arguments.get(BYTES)
+    if length is not None and waiting > length:
+        return "OVERFLOW-001" if length else "OVERFLOW-003"
+    if most_octets is not None and octets > most_octets:
+        return "OVERFLOW-004"
+    return ""
+
+
+def waiting_in(queue: Queue, first: int) -> tuple[int, int]:
+    octets = size(queue, islice(queue.messages, first, None)) if BYTES in queue.arguments else 0
+    return len(queue.messages) - first, octets
+
+
+def has_dropped(queue: Queue, message: Message, gets: Iterable[PendingGet] = ()) -> None:
+    """The message has come to the queue, and so has what its channel published before it.
+
+    `gets`: to which the answers may be under way yet, and were given before it came.
+    """
+    queue.dropping[:] = [
+        each
+        for each in queue.dropping
+        if (each.cause is not message and (each.cause.via != message.via or each.cause.position > message.position))
+        or any(get.position_limit <= each.cause.position for get in gets)
+    ]
+
+
+def most_ready(queue: Queue) -> int:
+    """How many messages there may be, if none of those that are to drive others out has come yet."""
+    if not queue.dropping:
+        return len(queue.messages)
+    most = len(queue.messages) + len(queue.dropping)
+    limit: int = queue.arguments.get(LENGTH, most)
+    return max(min(most, limit), len(queue.messages))
+
+
+def undo_drop(queue: Queue, message: Message) -> None:
+    """The message was seen to leave the queue in another way, before what would have driven it out had come."""
+    place = next(place for place, each in enumerate(queue.dropping) if each.message is message)
+    for target, letter in queue.dropping[place].letters:
+        if letter in target.messages:
+            target.messages.remove(letter)
+            target.unproven.pop(letter, None)
+    del queue.dropping[: place + 1]  # the earlier ones have been driven out
+    queue.gone.remove(message)
+    queue.messages.insert(queue.returned, message)
+
+
+# -------------------------------------------------------------------------------------------- reject-publish
+
+
+def refusal(queue: Queue) -> str:
+    """The requirement by which the queue refuses messages."""
+    if overflow(queue) is Overflow.REJECT_AND_DEAD_LETTER:
+        return "OVERFLOW-006"
+    return "CONFIRM-014" if queue.type is QueueType.QUORUM else "CONFIRM-013"
+
+
+def is_told_to_refuse(broker: BrokerState, queue: Queue, publisher: ChannelKey) -> bool:
+    """rabbit_fifo_client:enqueue; the first publish asks the queue (rabbit_fifo: #register_enqueuer{}).
+
+    What the queue has told of late the channel may not know yet (`BrokerState.contrary`).
+    """
+    admissions = broker.channels[publisher].admissions
+    if queue not in admissions:
+        is_over = bool(exceeded(queue, *waiting_in(queue, handed_over(broker, queue))))
+        was_asked_before = queue is broker.contrary  # it had not become too much yet when the queue was asked
+        refused = Admission.TOLD_TO_REFUSE if was_asked_before else Admission.REFUSED
+        admissions[queue] = refused if is_over else Admission.ADMITTED
+    told = admissions[queue]
+    # a commit publishes all at once (rabbit_channel:handle_method, tx.commit), and hears of nothing meanwhile
+    is_busy = broker.channels[publisher].transaction is not None
+    if queue is broker.contrary or (is_busy and told is not told.heard):
+        return told is Admission.TOLD_TO_GO_ON
+    admissions[queue] = told.heard
+    return told.heard is Admission.REFUSED
+
+
+def hear(channel: Channel) -> None:
+    """The channel has heard of all that it was told before."""
+    for queue, told in channel.admissions.items():
+        channel.admissions[queue] = told.heard
+
+
+def tell_publishers(broker: BrokerState, queue: Queue) -> None:
+    """rabbit_fifo:evaluate_limit: beyond its limits the queue has all refuse, and lets them go on at four fifths."""
+    if queue.type is not QueueType.QUORUM or not is_limited(broker, queue) or overflow(queue) is Overflow.DROP_HEAD:
+        return
+    waiting, octets = waiting_in(queue, handed_over(broker, queue))
+    if exceeded(queue, waiting, octets):
+        told = Admission.TOLD_TO_REFUSE
+    elif _is_below_soft_limit(queue, waiting, octets):
+        told = Admission.TOLD_TO_GO_ON
+    else:
+        return
+    for channel in broker.channels.values():
+        if queue in channel.admissions and channel.admissions[queue].heard is not told.heard:
+            channel.admissions[queue] = told
+
+
+def may_be_contrary(broker: BrokerState, channel: Channel) -> Iterator[Queue]:
+    """Queues that may take what they should refuse by all that is known, or the other way round.
+
+    A quorum queue if the channel does not know yet what it is told; a classic one if another channel deals with it at
+    the same time, and so a quorum queue that the channel has to ask first.
+    """
+    yield from (queue for queue, told in channel.admissions.items() if told is not told.heard)
+    for queue in {queue: None for key, queue in broker.touched if key != channel.key}:
+        if queue.type is QueueType.STREAM or queue in channel.admissions:
+            continue
+        if is_limited(broker, queue) and overflow(queue) is not Overflow.DROP_HEAD:
+            yield queue
+
+
+def _is_below_soft_limit(queue: Queue, waiting: int, octets: int) -> bool:
+    """LOW_LIMIT in rabbit_fifo.hrl."""
+    limits = ((queue.arguments.get(LENGTH), waiting), (queue.arguments.get(BYTES), octets))
+    return all(most is None or number <= int(most * 0.8) for most, number in limits)
+
+
+# ------------------------------------------------------------------------------------------------ confirms
+
+Copies = tuple[tuple[Queue, Message], ...]
+
+
+def refusal_of(copies: Copies) -> str:
+    """The requirement by which the publish of these copies is refused: as soon as one queue refuses its own."""
+    refused = [message.refused_by for _, message in copies if message.refused_by]
+    if not refused:
+        return ""
+    return refused[0] if len(refused) == len(copies) == 1 else "CONFIRM-011"
+
+
+def refused_for_nothing(copies: Copies) -> str:
+    """The requirement that the refusal of a publish breaks which all its queues had room for."""
+    for queue, _ in copies:
+        if LENGTH in queue.arguments or BYTES in queue.arguments:
+            return "OVERFLOW-001" if overflow(queue) is Overflow.DROP_HEAD else refusal(queue)
+    return "CONFIRM-011"
+
+
+def tells_of_arrival(copies: Copies, queue: Queue, message: Message) -> bool:
+    """Does the confirm of these copies tell that this one has come to its queue?
+
+    A nack does not wait for the queues that take theirs (rabbit_confirms:reject), and that of a quorum queue is said
+    by the channel itself.
+    """
+    if message.refused_by:
+        return queue.type is QueueType.CLASSIC
+    return not any(other.refused_by for _, other in copies)

@@ -1,0 +1,311 @@
+"""Steps that concern one queue: who may be handed its messages, how they come, arrive and are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amqpspec.model.broker.broker_state import BrokerState
+from amqpspec.model.broker.deadlines import NEVER
+from amqpspec.model.broker.dispatch import contenders, elect, highest, was_on_its_way
+from amqpspec.model.broker.limits import own_limit_holds, shared_limit_holds, sharing, shown_by_waiting
+from amqpspec.model.broker.message_order import all_have_left, has_left, put_new
+from amqpspec.model.broker.namesakes import number
+from amqpspec.model.broker.overflow import has_dropped, most_ready, tell_publishers
+from amqpspec.model.broker.phantoms import note_election, note_end_of_holder, note_late_leave
+from amqpspec.model.broker.queues import Arrival, Consumer, Dropping, Message, Queue, QueueType
+from amqpspec.model.broker.state import Channel, PendingGet
+from amqpspec.model.broker.stream_log import append, close_chunks, goes_on_in_chunk
+from amqpspec.model.broker.time_to_live import begin
+from amqpspec.model.protocol.methods import Table
+
+
+class QueueSteps(BrokerState):
+    """The steps that change one queue and what is noted about it, and those that ask about it."""
+
+    def used(self, queue: Queue) -> None:
+        """The queue is used: where it expires (QUEUE-027), its time begins anew."""
+        if self.expiring:
+            queue.idle_since, queue.idle_by = self.now, self.latest
+            queue.uses += 1
+
+    def touch(self, channel: Channel, queue: Queue, keeps_state: bool = True) -> None:
+        """The channel dealt with the queue. `keeps_state`: in a way of which RabbitMQ's channel process keeps state.
+
+        To settle what a deleted queue delivered is none (rabbit_queue_type:settle, a queue that is not known).
+        """
+        self.touched[(channel.key, queue)] = None
+        if keeps_state and not queue.deleted:
+            if channel.known_types.get(queue.name, queue.type) is not queue.type:
+                self.fired("QUEUE-029")
+            channel.known_types[queue.name] = queue.type
+
+    def come_to_rest(self) -> None:
+        """Nothing is under way any more."""
+        self.stirred = NEVER
+        for _, queue in self.touched:
+            queue.dropping.clear()
+        self.touched.clear()
+        self.deleted_of_late.clear()
+        close_chunks(self)
+        for channel in self.channels.values():
+            channel.under_way = 0
+            channel.admissions = {queue: told.heard for queue, told in channel.admissions.items() if not queue.deleted}
+            channel.leaving.clear()
+            channel.may_be_told.clear()
+            channel.lost.clear()
+
+    # ------------------------------------------------------------------------------------ deliverable
+
+    def has_room(self, consumer: Consumer) -> bool:
+        """May the consumer be handed one more message, as far as limits go (`model.broker.limits`), and TIMEOUT-014?"""
+        if consumer.timed_out or consumer.is_forgotten:
+            return False
+        return not own_limit_holds(consumer) and not shared_limit_holds(self, consumer)
+
+    def refresh_sharing(self, channel: Channel) -> None:
+        """What one of those who share a limit takes or settles is the others' business."""
+        for consumer in sharing(self, channel):
+            self.refresh(consumer.queue)
+
+    def recipients(self, queue: Queue) -> Iterator[Consumer]:
+        """The consumers that may be handed the queue's next message."""
+        if queue.type is QueueType.STREAM:
+            yield from (c for c in queue.consumers if self.has_room(c) or goes_on_in_chunk(self.dialect, c))
+            return
+        yield from highest(self.with_room(queue))
+
+    def with_room(self, queue: Queue) -> list[Consumer]:
+        """The consumers that may be handed messages, whatever their priority: one after another, if there are many."""
+        return [consumer for consumer in contenders(queue) if self.has_room(consumer)]
+
+    def elect(self, queue: Queue, requirement: str) -> None:
+        """Consumers came, went or settled: a single active consumer may follow another, by that requirement."""
+        if not queue.single_active_consumer:
+            return
+        before = queue.seat.holder
+        left = before if queue.seat.is_being_left else None
+        outstayed = before if queue.seat.has_outstayed else None
+        note_end_of_holder(self, queue, requirement)
+        elect(queue, self.stamp, takeover=self.dialect.quorum_seat_by_priority, requirement=requirement)
+        note_election(self, queue, before, requirement)
+        if outstayed is not None and not queue.seat.has_outstayed:
+            note_late_leave(queue, outstayed)
+        if queue.messages and queue.seat.holder is left is not None and not queue.seat.is_being_left:
+            self.fired("SAC-004")  # what was held back for another goes to the holder after all
+
+    def refresh(self, queue: Queue) -> None:
+        """Note whether the queue has something to deliver and somebody to take it."""
+        deliverable = False
+        if queue.type is QueueType.STREAM:
+            deliverable = any(c.latest_offset < len(queue.log) for c in self.recipients(queue))
+        elif queue.messages and not queue.deleted:
+            for _ in self.recipients(queue):
+                deliverable = True
+                break
+        if deliverable:
+            self.deliverable[queue] = None
+        else:
+            self.deliverable.pop(queue, None)
+            if self.counting and queue.messages and queue.consumers:
+                self.fired(*dict.fromkeys(shown_by_waiting(self, queue)))
+        tell_publishers(self, queue)
+
+    def may_begin(self, earliest: int, latest: int) -> tuple[int, int]:
+        """Between which offsets a consumer of a stream may begin, by what is known."""
+        return earliest, latest
+
+    # --------------------------------------------------------------------------- messages come and go
+
+    def enqueue(self, queue: Queue, message: Message) -> None:
+        """Put a new message into the queue; whether it has arrived is not proven yet."""
+        message.position = queue.next_position
+        queue.next_position += 1
+        message.stamp = self.stamp
+        queue.reason = message.reason
+        if queue.type is QueueType.STREAM:
+            append(queue, message, self.now)
+        else:
+            put_new(self.dialect, queue, message)
+            number(queue, message)
+            message.crowd = self.join_crowd(queue, message)
+            if begin(self.dialect, queue, message, self.now, self.done_by):
+                self.ageing[queue] = None
+        self.refresh(queue)
+
+    def join_crowd(self, queue: Queue, message: Message) -> int:
+        """The message is on its way into the queue. Gives the number of those that may all be so at one time."""
+        via = message.via if message.arrival is Arrival.PUBLISHED else None
+        if not queue.unproven:
+            queue.crowd += 1
+            queue.crowd_via = via
+        elif queue.crowd_via != via:
+            queue.crowd_via = None
+        queue.unproven[message] = None
+        return queue.crowd
+
+    def take(self, queue: Queue, index: int) -> Message:
+        """Take a ready message out of its queue; that proves that it had arrived."""
+        messages = queue.messages
+        message = messages[index]
+        if queue.unproven:
+            self.prove(queue, message)
+        if index == 0:
+            messages.popleft()
+        else:
+            del messages[index]
+        has_left(self.dialect, queue, index)
+        message.may_be_gone = False
+        return message
+
+    def prove(self, queue: Queue, message: Message, *, by_confirm: bool = False) -> None:
+        """The message has arrived in its queue, so those that its channel published before it have as well."""
+        published = message.arrival is Arrival.PUBLISHED
+        under_way = len(queue.unproven)
+        if message.arrival is not Arrival.PROVEN:
+            message.arrival = Arrival.PROVEN
+            queue.unproven.pop(message, None)
+        if queue.dropping:
+            has_dropped(queue, message, self._gets_from(queue) if by_confirm else ())
+        if published and queue.unproven:
+            earlier = []
+            for other in queue.unproven:
+                if other.arrival is Arrival.PUBLISHED:
+                    if other.position > message.position:
+                        break  # published messages set out in the order of their positions
+                    if other.via == message.via:
+                        earlier.append(other)
+            for other in earlier:
+                other.arrival = Arrival.PROVEN
+                del queue.unproven[other]
+            if queue.crowd_via is not None and queue.unproven:
+                # one channel's come in order: with these nothing is on its way any more but what is behind them
+                queue.crowd += 1
+                for other in queue.unproven:
+                    other.crowd = queue.crowd
+        self._note_missed(queue, under_way - len(queue.unproven))
+
+    def _gets_from(self, queue: Queue) -> list[PendingGet]:
+        """Those that are not answered yet."""
+        owed = (each for key in self.debtors if key[1] for each in self.channels[key].owed)
+        return [each for each in owed if isinstance(each, PendingGet) and each.queue is queue]
+
+    def _note_missed(self, queue: Queue, many: int) -> None:
+        """So many messages are known to have come, but perhaps not before what was asked for is answered."""
+        for key in self.debtors if many else ():
+            channel = self.channels.get(key)
+            for owed in channel.owed if channel is not None else ():
+                if isinstance(owed, PendingGet) and owed.queue is queue:
+                    owed.missed += many
+
+    def prove_all(self, queue: Queue) -> None:
+        for message in queue.unproven:
+            message.arrival = Arrival.PROVEN
+        queue.unproven.clear()
+
+    def drop(self, queue: Queue, message: Message, requirement: str) -> None:
+        """The message is gone for good, by that requirement."""
+        message.reason = requirement
+        message.stamp = self.stamp
+        queue.reason = requirement
+        queue.gone.append(message)
+
+    def doubt_drop(self, queue: Queue, dropping: Dropping) -> None:
+        """What has driven the message out may not have come yet, so it may still be seen to be there."""
+        queue.dropping.append(dropping)
+
+    def remove_ready(self, queue: Queue, requirement: str) -> None:
+        """All ready messages are gone for good, by that requirement."""
+        for message in queue.messages:
+            self.drop(queue, message, requirement)
+        all_have_left(queue)
+        queue.reason = requirement
+        self.refresh(queue)
+
+    # -------------------------------------------------------------------------------- what it answers
+
+    def owe_get(self, channel: Channel, queue: Queue, no_ack: bool) -> None:
+        self.used(queue)
+        channel.owed.append(PendingGet(queue, no_ack, queue.next_position, self.counting))
+        self.debtors[channel.key] = None
+
+    def ready_range(self, queue: Queue) -> tuple[int, int]:
+        """Least and most ready messages that the queue may count now.
+
+        Messages on their way into the queue may be missed, and those on their way to a consumer are out of it.
+        """
+        high = most_ready(queue)
+        low = len(queue.messages) - len(queue.unproven)
+        if queue.seat.is_stalled:
+            return 0, high
+        takers = self.with_room(queue) if queue in self.deliverable else []
+        for consumer in (*takers, *self._leaving(queue), *self._giving_up_seat(queue)):
+            if consumer.no_ack or not consumer.prefetch:
+                return 0, high
+            low -= consumer.prefetch - consumer.outstanding
+        return max(low, 0), high
+
+    def _leaving(self, queue: Queue) -> Iterator[Consumer]:
+        """Consumers that are gone while messages of the queue may be on their way to them (`Channel.leaving`)."""
+        gone = (consumer for channel in self.channels.values() for consumer in channel.leaving.values())
+        return (consumer for consumer in gone if consumer.queue is queue and self.has_room(consumer))
+
+    def _giving_up_seat(self, queue: Queue) -> Iterator[Consumer]:
+        """The active consumer before, while messages may be on their way to it (`dispatch.was_on_its_way`)."""
+        former = queue.seat.former
+        if former is None or not self.has_room(former):
+            return
+        if any(was_on_its_way(queue, former, message.stamp) for message in queue.messages):
+            yield former
+
+    def holders(self, queue: Queue) -> int:
+        """How many hold deliveries of the queue and are not its consumers: cancelled consumers, and basic.get's."""
+        former: set[int] = set()
+        gets = 0
+        for channel in self.channels.values():
+            for entry in channel.unacknowledged.values():
+                if entry.queue is not queue:
+                    continue
+                if entry.consumer is None:
+                    gets += 1
+                elif entry.consumer not in queue.consumers:
+                    former.add(id(entry.consumer))
+        return len(former) + gets
+
+    def places(self, queue: Queue) -> tuple[int, int]:
+        """Least and most that a quorum queue may count as consumers when all is at rest: those whom it may serve, and
+        those who hold something (quorum-consumer-count).
+        """
+        late = 0
+        counted = len(queue.consumers)
+        if queue.single_active_consumer:
+            # those that have timed out wait for the seat, or may still hold something
+            late = sum(each.timed_out > 0 or each.is_forgotten for each in queue.consumers)
+            counted = 1 if late < len(queue.consumers) else 0
+        counted += self.holders(queue)
+        return counted, counted + late
+
+    def counts_not_seen(self, queue: Queue, arguments: Table) -> None:
+        """A declare-ok came that may tell nothing (`model.rules.queue.queue.is_given_up`)."""
+        queue.is_untold = True
+
+    def counts_seen(self, queue: Queue, arguments: Table) -> None:
+        """A declare-ok told the numbers of ready messages and consumers: all that it counted is there (QUEUE-002).
+
+        But while the queue counts somebody who is gone it may hand messages to that one yet, which come back.
+        """
+        queue.is_untold = False
+        # classic queues count nobody but consumers (QUEUE-026)
+        holders = self.holders(queue) if queue.type is QueueType.QUORUM else 0
+        counted = len(queue.consumers) + holders
+        if holders and queue.single_active_consumer:
+            # who counts holders does not count those who wait for the seat (quorum-consumer-count)
+            counted = max(len(queue.consumers), min(len(queue.consumers), 1) + holders)
+        if arguments["consumer_count"] <= self.places(queue)[1]:
+            queue.settling = 0
+        if arguments["consumer_count"] <= counted:
+            queue.leaving = 0
+            if queue.dropping and (self.counting or arguments["message_count"] > len(queue.messages)):
+                return  # what came has driven out as much as it brought, or is still to come; a barrier goes by this
+            if arguments["message_count"] >= len(queue.messages):
+                queue.dropping.clear()
+                self.prove_all(queue)

@@ -1,0 +1,50 @@
+"""Addresses of direct replies: names that the broker makes up, and that show only in the requests that carry them.
+
+`Broker.reply_addresses` maps the name that the model gave an address to the one that the broker gave it, None as long
+as that was not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from amqpspec.model.broker.broker import Broker
+
+#: What a client names as queue to consume replies from, and as reply-to of its requests.
+REPLY_TO = "amq.rabbitmq.reply-to"
+ADDRESS = REPLY_TO + "."
+
+
+def known(broker: Broker, properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The properties with the address by the broker's name for it, if that is known."""
+    if not broker.reply_addresses:
+        return properties
+    name = broker.reply_addresses.get(properties.get("reply_to", ""))
+    return properties if name is None else {**properties, "reply_to": name}
+
+
+def agree(broker: Broker, expected: Mapping[str, Any], observed: Mapping[str, Any]) -> bool:
+    """Are these the same properties? An address that was not seen yet may be any, and is known from then on."""
+    if observed == expected:
+        return True
+    if not broker.reply_addresses:
+        return False
+    expected = known(broker, expected)
+    if observed == expected:
+        return True
+    made_up, told = expected.get("reply_to", ""), observed.get("reply_to")
+    if made_up not in broker.reply_addresses or not isinstance(told, str) or not told.startswith(ADDRESS):
+        return False
+    if told == ADDRESS or {**expected, "reply_to": told} != observed:
+        return False
+    _learn(broker, made_up, told)
+    return True
+
+
+def _learn(broker: Broker, made_up: str, told: str) -> None:
+    broker.reply_addresses[made_up] = told
+    queue = broker.queues.pop(made_up, None)
+    if queue is not None:
+        queue.name = told
+        broker.queues[told] = queue

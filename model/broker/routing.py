@@ -1,0 +1,138 @@
+"""Where a message goes (areas PUBLISH and BIND; rabbit_exchange:route): a function of the topology, only read here.
+
+With each queue it gives the requirement by which the message gets there, and with each bound queue that is passed
+over the one that keeps it out: what is to blame if the broker decides otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from amqpspec.model.broker.headers_matching import headers_match
+from amqpspec.model.broker.queues import Binding, Exchange, Queue
+from amqpspec.model.broker.topic_matching import topic_matches
+from amqpspec.model.promises.dialects import Dialect
+
+#: The requirement by which an exchange of each type chooses.
+BY_TYPE = {"direct": "PUBLISH-003", "fanout": "PUBLISH-004", "topic": "PUBLISH-005", "headers": "PUBLISH-006"}
+DEFAULT_EXCHANGE, ALTERNATE, FURTHER_KEYS = "PUBLISH-002", "PUBLISH-010", "PUBLISH-011"
+TIME_STAMPS = "PUBLISH-018"
+EXCHANGE_BINDING, SEVERAL_BINDINGS, ENDED_BINDING = "BIND-004", "BIND-003", "BIND-006"
+
+#: From what every broker does to what few clients use.
+OUT_OF_THE_ORDINARY = (SEVERAL_BINDINGS, FURTHER_KEYS, EXCHANGE_BINDING, ALTERNATE)
+
+
+@dataclass(slots=True)
+class Routes:
+    """Queues that the message reaches, each once (BIND-003), and bound queues that it does not reach."""
+
+    queues: dict[Queue, str] = field(default_factory=dict)
+    passed_over: dict[Queue, str] = field(default_factory=dict)
+    #: the requirement to blame if the message goes somewhere although nothing matches
+    decided_by: str = DEFAULT_EXCHANGE
+
+    def reach(self, queue: Queue, requirement: str) -> None:
+        known = self.queues.get(queue)
+        if known is not None:
+            requirement = out_of_the_ordinary(known, requirement, SEVERAL_BINDINGS)
+        self.queues[queue] = requirement
+        self.passed_over.pop(queue, None)
+
+    def miss(self, destination: Queue | Exchange) -> None:
+        """There was a binding by which the message would go there, until it was taken back (BIND-006)."""
+        if isinstance(destination, Exchange):
+            self.decided_by = EXCHANGE_BINDING
+        elif destination not in self.queues:
+            # the first that the broker is asked about
+            self.passed_over = {destination: ENDED_BINDING} | self.passed_over | {destination: ENDED_BINDING}
+
+
+def out_of_the_ordinary(*requirements: str) -> str:
+    """The one of several that is most likely to be got wrong."""
+    return max(requirements, key=lambda each: OUT_OF_THE_ORDINARY.index(each) if each in OUT_OF_THE_ORDINARY else -1)
+
+
+def route(
+    exchanges: Mapping[str, Exchange],
+    queues: Mapping[str, Queue],
+    exchange: Exchange,
+    keys: Sequence[str],
+    headers: Mapping[str, Any],
+    dialect: Dialect,
+) -> Routes:
+    """`keys`: the routing key, and then those of CC and BCC (PUBLISH-011)."""
+    if not exchange.name:
+        return _by_queue_name(queues, keys)
+    routes = Routes(decided_by=FURTHER_KEYS if len(keys) > 1 else BY_TYPE[exchange.type])
+    seen = {exchange.name}
+    # exchanges to ask, and how the message got there
+    work = [(exchange, "")]
+    while work:
+        source, way = work.pop()
+        matched = False
+        for binding in source.bindings:
+            requirement = _matches(source, binding, keys, headers, dialect)
+            destination = binding.destination
+            if requirement is None:
+                if isinstance(destination, Queue) and destination not in routes.queues:
+                    routes.passed_over[destination] = way or BY_TYPE[source.type]
+                continue
+            matched = True
+            if isinstance(destination, Queue):
+                routes.reach(destination, way or requirement)
+            else:
+                routes.decided_by = way or EXCHANGE_BINDING
+                if destination.name not in seen:
+                    seen.add(destination.name)
+                    work.append((destination, way or EXCHANGE_BINDING))
+        for binding in source.unbound:
+            if _matches(source, binding, keys, headers, dialect) is not None:
+                routes.miss(binding.destination)
+        if not matched and source.alternate is not None:
+            routes.decided_by = ALTERNATE
+            alternate = exchanges.get(source.alternate)
+            if alternate is not None and alternate.name not in seen:
+                seen.add(alternate.name)
+                work.append((alternate, ALTERNATE))
+    return routes
+
+
+def _by_queue_name(queues: Mapping[str, Queue], keys: Sequence[str]) -> Routes:
+    routes = Routes(decided_by=FURTHER_KEYS if len(keys) > 1 else DEFAULT_EXCHANGE)
+    for key in dict.fromkeys(keys):
+        queue = queues.get(key)
+        if queue is not None:
+            routes.queues[queue] = DEFAULT_EXCHANGE if key == keys[0] else FURTHER_KEYS
+    return routes
+
+
+def _matches(
+    source: Exchange, binding: Binding, keys: Sequence[str], headers: Mapping[str, Any], dialect: Dialect
+) -> str | None:
+    """The requirement by which the binding matches, or None."""
+    by_type = BY_TYPE[source.type]
+    match source.type:
+        case "fanout":
+            return by_type
+        case "headers":
+            fits = headers_match(
+                binding.arguments,
+                headers,
+                numbers_by_value=dialect.headers_numbers_by_value,
+                moments=dialect.timestamp_headers_match,
+            )
+            if fits and any(isinstance(value, datetime) for value in binding.arguments.values()):
+                return TIME_STAMPS
+            return by_type if fits else None
+        case "topic":
+            matching = (key for key in keys if topic_matches(binding.routing_key, key))
+        case _:
+            matching = (key for key in keys if binding.routing_key == key)
+    key = next(matching, None)
+    if key is None:
+        return None
+    return by_type if key == keys[0] else FURTHER_KEYS

@@ -1,0 +1,378 @@
+"""Connections, channels and users: what a broker remembers of those it serves, and owes them.
+
+Plain mutable records without behaviour of their own, like those of `model.broker.queues`; `model.broker.broker`
+changes them, the rules say how.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from amqpspec.model.broker.deadlines import NEVER, Deadline
+from amqpspec.model.broker.measurement import Due
+from amqpspec.model.broker.queues import Consumer, Message, Queue, QueueType
+from amqpspec.model.broker.transaction import Transaction
+from amqpspec.model.protocol.methods import ChannelKey, Content, Frame, Table
+
+
+@dataclass(slots=True, eq=False)
+class Unacknowledged:
+    """A delivery that waits for its settlement. `consumer` is None when basic.get made it."""
+
+    message: Message
+    queue: Queue
+    consumer: Consumer | None
+    #: by which the queue's process knows it (model.broker.namesakes)
+    number: int = 0
+    #: settling a delivery of a namesake settled this one, but the queue counts it for the channel as before
+    is_still_counted: bool = False
+    #: its consumer has had the room back before, but for the channel's limiter it is out (model.broker.limits)
+    is_out_for_limiter: bool = False
+    #: the tag of that consumer, by which the channel tells the queue of it
+    former_tag: str = field(default="", kw_only=True)
+    #: a quorum queue takes the consumer for one of that tag which is gone, and to which the delivery was made
+    is_inherited: bool = False
+    #: a classic queue took it back by the number of a namesake, and does so once more when the channel ends
+    given_back_at: Queue | None = field(default=None, kw_only=True)
+    #: when its time is up (model.broker.consumer_timeouts); None: never
+    deadline: Deadline | None = field(default=None, kw_only=True)
+
+    @property
+    def told_as(self) -> str:
+        """The tag by which the channel tells the queue of its settlement; "" for what basic.get got."""
+        return self.consumer.tag if self.consumer is not None else self.former_tag
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """A delivery whose time was up: its message is in the queue again, and the client may still settle it (area
+    TIMEOUT). `consumer` is None when basic.get made it.
+    """
+
+    queue: Queue
+    consumer: Consumer | None
+    message: Message
+    #: as for `Unacknowledged`
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A message that may have been on its way to a consumer when the channel ended, and what it was like then."""
+
+    consumer: Consumer
+    message: Message
+    as_it_was: Message
+    #: the broker ended the channel because of an error
+    by_error: bool = False
+
+
+@dataclass(slots=True)
+class Expected:
+    """A frame that a channel owes, in the order of its lane.
+
+    Arguments may be patterns. `requirements`: first the one that is broken if the frame does not come, then
+    further ones that it shows. `blame`: argument names that have a requirement of their own.
+    `lane`: replies of one lane keep their order; "channel", or the name of a queue that answers for the channel.
+    """
+
+    method: str
+    arguments: Table
+    requirements: tuple[str, ...]
+    blame: dict[str, str] = field(default_factory=dict)
+    content: Content | None = None
+    lane: str = "channel"
+    #: called with the observed arguments when the frame came: (name of a `Broker` method, its argument)
+    effect: tuple[str, Any] | None = None
+    #: counts as exercise of its requirements (barrier traffic does not)
+    counted: bool = True
+    #: sequence number of the publish that it answers (basic.return in confirm mode), else 0
+    publish: int = 0
+    #: argument to (value that a known departure gives it, name of the departure); see model.defects.departures
+    departures: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    #: seconds that it may take beyond the usual deadline
+    patience: float = 0.0
+    #: seconds after the client's last sign of life before which it may not come
+    not_before: float = 0.0
+    #: the requirement that a request of the client's comes under which crosses it
+    crossing: str = ""
+    #: the known departure that it is if it does not come, "" for none
+    missed_as: str = ""
+    #: the time that is up, if it is sent because of one
+    due: Due | None = None
+    #: when it was asked for (of `Frame.time`), where how long it took makes a difference
+    asked: float = NEVER
+
+
+@dataclass(slots=True, eq=False)
+class PendingGet:
+    """A basic.get that was processed: get-ok with a ready message, or get-empty (GET-001)."""
+
+    queue: Queue
+    no_ack: bool
+    #: only messages published before the request was processed
+    position_limit: int
+    counted: bool = True
+    #: how many messages came to the queue since, which it may have been too early for
+    missed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """A content of which the method has come, and not all of the rest (model.rules.connection.assembly)."""
+
+    method: Frame
+    #: octets of the body that are still to come; None: the content header is; negative: more came than was announced
+    missing: int | None = None
+    #: what the content header announced
+    size: int = 0
+    #: None: they cannot be read
+    properties: Table | None = None
+    #: what came of the body
+    pieces: tuple[bytes, ...] = ()
+
+
+class Admission(Enum):
+    """What a quorum queue that refuses told a channel which publishes to it (`rabbit_fifo_client`, queue_status)."""
+
+    ADMITTED = "go"
+    REFUSED = "reject_publish"
+    #: told so of late: the channel may not know it yet
+    TOLD_TO_GO_ON = "go on its way"
+    TOLD_TO_REFUSE = "reject_publish on its way"
+
+    @property
+    def heard(self) -> Admission:
+        """What it is when the channel has heard of it."""
+        if self is Admission.TOLD_TO_GO_ON:
+            return Admission.ADMITTED
+        return Admission.REFUSED if self is Admission.TOLD_TO_REFUSE else self
+
+
+class ChannelState(Enum):
+    OPEN = "open"
+    #: the broker closed it and waits for close-ok; everything else is ignored (CHAN-005)
+    CLOSING = "closing"
+    CLOSED = "closed"
+
+
+@dataclass(slots=True)
+class Limiter:
+    """How RabbitMQ counts towards a channel's limit (`rabbit_limiter`), which is not always what it promises."""
+
+    #: 0: none
+    limit: int = 0
+    volume: int = 0
+    #: the broker was seen to go by this count (`model.defects.limits`)
+    is_followed: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Channel:
+    connection: str
+    number: int
+    state: ChannelState = ChannelState.CLOSED
+    next_tag: int = 1
+    unacknowledged: dict[int, Unacknowledged] = field(default_factory=dict)
+    #: deliveries that the client has not settled, and which have gone back to their queues in the meantime
+    timed_out: dict[int, TimedOut] = field(default_factory=dict, kw_only=True)
+    #: tags of consumers of whose end the client may be told once more, and how often
+    #: (model.rules.extensions.consumer_timeout)
+    may_be_told: dict[str, int] = field(default_factory=dict, kw_only=True)
+    #: the server's settings when it was opened: seconds in which a delivery is to be settled, and between two looks
+    #: at that (model.broker.consumer_timeouts)
+    timeout: float = field(default=0.0, kw_only=True)
+    tick: float = field(default=0.0, kw_only=True)
+    #: the broker closed it because a delivery was not settled in time
+    closed_for_timeout: bool = field(default=False, kw_only=True)
+    #: the delivery that was the oldest one when last looked at, and since when at the latest
+    oldest_tag: int = field(default=0, kw_only=True)
+    oldest_by: float = field(default=0.0, kw_only=True)
+    #: since when, at the earliest, another delivery is the oldest one than before, because that was settled
+    oldest_since: float = field(default=0.0, kw_only=True)
+    consumers: dict[str, Consumer] = field(default_factory=dict)
+    #: tags of consumers that are gone, with the requirement that ended them: to blame late deliveries
+    ended_consumers: dict[str, str] = field(default_factory=dict)
+    #: tags that were settled of late; delivered without need of it; taken back by recover: to blame and word
+    settled: deque[int] = field(default_factory=lambda: deque(maxlen=64))
+    automatic: deque[int] = field(default_factory=lambda: deque(maxlen=64))
+    recovered: deque[int] = field(default_factory=lambda: deque(maxlen=64))
+    #: limit of consumers to come (QOS-001), and of the whole channel (QOS-008); 0: none
+    prefetch: int = 0
+    channel_prefetch: int = 0
+    confirming: bool = False
+    #: None: the channel is not in transaction mode (area TX)
+    transaction: Transaction | None = field(default=None, kw_only=True)
+    published: int = 0
+    #: sequence number of a publish to the message copies that it made
+    unconfirmed: dict[int, tuple[tuple[Queue, Message], ...]] = field(default_factory=dict)
+    #: to blame: how many publishes were counted when confirm.select was repeated; the numbers below its own that the
+    #: last frame with `multiple` confirmed
+    selected_again: int = field(default=0, kw_only=True)
+    confirmed_together: frozenset[int] = field(default=frozenset(), kw_only=True)
+    #: the lowest number of those acks that the last frames of the channel were, without another frame between them
+    batch: int = field(default=0, kw_only=True)
+    #: quorum queues with reject-publish that it has published to
+    admissions: dict[Queue, Admission] = field(default_factory=dict, kw_only=True)
+    owed: list[Expected | PendingGet] = field(default_factory=list)
+    last_queue: str | None = None
+    #: the queue types that the channel has dealt with, by name: see the departure stale-queue-type
+    known_types: dict[str, QueueType] = field(default_factory=dict)
+    #: queues that it has published to or deleted, by name: see the departure publish-crossing-deletion-breaks
+    registered_with: set[str] = field(default_factory=set, kw_only=True)
+    #: direct replies delivered of late, that some brokers give no delivery tag of their own (model.outputs.messages)
+    uncounted_replies: int = 0
+    #: the requirement that the last input came under: blamed for a frame that nothing explains
+    reason: str = ""
+    #: the content that has begun and is not complete
+    assembly: Assembly | None = None
+    #: the requirement that the limit of consumers to come is by (model.rules.basic.qos)
+    prefetch_from: str = ""
+    #: all deliveries with smaller tags count towards the channel's limit (QOS-013)
+    limited_since: int = 0
+    #: how many deliveries were on their way to the client when that limit came: not held back by it (QOS-011)
+    under_way: int = 0
+    limiter: Limiter = field(default_factory=Limiter)
+    #: consumers that are gone while messages may be under way to them: until the client hears that their queue is
+    #: deleted, or until everything has come if he has cancelled them and wants no answer
+    leaving: dict[str, Consumer] = field(default_factory=dict)
+    #: what may be seen of a channel that has ended, until the end is seen as well (model.outputs.late_deliveries)
+    lost: list[Lost] = field(default_factory=list)
+    #: replies that it owed when its connection ended: sent before, perhaps, where the end is known from elsewhere
+    unread: tuple[Expected, ...] = ()
+    #: quorum queues that had a consumer with room on it when it broke its connection: they may hear of its end behind
+    #: that of the other channels
+    may_be_served_by: frozenset[str] = frozenset()
+    #: consumers of deleted quorum queues and streams of which the client was not told (CANCEL-010), by tag: the next
+    #: queue of that name may get them (model.defects.queues)
+    bereft: dict[str, Consumer] = field(default_factory=dict)
+
+    @property
+    def key(self) -> ChannelKey:
+        return (self.connection, self.number)
+
+    @property
+    def unsettled(self) -> dict[int, Unacknowledged]:
+        """The deliveries of which the client has not said what is to become of them, if only on condition (TX-006)."""
+        reserved = self.transaction.reserved if self.transaction is not None else ()
+        if not reserved:
+            return self.unacknowledged
+        return {tag: entry for tag, entry in self.unacknowledged.items() if tag not in reserved}
+
+    def queue_of(self, tag: int) -> Queue:
+        """The queue that the delivery came from, which the client has not settled."""
+        late = self.timed_out.get(tag)
+        return late.queue if late is not None else self.unacknowledged[tag].queue
+
+    @property
+    def outstanding_tags(self) -> list[int]:
+        """The tags of those, and of what has timed out, in the order of delivery."""
+        if not self.timed_out:
+            return list(self.unsettled)
+        reserved = self.transaction.reserved if self.transaction is not None else ()
+        return sorted(tag for tags in (self.unacknowledged, self.timed_out) for tag in tags if tag not in reserved)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the operator said of a queue from outside."""
+
+    queue: str
+    virtual_host: str = "/"
+    #: of several that match, the highest one holds
+    priority: int = 0
+    #: milliseconds; None: it says nothing of that
+    consumer_timeout: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody whom the operator made. Users that the broker had already may do everything, for all that is known."""
+
+    name: str
+    password: str
+    #: by virtual host: patterns of the names that he may configure, write and read; none: no access to it
+    permissions: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+
+
+class ConnectionState(Enum):
+    """Where in its life a connection is; from STARTING to OPEN, and CLOSING, RabbitMQ's names are the values."""
+
+    #: TCP is connected, and the protocol header has not come
+    AWAITING_HEADER = "awaiting a protocol header"
+    #: connection.start is sent or owed, and start-ok has not come; and so on
+    STARTING = "starting"
+    TUNING = "tuning"
+    OPENING = "opening"
+    OPEN = "running"
+    #: a close was sent by either side; of the client nothing counts but his own close and close-ok
+    CLOSING = "closing"
+    #: refused without a word: of the client nothing counts any more
+    ENDING = "ending"
+    CLOSED = "closed"
+    #: it speaks another protocol that the broker knows as well: nothing is known of what is right there
+    FOREIGN = "foreign"
+
+    @property
+    def in_handshake(self) -> bool:
+        return self in _HANDSHAKE
+
+
+_HANDSHAKE = frozenset(
+    {
+        ConnectionState.AWAITING_HEADER,
+        ConnectionState.STARTING,
+        ConnectionState.TUNING,
+        ConnectionState.OPENING,
+    }
+)
+
+
+@dataclass(slots=True, eq=False)
+class Connection:
+    name: str
+    state: ConnectionState = ConnectionState.AWAITING_HEADER
+    #: those of the client
+    capabilities: Table = field(default_factory=dict)
+    server_properties: Table = field(default_factory=dict)
+    #: "": one that the broker had already, and whose name is nobody's business
+    user: str = ""
+    vhost: str = "/"
+    channel_max: int = 0
+    owed: list[Expected | PendingGet] = field(default_factory=list)
+    #: the broker may end the TCP connection from now on
+    may_end: bool = False
+    #: … and may say connection.close before it does, with words of its own choice
+    may_announce_end: bool = False
+    #: what connection.start and connection.tune offered, as far as they were seen
+    mechanisms: tuple[str, ...] = ()
+    offered: Table = field(default_factory=dict)
+    #: what the client's tune-ok said
+    frame_max: int = 0
+    heartbeat: int = 0
+    #: the client wants to be told of cancelled consumers, and says so in a way that does not count (CAP-005)
+    wish_in_vain: bool = False
+    #: its beginning is not in the trace, and credentials were not recorded (traces of the first version)
+    is_assumed: bool = False
+    #: when TCP was connected, and when the client was last heard (of `Frame.time`)
+    began: float = 0.0
+    heard: float = 0.0
+    #: the broker does not read it because of an alarm (CAP-004); what it was sent meanwhile; the client knows (CAP-003)
+    blocked: bool = False
+    held: list[Frame] = field(default_factory=list)
+    told_of_block: bool = False
+    #: the client sent a frame of another size than it says: where the next one begins is not known
+    out_of_step: bool = False
+    #: limit that the consumers of all channels share (QOS-016); 0: none
+    prefetch: int = 0
+
+    @property
+    def is_told_of_cancels(self) -> bool:
+        """Both sides say that the broker tells of consumers that it cancels (CANCEL-010, CAP-005)."""
+        advertised = self.server_properties.get("capabilities", {"consumer_cancel_notify": True})
+        if not isinstance(advertised, dict) or advertised.get("consumer_cancel_notify") is not True:
+            return False
+        return self.capabilities.get("consumer_cancel_notify") is True

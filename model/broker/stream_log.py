@@ -1,0 +1,114 @@
+"""The log of a stream, as far as a client can tell: where its chunks begin, and which message a consumer is owed.
+
+Messages that reach a stream together are written as one chunk (osiris_writer:handle_batch). Where the chunks begin
+shows in two things only: RabbitMQ up to 3.10 hands a consumer that has credit the whole chunk (STREAM-006), and the
+offset `last` means the last chunk (STREAM-008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amqpspec.model.broker.broker_state import BrokerState
+from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue, QueueType
+from amqpspec.model.promises.dialects import Dialect
+
+
+def append(queue: Queue, message: Message, now: float) -> None:
+    """A message comes to the end of the log. It begins a chunk if the one before it is known to be written."""
+    if not queue.log:
+        queue.chunk_starts[0] = True
+        queue.log_began = now
+    elif queue.log[-1].arrival is Arrival.PROVEN:
+        queue.chunk_starts[len(queue.log)] = True
+    queue.log.append(message)
+
+
+def stored(queue: Queue, offset: int) -> None:
+    """The message of that offset has been seen to be in the log; so those before it are there as well."""
+    while offset >= 0 and queue.log[offset].arrival is not Arrival.PROVEN:
+        queue.log[offset].arrival = Arrival.PROVEN
+        offset -= 1
+
+
+def known_chunks(broker: BrokerState) -> tuple[tuple[str, tuple[tuple[int, bool], ...]], ...]:
+    """What is known of where chunks begin and do not, by the names of the streams."""
+    queues = ((name, queue.chunk_starts) for name, queue in broker.queues.items() if queue.chunk_starts)
+    return tuple((name, tuple(sorted(starts.items()))) for name, starts in queues)
+
+
+def know_no_more_than(broker: BrokerState, other: BrokerState) -> None:
+    """Forget where chunks begin, as far as the other state, which is equal otherwise, knows it differently or not."""
+    for name, queue in broker.queues.items():
+        if queue.chunk_starts:
+            known = other.queues[name].chunk_starts
+            queue.chunk_starts = {at: begins for at, begins in queue.chunk_starts.items() if known.get(at) is begins}
+
+
+def begins_at(consumer: Consumer, offset: int) -> bool:
+    """May this be the first offset that the consumer is handed?"""
+    starts = consumer.queue.chunk_starts
+    if not consumer.next_offset <= offset <= consumer.latest_offset:
+        return False
+    if consumer.next_offset == consumer.latest_offset:
+        return True
+    if consumer.arguments.get("x-stream-offset") == "last":
+        later = range(offset + 1, consumer.latest_offset + 1)
+        if any(starts.get(other) for other in later):
+            return False
+    return starts.get(offset) is not False
+
+
+def begin(consumer: Consumer, offset: int) -> None:
+    """The consumer, whose first offset was the broker's choice, was handed this one: it begins a chunk."""
+    starts = consumer.queue.chunk_starts
+    starts[offset] = True
+    if consumer.arguments.get("x-stream-offset") == "last":
+        for other in range(offset + 1, consumer.latest_offset + 1):
+            starts[other] = False
+
+
+def goes_on_in_chunk(dialect: Dialect, consumer: Consumer) -> bool | None:
+    """Does the consumer's next message come whatever its credit is? None: nobody knows where its chunk begins."""
+    if not (dialect.stream_serves_chunks and consumer.has_begun):
+        return False
+    begins = consumer.queue.chunk_starts.get(consumer.next_offset)
+    return None if begins is None else not begins
+
+
+def has_open_chunk(broker: BrokerState) -> bool:
+    """May some consumer be handed more than its limit, because nobody knows whether a chunk goes on?"""
+    return broker.dialect.stream_serves_chunks and any(True for _ in _at_open_chunks(broker))
+
+
+def close_chunks(broker: BrokerState) -> None:
+    """All is at rest: what was not handed out beyond a limit begins a chunk."""
+    if broker.dialect.stream_serves_chunks:
+        for consumer in _at_open_chunks(broker):
+            consumer.queue.chunk_starts[consumer.next_offset] = True
+
+
+def _at_open_chunks(broker: BrokerState) -> Iterator[Consumer]:
+    for queue in broker.queues.values():
+        for consumer in queue.consumers if queue.type is QueueType.STREAM else ():
+            is_full = 0 < consumer.prefetch <= consumer.outstanding
+            if is_full and consumer.next_offset < len(queue.log) and goes_on_in_chunk(broker.dialect, consumer) is None:
+                yield consumer
+
+
+def first_owed(consumer: Consumer) -> int:
+    """The offset that the consumer is handed next, the earliest one if the broker has the choice."""
+    for offset in range(consumer.next_offset, consumer.latest_offset):
+        if offset < len(consumer.queue.log) and begins_at(consumer, offset):
+            return offset
+    return consumer.latest_offset
+
+
+def missing_requirement(consumer: Consumer) -> str:
+    """What is broken if the consumer is not handed the message that it is owed next."""
+    offset = first_owed(consumer)
+    if consumer.queue.log[offset].acquired_count:
+        return consumer.reason if consumer.has_begun else "STREAM-003"  # others had it before
+    if not consumer.has_begun and "x-stream-offset" in consumer.arguments:
+        return "STREAM-008"
+    return consumer.reason

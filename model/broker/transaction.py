@@ -1,0 +1,78 @@
+"""What a channel in transaction mode keeps until tx.commit carries it out or tx.rollback drops it (area TX).
+
+Plain records, like those of `model.broker.state`. RabbitMQ: the `tx` of a rabbit_channel, a queue of publishes and a
+list of acknowledgements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from amqpspec.model.broker.queues import Message, Queue
+from amqpspec.model.broker.routing import Routes
+
+
+class Outcome(Enum):
+    """What the client wants to become of deliveries."""
+
+    DONE = "done"
+    REQUEUED = "requeued"
+    DISCARDED = "discarded"
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """… and whether that counts as a failed delivery (QUORUM-002)."""
+
+    outcome: Outcome
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A message that was checked and routed, and is in no queue yet."""
+
+    #: what it is like in each queue that it goes to
+    pattern: Message
+    routes: Routes
+    mandatory: bool
+
+
+@dataclass(slots=True, eq=False)
+class Transaction:
+    publications: list[Publication] = field(default_factory=list)
+    #: in the order of the client: what is to become of which tags, which are reserved by that (TX-006)
+    rulings: list[tuple[Ruling, tuple[int, ...]]] = field(default_factory=list)
+    #: what was committed, and commit-ok waits until it has arrived (TX-004)
+    arriving: tuple[tuple[Queue, Message], ...] = ()
+    #: tags that a rollback has given back to the client: to blame (TX-007)
+    restored: frozenset[int] = frozenset()
+    #: what quorum queues refuse is forgotten (`model.defects.transactions`)
+    forgets_refusals: bool = False
+    #: the channel does not know yet that a queue is gone (`model.judging.alternatives`)
+    overlooks_deletion: bool = False
+    #: what has no time at all has expired before the settlements are carried out (`model.judging.alternatives`)
+    expires_between: bool = False
+    #: it was committed, some queue has refused, and others have not answered (`model.judging.alternatives`)
+    is_failing: bool = False
+
+    @property
+    def reserved(self) -> frozenset[int]:
+        return frozenset(tag for _, tags in self.rulings for tag in tags)
+
+    def holds(self, tag: int) -> str:
+        """The requirement of a transaction by which the delivery stays with the client, if it does by one."""
+        return "TX-005" if tag in self.reserved else "TX-007" if tag in self.restored else ""
+
+    def batches(self) -> Iterator[tuple[Ruling, list[int]]]:
+        """The rulings as they are carried out: equal ones behind each other are one, like one with `multiple`
+        (rabbit_channel:ack_cons).
+        """
+        batch: list[int] = []
+        for place, (ruling, tags) in enumerate(self.rulings):
+            batch.extend(tags)
+            if place + 1 == len(self.rulings) or self.rulings[place + 1][0] != ruling:
+                yield ruling, sorted(batch)
+                batch = []

@@ -1,0 +1,1 @@
+"""Known wrong behaviour of brokers, one file a mechanism."""

@@ -1,0 +1,119 @@
+"""Departures (`model.defects.departures`) of settling: numbers that the new queue of a name cannot take."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.namesakes import has_priorities
+from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.state import Channel, Unacknowledged
+from amqpspec.model.defects.departure import ANY_NUMBER, Departure, internal_error
+from amqpspec.model.defects.settling import RECOVERS, knows, meant, settling_channel
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.basic.settlement import tags_meant
+from amqpspec.model.rules.connection.closing import break_connection
+from amqpspec.model.rules.inputs import process
+
+_PERSISTENT = 2
+
+
+def _settles(channel: Channel, frame: Frame) -> list[Unacknowledged]:
+    if frame.method in RECOVERS:
+        return list(channel.unacknowledged.values())
+    return [channel.unacknowledged[tag] for tag in tags_meant(channel, frame)]
+
+
+def _crashes_namesake(broker: Broker, frame: Frame) -> bool:
+    """Does a living classic queue learn of the settlement, and does it crash over the number?"""
+    channel = settling_channel(broker, frame)
+    if channel is None:
+        return False
+    return any(_cannot_take(broker, channel, frame, entry) for entry in _settles(channel, frame))
+
+
+def _cannot_take(broker: Broker, channel: Channel, frame: Frame, old: Unacknowledged) -> bool:
+    living = broker.queues.get(old.queue.name)
+    if not old.queue.deleted or living is None or living.type is not QueueType.CLASSIC:
+        return False
+    if not knows(channel, living):
+        return False
+    if has_priorities(living) and not has_priorities(old.queue):
+        return True
+    if frame.method not in ("basic.nack", "basic.reject") or frame.arguments.get("requeue"):
+        return False
+    # what is to be dead-lettered is read, and has to be there
+    return "x-dead-letter-exchange" in living.arguments and not any(meant(broker.channels.values(), old, living))
+
+
+def _crash_namesake(broker: Broker, frame: Frame) -> None:
+    """Commonest: the channel has asked the crashing queue for something, or does so next."""
+    process(broker, frame)
+    broker.fired("ACK-024")
+    break_connection(broker, broker.channels[(frame.connection, frame.channel)], internal_error())
+    broker.is_astray = True
+
+
+def _crashes_unseen(broker: Broker, frame: Frame) -> bool:
+    """Is nobody told of the crash?"""
+    return _crashes_namesake(broker, frame) and not any(
+        broker.connections[consumer.channel[0]].is_told_of_cancels
+        for queue in _crashing(broker, frame)
+        for consumer in queue.consumers
+    )
+
+
+def _crashing(broker: Broker, frame: Frame) -> list[Queue]:
+    channel = broker.channels[(frame.connection, frame.channel)]
+    entries = [entry for entry in _settles(channel, frame) if _cannot_take(broker, channel, frame, entry)]
+    return [broker.queues[name] for name in dict.fromkeys(entry.queue.name for entry in entries)]
+
+
+def _start_namesake_again(broker: Broker, frame: Frame) -> None:
+    """The queue is there again, without consumers, without what it waited for, and without messages: of those that are
+    persistent nobody knows which.
+    """
+    crashing = _crashing(broker, frame)
+    process(broker, frame)
+    broker.fired("ACK-024")
+    for queue in crashing:
+        for consumer in list(queue.consumers):
+            broker.channels[consumer.channel].consumers.pop(consumer.tag, None)
+        queue.consumers.clear()
+        held = [each for c in broker.channels.values() for each in c.unacknowledged.values() if each.queue is queue]
+        broker.is_astray |= any(
+            message.content.properties.get("delivery_mode") == _PERSISTENT
+            for message in (*queue.messages, *(entry.message for entry in held))
+        )
+        nowhere = Queue(queue.name, queue.type, deleted=True, arguments=queue.arguments)
+        for entry in held:
+            entry.queue = nowhere
+        broker.remove_ready(queue, "ACK-024")
+
+
+CRASHING_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="crashed-namesake-is-empty",
+        requirement="ACK-024",
+        statement="When a new classic queue of the name of a deleted one has crashed so and is there again before"
+        " somebody asks, its transient messages are gone, those that somebody holds as well, and so are consumers that"
+        " are not told.",
+        source="rabbit_amqqueue_sup (restart), rabbit_variable_queue:init (recovers persistent messages)",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.ack", "basic.nack", "basic.reject", *RECOVERS),
+        applies=_crashes_unseen,
+        process=_start_namesake_again,
+        shows_within=ANY_NUMBER,
+    ),
+    Departure(
+        name="deleted-queue-crashes-namesake",
+        requirement="ACK-024",
+        statement="Settling a delivery of a deleted queue crashes the process of a new classic queue of the same name,"
+        " which does not have that number: its consumers and transient messages are gone, and what is asked of it"
+        " meanwhile is refused with 404 or closes the connection with 541.",
+        source="rabbit_priority_queue:partition_acktags (numbers that are no pairs); rabbit_variable_queue:"
+        "lookup_pending_ack, called for each message that is to be dead-lettered",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.ack", "basic.nack", "basic.reject", *RECOVERS),
+        applies=_crashes_namesake,
+        process=_crash_namesake,
+    ),
+)

@@ -1,0 +1,67 @@
+"""Departures (`model.defects.departures`) of dead-lettering."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.copying import copy_broker
+from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.defects.departure import ANY_NUMBER, Departure
+from amqpspec.model.protocol.methods import TEARDOWNS, Frame
+from amqpspec.model.rules.extensions.dead_letter import EXCHANGE
+from amqpspec.model.rules.extensions.message_expiry import EXPIRE
+from amqpspec.model.rules.inputs import process
+from amqpspec.model.rules.unseen import GIVE_UP
+
+#: What can make a dead letter: refusals, returns beyond a limit, also by an error, a full queue, and time.
+_METHODS = (
+    "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "basic.ack", "basic.publish", "basic.consume",
+    "basic.get", "basic.qos", "queue.declare", "queue.delete", "channel.open", "channel.close", "connection.close",
+    *TEARDOWNS, "socket.abort", "tx.commit", EXPIRE, GIVE_UP,
+)  # fmt: skip
+
+
+def _streams(broker: Broker) -> list[Queue]:
+    return [queue for queue in broker.queues.values() if queue.type is QueueType.STREAM]
+
+
+def _letters(broker: Broker) -> int:
+    return sum(bool(message.deaths) for queue in _streams(broker) for message in queue.log)
+
+
+def _sends_to_stream(broker: Broker, frame: Frame) -> bool:
+    """Does the input bring about a dead letter that goes to a stream?"""
+    if not _streams(broker) or not any(EXCHANGE in queue.arguments for queue in broker.queues.values()):
+        return False
+    lawful = copy_broker(broker)
+    process(lawful, frame)
+    return _letters(lawful) > _letters(broker)
+
+
+def _lose_on_the_way_to_stream(broker: Broker, frame: Frame) -> None:
+    ends = {queue: len(queue.log) for queue in _streams(broker)}
+    process(broker, frame)
+    for queue, end in ends.items():
+        if any(message.deaths for message in queue.log[end:]):
+            queue.log[end:] = [message for message in queue.log[end:] if not message.deaths]
+            for offset, message in enumerate(queue.log[end:], end):
+                message.position = offset  # what was published by the same commit moves up
+            queue.next_position = len(queue.log)
+            queue.chunk_starts = {offset: begins for offset, begins in queue.chunk_starts.items() if offset < end}
+            broker.refresh(queue)
+
+
+DEAD_LETTER_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="stream-takes-no-dead-letters",
+        requirement="DLX-005",
+        statement="A dead letter that is routed to a stream is lost.",
+        source="v3.10.9 rabbit_stream_queue:deliver does nothing for a delivery without state, which is what"
+        " rabbit_dead_letter:publish makes",
+        dialects=("rabbitmq-3",),
+        methods=_METHODS,
+        applies=_sends_to_stream,
+        process=_lose_on_the_way_to_stream,
+        shows_within=ANY_NUMBER,
+        is_steady=True,
+    ),
+)

@@ -1,0 +1,56 @@
+"""Departures (`model.defects.departures`) of the close that an error brings about."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.copying import copy_broker
+from amqpspec.model.broker.state import ChannelState, Expected
+from amqpspec.model.defects.departure import Departure, crash_with
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.inputs import process
+
+#: A text is cut beyond so many octets, so one of an error about shorter names is not.
+_WHOLE = 150
+
+#: The methods whose errors repeat names that the client gave.
+_NAMING = (
+    "exchange.declare", "exchange.delete", "exchange.bind", "exchange.unbind", "queue.declare", "queue.bind",
+    "queue.unbind", "queue.purge", "queue.delete", "basic.consume", "basic.get", "basic.publish",
+)  # fmt: skip
+
+
+def _is_refused_with_long_text(broker: Broker, frame: Frame) -> bool:
+    """Does the input close its channel with a text that had to be cut, and holds other than ASCII characters?"""
+    names = [value for value in frame.arguments.values() if isinstance(value, str) and not value.isascii()]
+    if sum(len(name.encode("utf-8", "surrogateescape")) for name in names) < _WHOLE:
+        return False
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    # what the rule says of it is known only when it has been asked
+    lawful = copy_broker(broker)
+    process(lawful, frame)
+    return any(
+        isinstance(owed, Expected) and owed.method == "channel.close" and _was_cut_in_octets(owed)
+        for owed in lawful.channels[channel.key].owed
+    )
+
+
+def _was_cut_in_octets(close: Expected) -> bool:
+    text = close.arguments["reply_text"]
+    return close.requirements[0] == "CHAN-008" and isinstance(text, str) and not text.isascii()
+
+
+ERROR_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="long-error-text-breaks",
+        requirement="CHAN-008",
+        statement="The text of a channel's error is cut to 255 characters, not octets; where that is too long for a"
+        " short string the connection closes with 541 in place of the channel.",
+        source="rabbit_binary_generator:amqp_exception_explanation, chars_limit; then method_field_shortstr_overflow",
+        dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=_NAMING,
+        applies=_is_refused_with_long_text,
+        process=crash_with("CHAN-008"),
+    ),
+)

@@ -1,0 +1,135 @@
+"""A departure (`model.defects.departures`) of settling what has timed out: RabbitMQ's from 4.3 on (area TIMEOUT)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.state import Channel, ChannelState, TimedOut, Unacknowledged
+from amqpspec.model.broker.transaction import Outcome
+from amqpspec.model.defects.departure import ANY_NUMBER, Departure
+from amqpspec.model.defects.timeouts import settled_late
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.basic.requeue import give_back
+from amqpspec.model.rules.inputs import process
+
+_Delivery = Unacknowledged | TimedOut
+_Hit = tuple[int, _Delivery, Outcome]
+
+
+def _hits(broker: Broker, frame: Frame) -> Iterator[_Hit]:
+    """Deliveries to other consumers of the tags to which the late ones were made: they have the same numbers."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN or not channel.timed_out:
+        return
+    for outcome, tags in settled_late(channel, frame):
+        for late in tags:
+            yield from ((tag, entry, outcome) for tag, entry in _namesakes(channel, late))
+
+
+def _namesakes(channel: Channel, late: int) -> Iterator[tuple[int, _Delivery]]:
+    old = channel.timed_out[late]
+    held: list[tuple[int, _Delivery]] = [*channel.unacknowledged.items(), *channel.timed_out.items()]
+    for tag, entry in held:
+        if entry.consumer is None or old.consumer is None or entry.consumer is old.consumer:
+            continue
+        is_same = entry.consumer.tag == old.consumer.tag and entry.queue.name == old.queue.name
+        if is_same and entry.number == old.number and entry.queue.type is QueueType.QUORUM:
+            yield tag, entry
+
+
+def _may_hit_what_comes_back(broker: Broker, frame: Frame) -> bool:
+    """Is something given back together with what timed out, to a consumer that has the tag of the one which timed out?
+    The queue may hand it over before it hears of the rest, which has the same numbers.
+    """
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN or not channel.timed_out:
+        return False
+    is_given_back = frame.arguments.get("requeue") and (
+        frame.arguments.get("multiple") or frame.method.startswith("basic.recover")
+    )
+    if not is_given_back or not channel.unacknowledged:
+        return False
+    late = [tag for _, tags in settled_late(channel, frame) for tag in tags]
+    former = (channel.timed_out[tag].consumer for tag in late)
+    living = (
+        channel.consumers.get(each.tag) for each in former if each is not None and each not in each.queue.consumers
+    )
+    return any(
+        each is not None and any(entry.queue is each.queue for entry in channel.unacknowledged.values())
+        for each in living
+    )
+
+
+def _settle_namesakes(broker: Broker, frame: Frame) -> None:
+    if _may_hit_what_comes_back(broker, frame):
+        # what is handed over meanwhile is given back, or settled
+        process(broker, frame)
+        broker.is_astray = True
+        return
+    channel = broker.channels[(frame.connection, frame.channel)]
+    hits = list(_hits(broker, frame))
+    process(broker, frame)
+    for tag, entry, outcome in hits:
+        if isinstance(entry, TimedOut):
+            _recover_at_queue(broker, channel, tag, entry)
+        elif channel.unacknowledged.get(tag) is not entry:
+            # settled as well: a quorum queue takes back what it is given back by both, and has it twice
+            if outcome is Outcome.REQUEUED:
+                broker.is_astray = True
+                return
+        else:
+            _settle_at_queue(broker, channel, tag, entry, outcome, frame)
+
+
+def _recover_at_queue(broker: Broker, channel: Channel, tag: int, entry: TimedOut) -> None:
+    """It has timed out as well: for the queue it is settled now, and the consumer perhaps served again."""
+    if channel.timed_out.get(tag) is not entry or entry.consumer is None:
+        return
+    channel.timed_out[tag] = replace(entry, consumer=None)
+    consumer = entry.consumer
+    consumer.timed_out -= 1
+    if not consumer.timed_out:
+        consumer.stamp, consumer.is_doubtful = broker.stamp, True
+        broker.elect(entry.queue, "TIMEOUT-019")
+        broker.refresh(entry.queue)
+    broker.touch(channel, entry.queue)
+
+
+def _settle_at_queue(
+    broker: Broker, channel: Channel, tag: int, entry: Unacknowledged, outcome: Outcome, frame: Frame
+) -> None:
+    """For the client the delivery is outstanding as before, and settling it will find nothing."""
+    queue = entry.queue
+    nowhere = Queue(queue.name, queue.type, deleted=True, arguments=queue.arguments)
+    channel.unacknowledged[tag] = Unacknowledged(replace(entry.message), nowhere, None, entry.number)
+    if entry.consumer is not None:
+        entry.consumer.outstanding -= 1
+    broker.touch(channel, queue)
+    if outcome is Outcome.REQUEUED:
+        failed = frame.method == "basic.reject" or not broker.dialect.quorum_nack_keeps_count
+        give_back(broker, queue, [entry.message], "TIMEOUT-019", failed=failed, holder=channel.key)
+    else:
+        broker.drop(queue, entry.message, "TIMEOUT-019")
+    broker.refresh(queue)
+
+
+LATE_SETTLING_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="late-settlement-settles-namesake",
+        requirement="TIMEOUT-019",
+        statement="When a consumer has timed out and was cancelled, and another one was made with its tag, to settle a"
+        " delivery of the first settles the delivery of the second that has the same number: the message is lost.",
+        source="rabbit_channel settles by queue name, consumer tag and number; rabbit_fifo_client:settle looks up the"
+        " consumer's key by the tag; rabbit_fifo counts anew for each consumer (next_msg_id)",
+        dialects=("rabbitmq-4.3",),
+        methods=("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
+        applies=lambda broker, frame: (
+            any(True for _ in _hits(broker, frame)) or _may_hit_what_comes_back(broker, frame)
+        ),
+        process=_settle_namesakes,
+        shows_within=ANY_NUMBER,
+    ),
+)

@@ -1,0 +1,111 @@
+"""Departures (`model.defects.departures`) of limits on queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.overflow import BYTES, tell_publishers
+from amqpspec.model.broker.queues import Message, Queue, QueueType
+from amqpspec.model.broker.state import Channel, ChannelState
+from amqpspec.model.defects.departure import ANY_NUMBER, Departure
+from amqpspec.model.defects.dispatch import OFTEN_WRONG
+from amqpspec.model.protocol.content_size import properties_size
+from amqpspec.model.protocol.methods import TEARDOWNS, Frame
+from amqpspec.model.rules.extensions.dead_letter import EXCHANGE
+from amqpspec.model.rules.extensions.message_expiry import EXPIRE, doubted_message
+from amqpspec.model.rules.inputs import process
+
+#: What puts messages into queues, or back into them.
+_BRING = (
+    "basic.publish", "tx.commit", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async",
+    "channel.close", "connection.close", "socket.abort", *TEARDOWNS, EXPIRE,
+)  # fmt: skip
+#: What does so if it is an error, which ends the channel.
+_IF_WRONG = (*OFTEN_WRONG, "channel.open", "confirm.select", "tx.select", "tx.rollback")
+
+
+def _weight(messages: Iterator[Message]) -> int:
+    return sum(properties_size(message.content.properties) + len(message.content.body) for message in messages)
+
+
+def _at_stake(broker: Broker, frame: Frame, queue: Queue) -> int:
+    """Octets that the input may bring into the queue."""
+    if frame.method == EXPIRE:
+        return _weight(_dead_letter(broker, frame))
+    if frame.method not in _IF_WRONG and frame.content is None:
+        return _weight(_kept(broker, frame))
+    held = (each for channel in _channels(broker, frame) for each in channel.unacknowledged.values())
+    returning = _weight(each.message for each in held if each.queue is queue)
+    content = frame.content
+    return returning + (properties_size(content.properties) + len(content.body) if content is not None else 0)
+
+
+def _dead_letter(broker: Broker, frame: Frame) -> Iterator[Message]:
+    """The message that expires, where it may go to another queue then."""
+    found = doubted_message(broker, frame)
+    if found is not None and EXCHANGE in found[0].arguments:
+        yield found[1]
+
+
+def _kept(broker: Broker, frame: Frame) -> Iterator[Message]:
+    """What the connection holds, and what its transactions have kept back."""
+    for channel in _channels(broker, frame):
+        yield from (entry.message for entry in channel.unacknowledged.values())
+        if channel.transaction is not None:
+            yield from (publication.pattern for publication in channel.transaction.publications)
+
+
+def _channels(broker: Broker, frame: Frame) -> Iterator[Channel]:
+    return (channel for channel in broker.channels.values() if channel.connection == frame.connection)
+
+
+def _overweight(broker: Broker, frame: Frame) -> Iterator[Queue]:
+    """Quorum queues that the input may bring beyond their limit, if properties count."""
+    for queue in broker.queues.values():
+        most = queue.arguments.get(BYTES)
+        if most is None or queue.type is not QueueType.QUORUM or queue.weighs_properties:
+            continue
+        at_stake = _at_stake(broker, frame, queue)
+        if at_stake and _weight(iter(queue.messages)) + at_stake > most:
+            yield queue
+
+
+def _brings_too_much(broker: Broker, frame: Frame) -> bool:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    is_open = channel is not None and channel.state is ChannelState.OPEN
+    if frame.channel and not is_open and frame.method != EXPIRE:
+        return False
+    return any(True for _ in _overweight(broker, frame))
+
+
+def _weigh_properties(broker: Broker, frame: Frame) -> None:
+    for queue in list(_overweight(broker, frame)):
+        queue.weighs_properties = True
+        # what it has now, it had before: whoever publishes to it has been told
+        tell_publishers(broker, queue)
+        for channel in broker.channels.values():
+            if queue in channel.admissions:
+                channel.admissions[queue] = channel.admissions[queue].heard
+    committing = broker.channels.get((frame.connection, frame.channel)) if frame.method == "tx.commit" else None
+    if committing is not None and committing.transaction is not None:
+        committing.transaction.forgets_refusals = True  # the same brokers do that as well (commit-forgets-refusals)
+    process(broker, frame)
+
+
+OVERFLOW_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="quorum-bytes-count-properties",
+        requirement="OVERFLOW-004",
+        statement="A quorum queue with x-max-length-bytes counts the octets of the properties as well: two more for a"
+        " message that has none.",
+        source="v4.3.5 rabbit_fifo:maybe_enqueue, Size = MetaSize + BodySize of mc:size; guide: queue length limit,"
+        " 'ignoring message properties and any overheads'",
+        dialects=("rabbitmq-4.3",),
+        methods=(*_BRING, *_IF_WRONG),
+        applies=_brings_too_much,
+        process=_weigh_properties,
+        # as many messages may seem to be there because what drives them out has not come yet
+        shows_within=ANY_NUMBER,
+    ),
+)

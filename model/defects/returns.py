@@ -1,0 +1,73 @@
+"""Departures (`model.defects.departures`) of what is given back to a quorum queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import Consumer, QueueType
+from amqpspec.model.broker.state import ChannelState, Unacknowledged
+from amqpspec.model.defects.departure import ANY_NUMBER, Departure
+from amqpspec.model.defects.limits import DELIVERY_METHODS, brings_deliveries
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.basic.requeue import delivery_limit
+from amqpspec.model.rules.basic.settlement import tags_meant
+from amqpspec.model.rules.inputs import process
+
+
+def _credited_twice(broker: Broker, frame: Frame) -> Iterator[Consumer]:
+    """The consumers with a limit whose delivery the input gives back once too often, one time for each of these."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN or not frame.arguments.get("requeue"):
+        return
+    everything = frame.method.startswith("basic.recover")
+    for tag in list(channel.unacknowledged) if everything else tags_meant(channel, frame):
+        entry = channel.unacknowledged[tag]
+        consumer = entry.consumer
+        if consumer is not None and consumer.prefetch and consumer in entry.queue.consumers and _goes(broker, entry):
+            yield consumer
+
+
+def _goes(broker: Broker, entry: Unacknowledged) -> bool:
+    queue = entry.queue
+    if queue.deleted or queue.type is not QueueType.QUORUM:
+        return False
+    limit = delivery_limit(broker, queue)
+    return limit is not None and entry.message.delivery_count + 1 > limit
+
+
+def _grown(broker: Broker) -> Iterator[Consumer]:
+    """Consumers whose limit has grown before, which shows when there is something to deliver to them."""
+    for channel in broker.channels.values():
+        yield from (consumer for consumer in channel.consumers.values() if consumer.dropped and consumer.prefetch)
+
+
+def _is_credited_twice(broker: Broker, frame: Frame) -> bool:
+    if not brings_deliveries(broker, frame):
+        return False
+    return any(True for _ in _grown(broker)) or any(True for _ in _credited_twice(broker, frame))
+
+
+def _credit_twice(broker: Broker, frame: Frame) -> None:
+    process(broker, frame)
+    for consumer in list(_grown(broker)):
+        consumer.prefetch += consumer.dropped
+        consumer.dropped = 0
+        broker.refresh(consumer.queue)
+
+
+RETURN_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="exceeded-limit-gives-room-twice",
+        requirement="QOS-006",
+        statement="For each message that a consumer gives back beyond the delivery limit its own limit grows by one.",
+        source="v3.10.9 rabbit_fifo:return gives credit for all that is returned, and rabbit_fifo:complete gave it"
+        " before for what exceeded the limit",
+        dialects=("rabbitmq-3",),
+        methods=DELIVERY_METHODS,
+        applies=_is_credited_twice,
+        process=_credit_twice,
+        # what is handed over beyond the limit while the consumer ends shows when it is delivered again
+        shows_within=ANY_NUMBER,
+    ),
+)

@@ -1,0 +1,270 @@
+"""Departures of settling what a deleted queue delivered, where another queue has its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.namesakes import means
+from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
+from amqpspec.model.broker.transaction import Outcome, Ruling
+from amqpspec.model.defects.departure import ANY_NUMBER, Departure
+from amqpspec.model.defects.limits import follow_limiters
+from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.rules.basic.requeue import give_back
+from amqpspec.model.rules.basic.settlement import tags_meant
+from amqpspec.model.rules.extensions.dead_letter import give_up
+from amqpspec.model.rules.inputs import process
+
+RECOVERS = ("basic.recover", "basic.recover-async")
+
+
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    """A delivery from a living queue, to whichever channel, that a number from a deleted one means there."""
+
+    holder: Channel
+    tag: int
+    entry: Unacknowledged
+    #: what was meant for the other one
+    ruling: Ruling
+
+
+def _settled_tags(channel: Channel, frame: Frame) -> list[int]:
+    """Those that are settled now, by the method or with the transaction that it commits."""
+    if frame.method != "tx.commit":
+        return tags_meant(channel, frame)
+    reserved = channel.transaction.reserved if channel.transaction is not None else ()
+    return sorted(tag for tag in reserved if tag in channel.unacknowledged)
+
+
+def _ruling(broker: Broker, channel: Channel, frame: Frame, tag: int) -> Ruling:
+    if frame.method == "tx.commit" and channel.transaction is not None:
+        return next(ruling for ruling, tags in channel.transaction.rulings if tag in tags)
+    if frame.method == "basic.ack":
+        return Ruling(Outcome.DONE)
+    failed = frame.method == "basic.reject" or not broker.dialect.quorum_nack_keeps_count
+    return Ruling(Outcome.REQUEUED if frame.arguments.get("requeue") else Outcome.DISCARDED, failed)
+
+
+def settling_channel(broker: Broker, frame: Frame) -> Channel | None:
+    """The one that the method is about, if it is still open."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    return channel if channel is not None and channel.state is ChannelState.OPEN else None
+
+
+def knows(channel: Channel, living: Queue, without: int | None = None) -> bool:
+    """Does the queue know the channel? Else it does not listen. `without` a delivery: once that one is settled."""
+    if any(consumer.queue is living for consumer in channel.consumers.values()):
+        return True
+    return any(
+        entry.queue is living or (entry.is_still_counted and entry.queue.name == living.name)
+        for tag, entry in channel.unacknowledged.items()
+        if tag != without
+    )
+
+
+def _hits(broker: Broker, frame: Frame) -> Iterator[_Hit]:
+    """Deliveries from living queues that the channel settles when it settles those of deleted namesakes.
+
+    To a classic queue a number means the same whoever says it; a quorum queue asks whose it is.
+    """
+    channel = settling_channel(broker, frame)
+    settled = set(_settled_tags(channel, frame)) if channel is not None else set()
+    if channel is None or not any(channel.unacknowledged[tag].queue.deleted for tag in settled):
+        return
+    taken: set[tuple[ChannelKey, int]] = {(channel.key, tag) for tag in settled}
+    for tag in sorted(settled):
+        old = channel.unacknowledged[tag]
+        living = broker.queues.get(old.queue.name)
+        if not old.queue.deleted or living is None or not knows(channel, living):
+            continue
+        holders = broker.channels.values() if living.type is QueueType.CLASSIC else (channel,)
+        for holder, held, entry in meant(holders, old, living):
+            if (holder.key, held) not in taken:
+                taken.add((holder.key, held))
+                yield _Hit(holder, held, entry, _ruling(broker, channel, frame, tag))
+                break
+
+
+def meant(
+    holders: Iterable[Channel], old: Unacknowledged, living: Queue
+) -> Iterator[tuple[Channel, int, Unacknowledged]]:
+    """Deliveries from the living queue, with whom they are and their tags, that have the number of the old one."""
+    for holder in holders:
+        for tag, entry in holder.unacknowledged.items():
+            if entry.queue is living and means(old, living, entry):
+                yield holder, tag, entry
+
+
+def _counted(channel: Channel, settled: list[int], living: Queue) -> set[int]:
+    """The channel's deliveries from a classic queue that give room to their consumers, by their tags.
+
+    The queue looks for the numbers in the order in which it delivered to the channel; behind one that it does not find
+    there it stops looking (rabbit_queue_consumers:subtract_acks).
+    """
+    told: dict[tuple[bool, str, int], list[Unacknowledged]] = {}
+    for tag in settled:
+        entry = channel.unacknowledged[tag]
+        if entry.queue is living or (entry.queue.deleted and entry.queue.name == living.name):
+            key = (True, entry.told_as, 0) if entry.told_as else (False, "", tag)
+            told.setdefault(key, []).append(entry)
+    outstanding = [(tag, entry) for tag, entry in channel.unacknowledged.items() if entry.queue is living]
+    found: set[int] = set()
+    for key in sorted(told):
+        place = 0
+        for entry in told[key]:
+            while place < len(outstanding):
+                tag, other = outstanding[place]
+                place += 1
+                if tag not in found and (other is entry or (entry.queue.deleted and means(entry, living, other))):
+                    found.add(tag)
+                    break
+    return found
+
+
+def _recovers_namesakes(broker: Broker, frame: Frame) -> bool:
+    """Does basic.recover give back deliveries of a deleted queue, and are there some of a new one of its name?"""
+    channel = settling_channel(broker, frame)
+    if frame.method not in RECOVERS or channel is None:
+        return False
+    old = {entry.queue.name for entry in channel.unacknowledged.values() if entry.queue.deleted}
+    living = [queue for name in old if (queue := broker.queues.get(name)) is not None and knows(channel, queue)]
+    held = {entry.queue for holder in broker.channels.values() for entry in holder.unacknowledged.values()}
+    return not held.isdisjoint(living)
+
+
+def _gives_back_twice(broker: Broker, frame: Frame) -> bool:
+    """Is a delivery settled together with one of a deleted queue that has its number, and by that twice?
+
+    A quorum queue takes it for two, and so does a classic one that dead-letters. A classic queue with consumers is told
+    of what it takes back by one consumer after the other, and has delivered it again meanwhile
+    (rabbit_channel:foreach_per_queue).
+    """
+    channel = settling_channel(broker, frame)
+    if channel is None or frame.method != "basic.nack" or not frame.arguments.get("multiple"):
+        return False
+    settled = tags_meant(channel, frame)
+    for old in [entry for tag in settled if (entry := channel.unacknowledged[tag]).queue.deleted]:
+        living = broker.queues.get(old.queue.name)
+        namesakes = meant((channel,), old, living) if living is not None else ()
+        twice = [(tag, entry) for _, tag, entry in namesakes if tag in settled]
+        if living is None or not twice:
+            continue
+        is_discarded = not frame.arguments.get("requeue")
+        if (
+            not is_discarded
+            and living.consumers
+            and any(_is_told_apart(old, entry) and knows(channel, living, without=tag) for tag, entry in twice)
+        ):
+            return True
+        if living.type is QueueType.QUORUM or (is_discarded and "x-dead-letter-exchange" in living.arguments):
+            return True
+    return False
+
+
+def _is_told_apart(one: Unacknowledged, other: Unacknowledged) -> bool:
+    """Does the queue learn of the two one after the other? Each basic.get is a consumer of its own."""
+    return not one.told_as or one.told_as != other.told_as
+
+
+def _settles_namesakes(broker: Broker, frame: Frame) -> bool:
+    if _recovers_namesakes(broker, frame) or _gives_back_twice(broker, frame):
+        return True
+    return any(True for _ in _hits(broker, frame)) or _takes_room(broker, frame)
+
+
+def _takes_room(broker: Broker, frame: Frame) -> bool:
+    """Does a new queue stop counting at a number that it does not have?"""
+    channel = settling_channel(broker, frame)
+    if channel is None or frame.method in RECOVERS:
+        return False
+    settled = _settled_tags(channel, frame)
+    return any(_uncounted(broker, channel, settled))
+
+
+def _uncounted(broker: Broker, channel: Channel, settled: list[int]) -> Iterator[Unacknowledged]:
+    """Deliveries from classic queues that are settled together with some of deleted namesakes, and give no room."""
+    old = {channel.unacknowledged[tag].queue.name for tag in settled if channel.unacknowledged[tag].queue.deleted}
+    for living in [queue for name in old if (queue := broker.queues.get(name)) is not None]:
+        if living.type is QueueType.CLASSIC:
+            counted = _counted(channel, settled, living)
+            for tag in settled:
+                entry = channel.unacknowledged[tag]
+                if entry.queue is living and entry.consumer is not None and tag not in counted:
+                    yield entry
+
+
+def _settle_namesakes(broker: Broker, frame: Frame) -> None:
+    if frame.method in RECOVERS or _gives_back_twice(broker, frame):
+        # the same delivery is given back twice, the second time perhaps from whoever was handed it meanwhile
+        process(broker, frame)
+        broker.fired("ACK-024")
+        broker.is_astray = True
+        return
+    follow_limiters(broker)  # the room that a lost settlement makes is counted as RabbitMQ counts it
+    channel = broker.channels[(frame.connection, frame.channel)]
+    settled = _settled_tags(channel, frame)
+    hits, uncounted = list(_hits(broker, frame)), list(_uncounted(broker, channel, settled))
+    counted = {id(hit): _gives_room(channel, settled, hit) for hit in hits}
+    process(broker, frame)
+    broker.fired("ACK-024")
+    for entry in uncounted:
+        if entry.consumer is not None:
+            entry.consumer.outstanding += 1
+            entry.queue.still_counted |= {(channel.key, entry.number)}
+            broker.refresh(entry.queue)
+    for hit in hits:
+        _settle_at_namesake(broker, channel, hit, counted[id(hit)])
+
+
+def _gives_room(channel: Channel, settled: list[int], hit: _Hit) -> bool:
+    """Is it no longer counted against the limit of its consumer?"""
+    if hit.entry.queue.type is QueueType.QUORUM:
+        return True
+    return hit.holder is channel and hit.tag in _counted(channel, settled, hit.entry.queue)
+
+
+def _settle_at_namesake(broker: Broker, channel: Channel, hit: _Hit, gives_room: bool) -> None:
+    """For its channel the delivery is outstanding as before, and settling it will find nothing; for the queue it is
+    none any more.
+    """
+    entry, queue = hit.entry, hit.entry.queue
+    nowhere = Queue(queue.name, queue.type, deleted=True, arguments=queue.arguments)
+    consumer = None if gives_room else entry.consumer
+    hit.holder.unacknowledged[hit.tag] = Unacknowledged(
+        replace(entry.message), nowhere, consumer, entry.number, is_still_counted=not gives_room,
+        is_out_for_limiter=gives_room and entry.consumer is not None, former_tag=entry.told_as,
+        given_back_at=queue if hit.ruling.outcome is Outcome.REQUEUED and queue.type is QueueType.CLASSIC else None,
+    )
+    if gives_room and entry.consumer is not None:
+        entry.consumer.outstanding -= 1
+        broker.refresh(queue)
+    broker.touch(channel, queue)
+    ruling = hit.ruling
+    if ruling.outcome is Outcome.REQUEUED:
+        give_back(broker, queue, [entry.message], "ACK-024", failed=ruling.failed, holder=channel.key)
+    else:
+        broker.drop(queue, entry.message, "ACK-024")
+        if ruling.outcome is Outcome.DISCARDED:
+            give_up(broker, queue, entry.message, channel.key, failed=ruling.failed)
+
+
+SETTLING_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="deleted-queue-settles-namesake",
+        requirement="ACK-024",
+        statement="Settling a delivery of a deleted queue settles, in a new queue of the same name, a delivery that has"
+        " the same number there, if that is a classic queue to whichever channel; of what is settled together with"
+        " numbers that it does not have a classic queue forgets some when it counts against limits.",
+        source="rabbit_queue_type:settle finds the queue by name; rabbit_classic_queue and rabbit_fifo_client know"
+        " messages by numbers that begin anew with each queue; rabbit_queue_consumers:subtract_acks",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.ack", "basic.nack", "basic.reject", "tx.commit", *RECOVERS),
+        applies=_settles_namesakes,
+        process=_settle_namesakes,
+        shows_within=ANY_NUMBER,
+    ),
+)

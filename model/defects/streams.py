@@ -1,0 +1,132 @@
+"""Departures (`model.defects.departures`) of streams."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import UNKNOWN_TAG, QueueType
+from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
+from amqpspec.model.broker.transaction import Outcome
+from amqpspec.model.defects.departure import Departure, crash_with
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.extensions.stream_consuming import offset_has_wrong_type
+from amqpspec.model.rules.inputs import process
+
+SETTLING = ("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async")
+
+
+def _open_channel(broker: Broker, frame: Frame) -> Channel | None:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    return channel if channel is not None and channel.state is ChannelState.OPEN else None
+
+
+def _settles(channel: Channel, frame: Frame, tag: int) -> bool:
+    if frame.method == "tx.commit":
+        rulings = channel.transaction.rulings if channel.transaction is not None else ()
+        return any(tag in tags for ruling, tags in rulings if ruling.outcome is not Outcome.DONE)
+    if frame.method.startswith("basic.recover"):
+        return True
+    named = frame.arguments.get("delivery_tag", 0)
+    if not frame.arguments.get("multiple"):
+        return bool(tag == named)
+    return tag <= named and named in channel.unacknowledged if named else True
+
+
+def _of_namesakes(broker: Broker, frame: Frame) -> list[Unacknowledged]:
+    """Deliveries of deleted queues that the input settles: now streams have their names, and the channel knows them."""
+    channel = _open_channel(broker, frame)
+    if channel is None:
+        return []
+    streams = {name for name, kind in channel.known_types.items() if kind is QueueType.STREAM and name in broker.queues}
+    if frame.method == "tx.commit" and channel.transaction is not None:
+        # it publishes first, and so comes to know them
+        published = {queue.name for each in channel.transaction.publications for queue in each.routes.queues}
+        streams |= {name for name in published & broker.queues.keys() if broker.queues[name].type is QueueType.STREAM}
+    return [
+        entry
+        for tag, entry in channel.unacknowledged.items()
+        if entry.queue.deleted and entry.queue.name in streams and _settles(channel, frame, tag)
+    ]
+
+
+def _settles_namesakes(broker: Broker, frame: Frame) -> bool:
+    return bool(_of_namesakes(broker, frame))
+
+
+def _settle_at_namesakes(broker: Broker, frame: Frame) -> None:
+    for entry in _of_namesakes(broker, frame):
+        entry.queue = broker.queues[entry.queue.name]
+    process(broker, frame)
+
+
+def _is_read_by_channel(broker: Broker, frame: Frame) -> bool:
+    """Does the channel, which is to have one more consumer of the stream, read it already?"""
+    channel = _open_channel(broker, frame)
+    if channel is None or frame.arguments.get("nowait"):
+        return False
+    queue = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
+    if queue is None or queue.type is not QueueType.STREAM:
+        return False
+    return any(consumer.queue is queue for consumer in channel.consumers.values())
+
+
+def _serve_before_consume_ok(broker: Broker, frame: Frame) -> None:
+    former = broker.serial
+    process(broker, frame)
+    channel = broker.channels[(frame.connection, frame.channel)]
+    tag = frame.arguments.get("consumer_tag", "")
+    if broker.serial > former:
+        tag = f"{UNKNOWN_TAG}{broker.serial}"
+    consumer = channel.consumers.get(tag)
+    if consumer is not None:
+        consumer.announced = True
+
+
+def _has_offset_of_wrong_type(broker: Broker, frame: Frame) -> bool:
+    channel = _open_channel(broker, frame)
+    if channel is None or not channel.prefetch or frame.arguments.get("no_ack"):
+        return False
+    queue = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
+    if queue is None or queue.type is not QueueType.STREAM or channel.channel_prefetch:
+        return False
+    if frame.arguments.get("consumer_tag", "") in channel.consumers:
+        return False
+    table = frame.arguments.get("arguments") or {}
+    return not {"x-priority", "x-consumer-timeout"} & table.keys() and offset_has_wrong_type(table)
+
+
+STREAM_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="stream-refuses-for-namesake",
+        requirement="ACK-012",
+        statement="Giving back a delivery of a deleted queue is refused with 540, or crashes the channel if by"
+        " basic.recover, when the channel has dealt with a new stream of its name.",
+        source="v3.10.9 rabbit_channel:foreach_per_queue (settles by the queue's name), rabbit_stream_queue:settle",
+        dialects=("rabbitmq-3",),
+        methods=(*SETTLING[1:], "tx.commit"),
+        applies=_settles_namesakes,
+        process=_settle_at_namesakes,
+    ),
+    Departure(
+        name="stream-serves-before-consume-ok",
+        requirement="CONSUME-001",
+        statement="When news of a stream that a channel reads crosses a basic.consume of a further consumer there, that"
+        " one is handed messages before its consume-ok.",
+        source="rabbit_stream_queue:consume casts consume-ok to its own channel, behind what is there already;"
+        " handle_event osiris_offset serves all readers",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.consume",),
+        applies=_is_read_by_channel,
+        process=_serve_before_consume_ok,
+    ),
+    Departure(
+        name="stream-offset-of-wrong-type-breaks",
+        requirement="STREAM-005",
+        statement="An x-stream-offset that is neither number, time nor text crashes the channel; the connection"
+        " closes with 541.",
+        source="rabbit_stream_queue:parse_offset_arg (takes any value), osiris:init_reader",
+        dialects=("rabbitmq-4.3",),
+        methods=("basic.consume",),
+        applies=_has_offset_of_wrong_type,
+        process=crash_with("STREAM-005"),
+    ),
+)

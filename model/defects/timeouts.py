@@ -1,0 +1,247 @@
+"""Departures (`model.defects.departures`) of consumer timeouts, all of them RabbitMQ's from 4.3 on (area TIMEOUT)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.deadlines import NEVER
+from amqpspec.model.broker.queues import Consumer
+from amqpspec.model.broker.state import Channel, ChannelState
+from amqpspec.model.broker.transaction import Outcome
+from amqpspec.model.defects.departure import ANY_NUMBER, Departure
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.extensions.consumer_timeout import (
+    NEXT_DEADLINE_FORGOTTEN,
+    TIME_OUT,
+    TIME_OUT_IS_OVER,
+    close_without_value,
+    is_told,
+)
+from amqpspec.model.rules.extensions.timeouts import doubted_delivery
+from amqpspec.model.rules.inputs import process
+
+_DIALECTS = ("rabbitmq-4.3",)
+
+
+def _channel(broker: Broker, frame: Frame) -> Channel | None:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    return channel if channel is not None and channel.state is ChannelState.OPEN else None
+
+
+# ------------------------------------------------------------------------ the client has cancelled his consumer
+
+
+def _is_cancelled(broker: Broker, frame: Frame) -> bool:
+    found = doubted_delivery(broker, frame)
+    if found is None:
+        return False
+    channel, entry = found
+    consumer = entry.consumer
+    return consumer is not None and channel.consumers.get(consumer.tag) is not consumer and is_told(broker, channel)
+
+
+def _close_all_the_same(broker: Broker, frame: Frame) -> None:
+    found = doubted_delivery(broker, frame)
+    process(broker, frame)
+    if found is not None:
+        close_without_value(broker, found[0], frame, "TIMEOUT-011")
+
+
+# ------------------------------------------------------------------------------------- the tag is still in use
+
+
+def _timed_out_namesake(broker: Broker, frame: Frame) -> Consumer | None:
+    channel = _channel(broker, frame)
+    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", "")) if channel is not None else None
+    return consumer if consumer is not None and consumer.timed_out else None
+
+
+def _refuse_tag(broker: Broker, frame: Frame) -> None:
+    consumer = _timed_out_namesake(broker, frame)
+    if consumer is not None:
+        consumer.timed_out = 0
+    process(broker, frame)
+
+
+# -------------------------------------------------------------------------------------- given back, and not served
+
+
+def settled_late(channel: Channel, frame: Frame) -> Iterator[tuple[Outcome, list[int]]]:
+    """What has timed out and is settled by the input at once, and in what way."""
+    if frame.method == "tx.commit":
+        for ruling, tags in channel.transaction.batches() if channel.transaction is not None else ():
+            yield ruling.outcome, [tag for tag in tags if tag in channel.timed_out]
+    elif frame.method.startswith("basic.recover"):
+        yield Outcome.REQUEUED, list(channel.timed_out)
+    elif channel.transaction is None:
+        tag, multiple = frame.arguments.get("delivery_tag", 0), frame.arguments.get("multiple")
+        outcome = Outcome.REQUEUED if frame.arguments.get("requeue") else Outcome.DONE
+        yield outcome, [late for late in channel.timed_out if late == tag or (multiple and (late < tag or not tag))]
+
+
+def _recovering(broker: Broker, frame: Frame) -> Iterator[tuple[Consumer, Outcome]]:
+    """Consumers that have timed out, all of whose late deliveries the input settles; and how it settles the last."""
+    channel = _channel(broker, frame)
+    if channel is None or not channel.timed_out:
+        return
+    left = {
+        consumer: {tag for tag, entry in channel.timed_out.items() if entry.consumer is consumer}
+        for consumer in channel.consumers.values()
+        if consumer.timed_out
+    }
+    for outcome, tags in settled_late(channel, frame):
+        for consumer, late in left.items():
+            if late:
+                late.difference_update(tags)
+                if not late:
+                    yield consumer, outcome
+
+
+def _given_back(broker: Broker, frame: Frame) -> list[Consumer]:
+    return [
+        consumer
+        for consumer, outcome in _recovering(broker, frame)
+        if outcome is Outcome.REQUEUED and not consumer.queue.single_active_consumer
+    ]
+
+
+def _forget_consumer(broker: Broker, frame: Frame) -> None:
+    forgotten = _given_back(broker, frame)
+    process(broker, frame)
+    for consumer in forgotten:
+        consumer.is_forgotten = True
+        broker.refresh(consumer.queue)
+
+
+# ------------------------------------------------------------------------------------------ two in place of one
+
+
+def _returning(broker: Broker, frame: Frame) -> list[Consumer]:
+    """Consumers that come back to a place of their own beside the seat."""
+    return [
+        consumer
+        for consumer, outcome in _recovering(broker, frame)
+        if outcome is not Outcome.REQUEUED and consumer.keeps_place and consumer.queue.seat.holder is not None
+    ]
+
+
+def _serve_both(broker: Broker, frame: Frame) -> None:
+    returning = _returning(broker, frame)
+    process(broker, frame)
+    for consumer in returning:
+        consumer.is_beside = True
+        broker.refresh(consumer.queue)
+
+
+# -------------------------------------------------------------------------------------- leaving for ever
+
+
+def _leaving_for_ever(broker: Broker, frame: Frame) -> list[Consumer]:
+    recovering = (consumer for consumer, _ in _recovering(broker, frame))
+    return [each for each in recovering if each.was_leaving and not each.keeps_place]
+
+
+def _leave_for_ever(broker: Broker, frame: Frame) -> None:
+    for consumer in _leaving_for_ever(broker, frame):
+        consumer.is_forgotten = True
+    process(broker, frame)
+
+
+# --------------------------------------------------------------------------------------- the next deadline is lost
+
+
+def _is_next(broker: Broker, frame: Frame) -> bool:
+    """Had the queue another deadline before?"""
+    found = doubted_delivery(broker, frame)
+    return found is not None and found[1].queue.deadlines > 1
+
+
+def _forget_next(broker: Broker, frame: Frame) -> None:
+    """With it all of the queue's that came behind it: the next delivery, or what else happens there, may remind it."""
+    found = doubted_delivery(broker, frame)
+    if found is None:
+        return
+    for channel in broker.channels.values():
+        for entry in channel.unacknowledged.values():
+            if entry.queue is found[1].queue and entry.deadline is not None:
+                entry.deadline = replace(entry.deadline, by=NEVER)
+
+
+TIMEOUT_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="timeout-after-cancel-closes-channel",
+        requirement="TIMEOUT-011",
+        statement="When the client has cancelled its consumer and holds a delivery of it until its time is up, its"
+        " channel is closed, with the capability consumer_cancel_notify as without.",
+        source="rabbit_channel:handle_queue_actions released, where the tag is none of consumer_mapping",
+        dialects=_DIALECTS,
+        methods=(TIME_OUT,),
+        applies=_is_cancelled,
+        process=_close_all_the_same,
+    ),
+    Departure(
+        name="timed-out-tag-stays-in-use",
+        requirement="TIMEOUT-030",
+        statement="The tag of a consumer whose client was told by basic.cancel that it has timed out is still in use:"
+        " to consume with it again closes the connection (530).",
+        source="rabbit_channel:handle_queue_actions released, which leaves consumer_mapping as it is",
+        dialects=_DIALECTS,
+        methods=("basic.consume",),
+        applies=lambda broker, frame: _timed_out_namesake(broker, frame) is not None,
+        process=_refuse_tag,
+    ),
+    Departure(
+        name="given-back-late-not-served",
+        requirement="TIMEOUT-018",
+        statement="A consumer that has timed out, and whose client gives back what timed out, is handed nothing any"
+        " more, until it settles something that it still holds.",
+        source="rabbit_fifo:return, return_multiple pass over messages that are not checked out, and do not put the"
+        " consumer among those to be served again (as complete does)",
+        dialects=_DIALECTS,
+        methods=("basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
+        applies=lambda broker, frame: bool(_given_back(broker, frame)),
+        process=_forget_consumer,
+        shows_within=ANY_NUMBER,
+    ),
+    Departure(
+        name="timed-out-leaver-never-active",
+        requirement="TIMEOUT-016",
+        statement="A single active consumer that was to leave its seat to one of higher priority when it timed out"
+        " never becomes active again, though its client settles what timed out.",
+        source="rabbit_fifo:handle_waiting_timedout_consumers gives it back the status that it had, quiescing, and"
+        " activate_next_consumer takes only those that are up",
+        dialects=_DIALECTS,
+        methods=("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
+        applies=lambda broker, frame: bool(_leaving_for_ever(broker, frame)),
+        process=_leave_for_ever,
+        shows_within=ANY_NUMBER,
+    ),
+    Departure(
+        name="two-active-consumers-after-timeout",
+        requirement="SAC-001",
+        statement="A single active consumer that timed out while it held another message, which has not, and whose"
+        " client then settles what timed out, is served beside the one that has followed it.",
+        source="rabbit_fifo:apply {timeout, evaluate_consumer_timeout} leaves it among the consumers while it holds"
+        " something, and activates the next one; complete_and_checkout, maybe_untimeout have it be up again there",
+        dialects=_DIALECTS,
+        methods=("basic.ack", "basic.nack", "basic.reject", "tx.commit"),
+        applies=lambda broker, frame: bool(_returning(broker, frame)),
+        process=_serve_both,
+        shows_within=ANY_NUMBER,
+    ),
+    Departure(
+        name=NEXT_DEADLINE_FORGOTTEN,
+        requirement="TIMEOUT-021",
+        statement="When a deadline is over, whether its delivery was settled or not, the next one of the queue may be"
+        " forgotten: nothing happens when it has passed, until something else happens to the queue.",
+        source="rabbit_fifo:handle_aux eval: no timer is set if the last one was for this very millisecond"
+        " (LastConTimeout0 < Ts), and the next deadline is not earlier",
+        dialects=_DIALECTS,
+        methods=(TIME_OUT_IS_OVER,),
+        applies=_is_next,
+        process=_forget_next,
+        shows_within=ANY_NUMBER,
+    ),
+)

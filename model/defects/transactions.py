@@ -1,0 +1,120 @@
+"""Departures (`model.defects.departures`) of transactions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.overflow import Overflow, is_limited, overflow
+from amqpspec.model.broker.queues import Consumer, QueueType
+from amqpspec.model.broker.state import ChannelState, Expected
+from amqpspec.model.defects.departure import Departure
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.basic.publish import deliver
+from amqpspec.model.rules.inputs import process
+from amqpspec.model.rules.tx.commit import reached_now
+
+
+def _publishes_to_refusing_quorum_queue(broker: Broker, frame: Frame) -> bool:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
+        return False
+    try:
+        reached = [reached_now(broker, channel, publication) for publication in channel.transaction.publications]
+    except ProtocolError:
+        return False  # the commit breaks the connection
+    return any(
+        queue.type is QueueType.QUORUM and is_limited(broker, queue) and overflow(queue) is Overflow.REJECT
+        for queues in reached
+        for queue in queues
+    )
+
+
+def _forget_refusals(broker: Broker, frame: Frame) -> None:
+    """What quorum queues refuse is known, and forgotten, before the commit begins to wait for what others say."""
+    channel = broker.channels[(frame.connection, frame.channel)]
+    assert channel.transaction is not None
+    channel.transaction.forgets_refusals = True
+    process(broker, frame)
+
+
+def _consumers_of_namesakes(broker: Broker, frame: Frame) -> list[Consumer]:
+    """Consumers of the channel that will be told, whose queues have the names of deleted ones that it publishes to."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
+        return []
+    if not broker.connections[channel.connection].is_told_of_cancels:
+        return []
+    routed = [queue for publication in channel.transaction.publications for queue in publication.routes.queues]
+    gone = {queue.name for queue in routed if queue.deleted and queue.type is QueueType.CLASSIC}
+    return [consumer for consumer in channel.consumers.values() if consumer.queue.name in gone]
+
+
+def _cancel_consumers_of_namesakes(broker: Broker, frame: Frame) -> None:
+    """The channel hears that the queue is down before it says that the commit was refused."""
+    channel = broker.channels[(frame.connection, frame.channel)]
+    tags = sorted(consumer.tag for consumer in _consumers_of_namesakes(broker, frame))
+    process(broker, frame)
+    notices = (Expected("basic.cancel", {"consumer_tag": tag, "nowait": True}, ("CANCEL-007",)) for tag in tags)
+    said = [place for place, owed in enumerate(channel.owed) if getattr(owed, "method", "") == "channel.close"]
+    place = said[0] if said else 0
+    channel.owed[place:place] = notices
+
+
+def _replies(broker: Broker, frame: Frame) -> bool:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
+        return False
+    name = frame.arguments.get("routing_key", "")
+    return not frame.arguments.get("exchange") and name in broker.queues and broker.queues[name].reply_address
+
+
+def _reply_at_once(broker: Broker, frame: Frame) -> None:
+    """Who asked has the reply; what is kept goes to other queues only."""
+    channel = broker.channels[(frame.connection, frame.channel)]
+    process(broker, frame)
+    if channel.transaction is None or not channel.transaction.publications:
+        return  # the message was refused
+    kept = channel.transaction.publications.pop()
+    replies = {queue: reason for queue, reason in kept.routes.queues.items() if queue.reply_address}
+    others = {queue: reason for queue, reason in kept.routes.queues.items() if not queue.reply_address}
+    deliver(broker, channel, replace(kept, routes=replace(kept.routes, queues=replies), mandatory=False))
+    channel.transaction.publications.append(replace(kept, routes=replace(kept.routes, queues=others)))
+
+
+TRANSACTION_DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        name="commit-cancels-namesakes-consumers",
+        requirement="CANCEL-007",
+        statement="A commit that publishes to a deleted classic queue cancels the channel's consumers of a new queue of"
+        " that name, before the channel closes.",
+        source="v4.3.5 rabbit_channel:handle_info 'DOWN' of the deleted queue's process, which the publish has had"
+        " monitored: handle_consuming_queue_down_or_eol goes by the queue's name",
+        dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("tx.commit",),
+        applies=lambda broker, frame: bool(_consumers_of_namesakes(broker, frame)),
+        process=_cancel_consumers_of_namesakes,
+    ),
+    Departure(
+        name="commit-forgets-refusals",
+        requirement="TX-008",
+        statement="A transaction is committed with commit-ok although a quorum queue has refused what it published.",
+        source="rabbit_channel:handle_method tx.commit: the refusal of a quorum queue comes while the publishes are"
+        " carried out, where record_rejects notes tx = failed, and tx = committing is noted behind that",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("tx.commit",),
+        applies=_publishes_to_refusing_quorum_queue,
+        process=_forget_refusals,
+    ),
+    Departure(
+        name="transaction-replies-at-once",
+        requirement="TX-002",
+        statement="A direct reply is delivered when it is published in a transaction, and no rollback takes it back.",
+        source="v4.0.5 rabbit_channel:handle_method basic.publish, deliver_reply as soon as the message is routed",
+        dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        methods=("basic.publish",),
+        applies=_replies,
+        process=_reply_at_once,
+    ),
+)

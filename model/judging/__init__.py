@@ -1,0 +1,1 @@
+"""The judge: which states of the model fit what was seen."""

@@ -1,0 +1,437 @@
+"""The acceptor: does what was seen conform to the model? Input-output conformance over first-in-first-out channels.
+
+It is fed a trace frame by frame: `sent` for the client's, `received` for the broker's, `quiescent` where a barrier
+showed that nothing more is under way, `overdue` where the time for owed frames ran out.
+
+An *explanation* is a state of the model and the inputs that were sent but need not have been processed yet. A sent
+frame is processed at once only where that loses nothing: when there is one explanation and it permits no output (the
+broker is quiet), which is the rule in lockstep. Else it waits, per channel in order, and every output is tried at
+every point at which the broker may have been. Explanations that an output contradicts are dropped; when none is
+left, the trace fails. Their number is bounded: beyond the bound the verdict is inconclusive, never pass.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.measurement import Measurement
+from amqpspec.model.broker.stream_log import has_open_chunk
+from amqpspec.model.defects.departure import Departure
+from amqpspec.model.defects.departures import departures_of
+from amqpspec.model.defects.limits import follow_limiters
+from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
+from amqpspec.model.judging.explanation import Explanation
+from amqpspec.model.judging.explanations import (
+    MOST_LATENT,
+    TIMED,
+    TooManyExplanations,
+    latent_beside,
+    least_advanced,
+    least_flawed,
+    may_be_quiet,
+    merged,
+    points,
+    settled,
+)
+from amqpspec.model.judging.failures import failure_of, failure_of_debt
+from amqpspec.model.judging.pipelining import note_pipelined
+from amqpspec.model.judging.read_order import EarlyFrames, may_be_early
+from amqpspec.model.judging.refuted import note_refuted
+from amqpspec.model.outputs.debts import first_debt, unproven, untold_queues
+from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
+from amqpspec.model.outputs.observation import observe
+from amqpspec.model.outputs.turns import is_at_rest
+from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.verdict import Failure, Verdict
+from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, Frame
+from amqpspec.model.rules.connection.blocking import blocked_by_others
+from amqpspec.model.rules.extensions.message_expiry import messages_are_at_rest
+from amqpspec.model.rules.extensions.queue_expiry import uses_are_over
+
+#: Most explanations kept alive.
+DEFAULT_BOUND = 256
+
+
+class Acceptor:
+    """Judges one sequence of frames. `failures` grows; `finished` says that nothing more can be judged."""
+
+    def __init__(
+        self, dialect: Dialect, bound: int = DEFAULT_BOUND, virtual_host: str = "/", own_user: str = ""
+    ) -> None:
+        self.dialect = dialect
+        self.bound = bound
+        self.explanations = [Explanation(Broker(dialect, virtual_host, own_user))]
+        self.failures: list[Failure] = []
+        self.finished = False
+        self.reason: str | None = None
+        #: canonical text of the command that is being carried out, for failures
+        self.command = ""
+        #: the next input is sent without waiting for what this one brings about: it may be processed after it
+        self.overlapping = False
+        self._departures = departures_of(dialect)
+        self._early = EarlyFrames()
+        self._time = 0.0
+        #: the last output left no doubt about what had been processed before it
+        self._is_certain = True
+
+    # ------------------------------------------------------------------------------------------ the trace
+
+    def sent(self, frame: Frame) -> None:
+        """The client sent this frame."""
+        self._judge_early()
+        if self.finished:
+            return
+        self._time = max(self._time, frame.time)
+        for explanation in list(self.explanations):
+            self.explanations += explanation.overlooking(frame.time, self._departures)
+        for explanation in self.explanations:
+            explanation.time_passes(frame.time)
+        if frame.method == CLOCK_WAIT:
+            for explanation in self.explanations:
+                explanation.broker.waited = frame.time
+            return  # that time has passed is all
+        only = self.explanations[0]
+        if len(self.explanations) == 1 and not only.pending and only.broker.quiet and not self.overlapping:
+            self._process(only, frame)
+        elif not self.overlapping and all(each.is_at_rest for each in self.explanations):
+            self._process_by_all(frame)
+        elif not self.overlapping and self._stands_alone(frame):
+            for explanation in list(self.explanations):
+                self._process(explanation, frame)
+        else:
+            if not only.broker.counting:
+                only.uncounted.append(frame)
+            for explanation in self.explanations:
+                note_pipelined(explanation.broker, explanation.pending, frame)
+                explanation.pending.append(frame)
+
+    def _stands_alone(self, frame: Frame) -> bool:
+        """A step of a handshake has nothing to do with what is under way on other connections."""
+        if frame.channel or frame.connection == OPERATOR:
+            return False
+        if any(pending.connection == frame.connection for each in self.explanations for pending in each.pending):
+            return False
+        connection = self.broker.connections.get(frame.connection)
+        return frame.method == "socket.open" or (connection is not None and connection.state.in_handshake)
+
+    def received(self, frame: Frame) -> None:
+        """The broker sent this frame."""
+        if self.finished:
+            return
+        if frame.method == "connection.blocked" and blocked_by_others(self.broker, frame):
+            reason = str(frame.arguments.get("reason", "")).encode("utf-8", "backslashreplace").decode("utf-8")
+            self.reason = f"the broker has an alarm that is none of ours: {reason}"
+            self.finished = True
+            return
+        self._time = max(self._time, frame.time)
+        if self._early.holds_up(frame):
+            self._early.add(frame)
+            return
+        self._judge(frame)
+        self._early.judge_again(self._judge)
+
+    def _judge_early(self) -> None:
+        """Nothing comes before them any more."""
+        for frame in self._early.take_all():
+            self._judge(frame, may_wait=False)
+
+    def _judge(self, frame: Frame, *, may_wait: bool = True) -> None:
+        if self.finished:
+            return
+        for explanation in self.explanations:
+            explanation.is_observed(self._time)
+        only = self.explanations[0]
+        # to judge it may change what it is judged by
+        waits = may_wait and may_be_early(only.broker, only.pending, frame)
+        before = [each.fork() for each in self.explanations] if waits else []
+        if len(self.explanations) == 1 and not only.pending:
+            mismatches = observe(only.broker, frame)
+            if before and not all(mismatch.departure for mismatch in mismatches):
+                self._wait_with(frame, before)
+            elif mismatches:
+                self._record(only.broker, frame, mismatches)
+        else:
+            try:
+                self._received_by_all(frame, before)
+            except TooManyExplanations:
+                self._give_up()
+        for explanation in self.explanations:
+            if explanation.broker.happenings:
+                explanation.expect_teardowns()
+        if self._is_certain:
+            self._process_what_is_certain()
+
+    def _wait_with(self, frame: Frame, before: list[Explanation]) -> None:
+        self._early.add(frame)
+        self.explanations = before
+
+    def barrier(self, begins: bool) -> None:
+        """Between these two calls frames are judged as ever, but do not count as exercise of any requirement."""
+        for explanation in self.explanations:
+            explanation.broker.counting = not begins
+
+    def quiescent(self) -> None:
+        """Nothing is under way any more: every input has been processed, and nothing may be owed."""
+        self._judge_early()
+        self._close(prove=False)
+        for explanation in self.explanations:
+            for _, queue in explanation.broker.touched:
+                queue.at_rest = queue.next_position
+                queue.handed_out = 0
+            explanation.broker.come_to_rest()
+            explanation.uncounted.clear()
+            is_at_rest(explanation.broker)
+            uses_are_over(explanation.broker, self._time)
+            messages_are_at_rest(explanation.broker, self._time)
+
+    def overdue(self) -> None:
+        """The time is up for whatever is owed."""
+        self._judge_early()
+        self._close(prove=True)
+
+    # ------------------------------------------------------------------------------------------ the verdict
+
+    @property
+    def broker(self) -> Broker:
+        """The state of the first explanation that is lawful: the state, where there is only one."""
+        if len(self.explanations) == 1:
+            return self.explanations[0].broker
+        return next((each for each in self.explanations if each.departure is None), self.explanations[0]).broker
+
+    @property
+    def exercised(self) -> Counter[str]:
+        return self.broker.exercised
+
+    @property
+    def refuted(self) -> frozenset[str]:
+        """Names of the known departures that would have shown, and did not (`model.judging.refuted`)."""
+        return frozenset(self.broker.refuted).difference(failure.departure for failure in self.failures)
+
+    @property
+    def measurements(self) -> list[Measurement]:
+        """How late the broker was with what it did by itself."""
+        return self.broker.measurements
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.failures:
+            return Verdict.FAIL
+        return Verdict.INCONCLUSIVE if self.reason else Verdict.PASS
+
+    @property
+    def patience(self) -> float:
+        """Seconds beyond the usual deadline that something may take of what is owed."""
+        return max(explanation.patience for explanation in self.explanations)
+
+    def owes(self) -> bool:
+        """Is some frame owed, however the inputs that are under way are processed?"""
+        if self.finished:
+            return False
+        try:
+            return self._owes()
+        except TooManyExplanations:
+            self._give_up()
+            return False
+
+    def _owes(self) -> bool:
+        # what a known defect keeps back is owed all the same
+        lawful = (explanation for explanation in self.explanations if explanation.departure is None)
+        return not any(may_be_quiet(explanation, self._departures, self.bound) for explanation in lawful)
+
+    def unproven_queues(self) -> list[str]:
+        """Names of queues of which more must be known, as by no explanation everything has come that should."""
+        return unproven_queues(self.explanations, self._departures, self.bound)
+
+    def may_be_proven(self, name: str) -> bool:
+        """By some explanation, everything has come to that queue that should."""
+        return may_be_proven(name, self.explanations, self._departures, self.bound)
+
+    # ----------------------------------------------------------------------------------- several explanations
+
+    def _process(self, explanation: Explanation, frame: Frame) -> None:
+        """Process an input. Where a known departure applies, follow that as well: there the input stays pending,
+        as nothing that the lawful explanation owes says when it is processed.
+        """
+        for departure in self._departures.get(frame.method, ()):
+            if departure is explanation.departure or departure.name in explanation.declined:
+                continue
+            if departure.applies(explanation.broker, frame):
+                departed = explanation.fork()
+                departed.pending.append(frame)
+                departed.departure, departed.departing = departure, frame
+                self.explanations.append(departed)
+                explanation.decline([departure])
+        others = list(explanation.alternatives(frame))
+        explanation.process(frame)
+        if explanation.broker.teardowns or explanation.broker.happenings:
+            explanation.expect_teardowns()
+        self.explanations += others
+
+    def _process_by_all(self, frame: Frame) -> None:
+        """Only what the broker may do by itself is open: it has been done before the input, or not."""
+        if any(pending.method in TIMED for each in self.explanations for pending in each.pending):
+            self._process_or_wait(frame)
+            return
+        try:
+            self.explanations = settled(self.explanations, self._departures, self.bound)
+        except TooManyExplanations:
+            self._give_up()
+            return
+        for explanation in list(self.explanations):
+            self._process(explanation, frame)
+        self.explanations = merged(self.explanations)
+
+    def _process_or_wait(self, frame: Frame) -> None:
+        """Messages may expire before the broker comes to the input, which takes its time: it stays pending as well."""
+        waiting = [explanation.fork() for explanation in self.explanations]
+        if not self.broker.counting:
+            self.explanations[0].uncounted.append(frame)
+        for explanation in waiting:
+            explanation.pending.append(frame)
+        for explanation in list(self.explanations):
+            self._process(explanation, frame)
+        self.explanations = merged(self.explanations) + waiting
+
+    def _process_what_is_certain(self) -> None:
+        """A quiet state permits no output, so its next input has been processed whenever the next one is seen."""
+        while len(self.explanations) == 1:
+            only = self.explanations[0]
+            if only.is_settled or not only.broker.quiet or self.overlapping or has_open_chunk(only.broker):
+                return
+            if len({(frame.connection, frame.channel) for frame in only.pending}) > 1:
+                return
+            self._process(only, only.pending.pop(0))
+
+    def _received_by_all(self, frame: Frame, before: list[Explanation]) -> None:
+        """`before`: copies of the explanations, where the frame can wait if none of them fits it."""
+        self._is_certain = True
+        survivors: list[Explanation] = []
+        flawed: list[tuple[Explanation, Mismatches]] = []
+        best: tuple[Explanation, Mismatches] | None = None
+        contradicted: list[Explanation] = []
+        latent: list[Explanation] = []
+        for explanation in self.explanations:
+            for candidate in points(explanation, self._departures, self.bound):
+                if candidate.broker.not_before > frame.time or candidate.is_tearing_down(frame):
+                    continue  # something would have come about too early, or too late
+                mismatches = observe(candidate.broker, frame)
+                if mismatches and candidate.departure is not None:
+                    if candidate.has_departed and all(m.departure and not m.fatal for m in mismatches):
+                        latent.append(candidate)  # wrong in another way that is known, besides
+                    contradicted.append(candidate)
+                if not mismatches:
+                    if not candidate.is_foreseen:
+                        survivors.append(candidate)
+                elif candidate.departure is None and not any(mismatch.fatal for mismatch in mismatches):
+                    # a departure explains a frame to the letter, or it does not explain it
+                    if len(flawed) < self.bound:
+                        flawed.append((candidate, mismatches))
+                elif best is None or not (candidate.pending or candidate.departure or candidate.is_unusual):
+                    best = (candidate, mismatches)
+                if len(survivors) > self.bound:
+                    survivors = merged(survivors)
+                    if len(survivors) > self.bound:
+                        raise TooManyExplanations
+        if any(explanation.departure is None for explanation in survivors):
+            survivors = merged(survivors)
+            self.explanations = least_advanced(survivors)
+            self._is_certain = len(survivors) == 1
+            note_refuted(contradicted, self.explanations)
+        elif survivors:
+            # only a departure explains it
+            assert best is not None or flawed
+            culprit, mismatches = best or flawed[0]
+            departure = survivors[0].departure
+            assert departure is not None
+            self._record_departure(culprit.broker, frame, mismatches, departure)
+            self.explanations = merged(survivors)
+            self._go_on_from_departure()
+        elif before and not any(all(each.departure for each in mismatches) for _, mismatches in flawed):
+            self._wait_with(frame, before)
+        elif flawed:
+            flawed = least_flawed(flawed)
+            self.explanations = merged([candidate for candidate, _ in flawed] + latent[:MOST_LATENT])
+            self._record(self.broker, frame, flawed[0][1])
+        elif best is not None:
+            self.explanations = [best[0]]
+            self._record(best[0].broker, frame, best[1])
+
+    def _close(self, prove: bool) -> None:
+        if self.finished:
+            return
+        if len(self.explanations) > 1 or self.explanations[0].pending:
+            try:
+                self.explanations = settled(self.explanations, self._departures, self.bound, prove, lazily=not prove)
+            except TooManyExplanations:
+                self._give_up()
+                return
+        in_time = [explanation for explanation in self.explanations if explanation.broker.not_before <= self._time]
+        self.explanations = in_time or self.explanations
+        quiet = [explanation for explanation in self.explanations if explanation.broker.quiet]
+        lawful = [explanation for explanation in quiet if explanation.departure is None]
+        proven = [explanation for explanation in lawful if not prove or not any(unproven(explanation.broker))]
+        if proven:
+            note_refuted([each for each in self.explanations if not each.broker.quiet], quiet)
+            latent = latent_beside(proven, quiet)
+            followed = {explanation.departure.name for explanation in latent if explanation.departure is not None}
+            for explanation in proven:
+                explanation.declined &= followed
+            self.explanations = proven + latent
+            return
+        departed = [explanation for explanation in quiet if explanation.departure is not None]
+        first = next((e for e in (*lawful, *self.explanations) if e.departure is None), self.explanations[0])
+        open_by_departure: set[str] = set()
+        if lawful:
+            # what should be there by now and is not: a departure has to do better than that, if not than what is
+            # open by both, of which nobody has asked
+            departed = [each for each in departed if prove and _unproven(each) < _unproven(first)]
+            open_by_departure = _unproven(departed[0]) if departed else set()
+        owed = (debt for debt in unproven(first.broker) if debt.detail not in open_by_departure)
+        missing = first_debt(first.broker) or next(owed, None)
+        if missing is None:
+            return
+        if missing.frame is None and (untold := untold_queues(first.broker)):
+            self.reason = f"the broker does not tell in time how many messages and consumers {untold[0]} has"
+            self.finished = True
+            return
+        self._add(failure_of_debt(first.broker, missing, self.command, departed[0].departure if departed else None))
+        if departed:
+            self.explanations = departed
+            self._go_on_from_departure()
+        else:
+            self.finished = True
+
+    def _go_on_from_departure(self) -> None:
+        """The broker has a known defect of RabbitMQ: so it may have this one too, which is hard to tell by itself."""
+        for explanation in self.explanations:
+            explanation.departure = explanation.departing = None
+            follow_limiters(explanation.broker)
+        self.finished |= self.broker.is_astray
+
+    def _give_up(self) -> None:
+        self.reason = f"more than {self.bound} explanations are possible"
+        self.finished = True
+
+    # --------------------------------------------------------------------------------------------- failures
+
+    def _record(self, broker: Broker, frame: Frame, mismatches: Mismatches, departure: str = "") -> None:
+        for mismatch in mismatches:
+            self._add(failure_of(broker, frame, mismatch, self.command, departure or mismatch.departure))
+            if mismatch.fatal:
+                self.finished = not departure
+                return
+
+    def _record_departure(self, broker: Broker, frame: Frame, mismatches: Mismatches, departure: Departure) -> None:
+        blamed = Mismatch(departure.requirement, mismatches[0].shape, mismatches[0].detail, True, mismatches[0].allowed)
+        self._record(broker, frame, (blamed,), departure.name)
+
+    def _add(self, failure: Failure) -> None:
+        """Keep one of each: a harmless defect may show at every step of a sequence."""
+        if all(failure.identity != other.identity for other in self.failures):
+            self.failures.append(failure)
+
+
+def _unproven(explanation: Explanation) -> set[str]:
+    """What should have come by that explanation, and no count has shown."""
+    return {debt.detail for debt in unproven(explanation.broker)}

@@ -1,0 +1,279 @@
+"""Alternatives: what a broker may do in place of the usual, as its build or its configuration has it.
+
+Both are right. The acceptor follows an alternative beside the usual behaviour, as another explanation, until what the
+broker sends tells which it was. Unlike a departure (`model.defects.departures`) it is no failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.limits import counted, room_on
+from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet
+from amqpspec.model.broker.time_to_live import time_to_live
+from amqpspec.model.broker.transaction import Outcome, Transaction
+from amqpspec.model.judging.alternative import Alternative
+from amqpspec.model.judging.alternatives_of_queues import alternatives_of_queues
+from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
+from amqpspec.model.promises.dialects import TransientQueues
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.basic.cancel import crosses_notice, withdraw_notice
+from amqpspec.model.rules.connection.closing import is_said_by_queue
+from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT
+from amqpspec.model.rules.extensions.queue_expiry import is_in_use
+from amqpspec.model.rules.extensions.timeouts import others_due, process_timeouts
+from amqpspec.model.rules.inputs import process
+from amqpspec.model.rules.tx.commit import is_missed
+
+
+def _declares_transient(broker: Broker, frame: Frame) -> bool:
+    if broker.dialect.transient_queues is not TransientQueues.EITHER:
+        return False
+    arguments = frame.arguments
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN or arguments.get("passive"):
+        return False
+    return not (arguments.get("durable") or arguments.get("exclusive") or arguments.get("queue") in broker.queues)
+
+
+def _refuse_transient(broker: Broker, frame: Frame) -> None:
+    dialect = broker.dialect
+    broker.dialect = replace(dialect, transient_queues=TransientQueues.REFUSED)
+    process(broker, frame)
+    broker.dialect = dialect
+
+
+def _cancel_in_time(broker: Broker, frame: Frame) -> None:
+    process(broker, frame)
+    withdraw_notice(broker, frame)
+
+
+def _closes_before_queues_answer(broker: Broker, frame: Frame) -> bool:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    return channel is not None and channel.state is ChannelState.OPEN and any(map(is_said_by_queue, channel.owed))
+
+
+def _close_at_once(broker: Broker, frame: Frame) -> None:
+    channel = broker.channels[(frame.connection, frame.channel)]
+    channel.owed = [owed for owed in channel.owed if not is_said_by_queue(owed)]
+    process(broker, frame)
+
+
+def _overlooks_deletion(broker: Broker, frame: Frame) -> bool:
+    """Is a queue gone that the commit publishes to, and the channel may still know it from before, or find it still?"""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
+        return False
+    return any(
+        is_missed(broker, queue) and (_may_be_found(broker, queue) or _may_be_known(broker, channel, queue))
+        for publication in channel.transaction.publications
+        for queue in publication.routes.queues
+    )
+
+
+def _may_be_found(broker: Broker, queue: Queue) -> bool:
+    """A stream is there until the last of its members is gone, which delete-ok does not wait for
+    (v4.0.5 rabbit_stream_coordinator:delete_stream, register_listener).
+    """
+    return queue.type is QueueType.STREAM and broker.dialect.deleted_before_commit is DeletedBeforeCommit.KEPT
+
+
+def _may_be_known(broker: Broker, channel: Channel, queue: Queue) -> bool:
+    is_late = queue.type is not QueueType.CLASSIC or queue.name in broker.deleted_of_late
+    return is_late and queue.name in channel.known_types
+
+
+def _overlook_deletion(broker: Broker, frame: Frame) -> None:
+    channel = broker.channels[(frame.connection, frame.channel)]
+    if channel.transaction is not None:
+        channel.transaction.overlooks_deletion = True
+    process(broker, frame)
+
+
+def _expires_between(broker: Broker, frame: Frame) -> bool:
+    """May something be over as soon as the commit publishes it, and make a dead letter before what it rejects does?"""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
+        return False
+    transaction = channel.transaction
+    return any(ruling.outcome is Outcome.DISCARDED for ruling, _ in transaction.rulings) and any(
+        time_to_live(broker.dialect, queue, publication.pattern) == 0
+        for publication in transaction.publications
+        for queue in publication.routes.queues
+    )
+
+
+def _expire_between(broker: Broker, frame: Frame) -> None:
+    channel = broker.channels[(frame.connection, frame.channel)]
+    if channel.transaction is not None:
+        channel.transaction.expires_between = True
+    process(broker, frame)
+
+
+def _times_out_with(number: int) -> Callable[[Broker, Frame], bool]:
+    return lambda broker, frame: len(others_due(broker, frame)) >= number
+
+
+def _time_out_with(number: int) -> Callable[[Broker, Frame], None]:
+    return lambda broker, frame: process_timeouts(broker, frame, others_due(broker, frame)[:number])
+
+
+def _asks_for_expiring(broker: Broker, frame: Frame) -> bool:
+    """Is a quorum queue asked for its numbers that may be expiring at this moment?"""
+    arguments = frame.arguments
+    if not arguments.get("passive") or not broker.expiring:
+        return False
+    queue = broker.queues.get(arguments.get("queue", ""))
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if queue is None or queue.type is not QueueType.QUORUM or channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    return queue.name in broker.expiring and queue.expiring_use == queue.uses and not is_in_use(broker, queue)
+
+
+def _count_nothing(broker: Broker, frame: Frame) -> None:
+    """Its process is gone already, of which the answer says nothing; the queue is not yet."""
+    process(broker, frame)
+    channel = broker.channels[(frame.connection, frame.channel)]
+    answer = channel.owed[-1] if channel.owed else None
+    if isinstance(answer, Expected) and answer.method == "queue.declare-ok":
+        nothing = {**answer.arguments, "message_count": 0, "consumer_count": 0}
+        channel.owed[-1] = replace(answer, arguments=nothing, effect=None, departures={})
+
+
+#: How many deliveries, at most, may time out with the one because of which a channel is closed.
+_MOST_TOGETHER = 4
+
+
+ALTERNATIVES: tuple[Alternative, ...] = (
+    *(
+        Alternative(
+            name=f"{number} more timed out before the channel was closed",
+            requirement="TIMEOUT-020",
+            source="rabbit_fifo:apply {timeout, evaluate_consumer_timeout} releases all that it finds",
+            methods=(TIME_OUT,),
+            applies=_times_out_with(number),
+            process=_time_out_with(number),
+        )
+        for number in range(1, _MOST_TOGETHER + 1)
+    ),
+    Alternative(
+        name="transient queue refused",
+        requirement="QUEUE-018",
+        source="rabbit_amqqueue:declare, is_queue_args_combination_permitted",
+        methods=("queue.declare",),
+        applies=_declares_transient,
+        process=_refuse_transient,
+    ),
+    Alternative(
+        name="queue counted while it expires",
+        requirement="QUEUE-027",
+        source="rabbit_quorum_queue:delete (the process first), stat (no process: {ok, 0, 0})",
+        methods=("queue.declare",),
+        applies=_asks_for_expiring,
+        process=_count_nothing,
+    ),
+    Alternative(
+        name="consumer cancelled before its channel heard of the queue's end",
+        requirement="CANCEL-005",
+        source="rabbit_channel:handle_method basic.cancel, handle_consuming_queue_down_or_eol",
+        methods=("basic.cancel",),
+        applies=crosses_notice,
+        process=_cancel_in_time,
+    ),
+    Alternative(
+        name="channel closed before its queues have answered",
+        requirement="CHAN-003",
+        source="rabbit_channel:handle_cast {command, …} comes behind the client's channel.close; 0-9-1 section 1.5.2.5",
+        methods=("channel.close",),
+        applies=_closes_before_queues_answer,
+        process=_close_at_once,
+    ),
+    Alternative(
+        name="transaction committed before its channel heard of the queue's end",
+        requirement="TX-002",
+        source="rabbit_queue_type:deliver, get_ctx_with of a queue that the channel has dealt with;"
+        " rabbit_stream_coordinator:delete_stream",
+        methods=("tx.commit",),
+        applies=_overlooks_deletion,
+        process=_overlook_deletion,
+    ),
+    Alternative(
+        name="what has no time expired before the settlements of its transaction",
+        requirement="TTL-004",
+        source="rabbit_amqqueue_process:deliver_or_enqueue, drop_expired_msgs; rabbit_channel:handle_method tx.commit",
+        methods=("tx.commit",),
+        applies=_expires_between,
+        process=_expire_between,
+    ),
+)
+
+
+def alternatives_to(broker: Broker, frame: Frame) -> tuple[Alternative, ...]:
+    """The alternatives to the usual processing of this input, in this state."""
+    usual = tuple(a for a in ALTERNATIVES if frame.method in a.methods and a.applies(broker, frame))
+    if frame.method == "basic.qos":
+        usual += tuple(_deliveries_under_way(broker, frame))
+    else:
+        usual += tuple(alternatives_of_queues(broker, frame))
+    return (*usual, *_before_commit_fails(broker, frame))
+
+
+def _before_commit_fails(broker: Broker, frame: Frame) -> Iterator[Alternative]:
+    """TX-010: a commit that some queue refuses waits for all others before it says so (TX-008)."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is not None and any(map(_tells_of_failed_commit, channel.owed)):
+        yield Alternative(
+            name="method before a commit fails",
+            requirement="TX-010",
+            source="rabbit_channel:handle_method, tx = failed",
+            methods=(frame.method,),
+            applies=lambda broker, frame: True,
+            process=_come_before_commit_fails,
+        )
+
+
+def _tells_of_failed_commit(owed: Expected | PendingGet) -> bool:
+    return isinstance(owed, Expected) and owed.requirements[0] == "TX-008"
+
+
+def _come_before_commit_fails(broker: Broker, frame: Frame) -> None:
+    channel = broker.channels[(frame.connection, frame.channel)]
+    channel.owed = [owed for owed in channel.owed if not _tells_of_failed_commit(owed)]
+    channel.state = ChannelState.OPEN
+    channel.transaction = Transaction(is_failing=True)
+    process(broker, frame)
+
+
+def _deliveries_under_way(broker: Broker, frame: Frame) -> Iterator[Alternative]:
+    """QOS-011: a limit does not take back what is on its way from the queues to the channel, however much that is."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    limit = frame.arguments.get("prefetch_count", 0)
+    if channel is None or channel.state is not ChannelState.OPEN or not frame.arguments.get("global_") or not limit:
+        return
+    if not broker.dialect.channel_prefetch or broker.dialect.prefetch_is_shared:
+        return
+    most = sum(
+        min(len(queue.messages), room_on(broker, channel, queue))
+        for queue in broker.deliverable
+        if queue.type is QueueType.CLASSIC
+    )
+    for number in range(max(limit - counted(broker, channel), 0) + 1, int(most) + 1):
+        yield Alternative(
+            name=f"{number} deliveries under way",
+            requirement="QOS-011",
+            source="rabbit_channel: the limiter is told at once, the queues by activate_limit_all",
+            methods=("basic.qos",),
+            applies=lambda broker, frame: True,
+            process=partial(_limit_behind, number=number),
+        )
+
+
+def _limit_behind(broker: Broker, frame: Frame, number: int) -> None:
+    process(broker, frame)
+    channel = broker.channels[(frame.connection, frame.channel)]
+    channel.under_way = number
+    broker.refresh_sharing(channel)

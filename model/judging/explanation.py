@@ -1,0 +1,204 @@
+"""An explanation: one way in which a broker may have come to what was seen, and what is under way by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.copying import copy_broker
+from amqpspec.model.broker.state import ConnectionState, Expected
+from amqpspec.model.defects.departure import Departure
+from amqpspec.model.judging.alternatives import alternatives_to
+from amqpspec.model.protocol.methods import CRASH, TEARDOWN, TEARDOWNS, Frame
+from amqpspec.model.rules.connection.closing import CLEAN_UP
+from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT_IS_OVER
+from amqpspec.model.rules.extensions.message_expiry import AHEAD, message_expiries, tell_of_expiries
+from amqpspec.model.rules.extensions.queue_expiry import expiries
+from amqpspec.model.rules.extensions.timeouts import certain_timeouts, tell_of_timeouts, timeouts
+from amqpspec.model.rules.happenings import can_come_about, is_happening
+from amqpspec.model.rules.inputs import process
+
+
+@dataclass(slots=True)
+class Explanation:
+    """One way in which the broker may have come to what was seen."""
+
+    broker: Broker
+    #: sent, not processed; in the order of sending, which is that of processing within a channel
+    pending: list[Frame] = field(default_factory=list)
+    #: a known departure that this explanation follows, and the pending input that comes under it
+    departure: Departure | None = None
+    departing: Frame | None = None
+    #: inputs of barriers: judged, but no exercise of anything; shared by all explanations
+    uncounted: list[Frame] = field(default_factory=list)
+    #: some input was processed in another way than the usual one (`model.judging.alternatives`): not the one to blame
+    #: by
+    is_unusual: bool = False
+    #: how often the broker has been at rest since the departure
+    rests: int = 0
+    #: names of steady departures (`Departure.is_steady`) that this explanation could have followed and did not, as
+    #: long as another one follows them
+    declined: frozenset[str] = frozenset()
+    #: the point that this one is the same as, but that one more message has expired, which may as well happen later;
+    #: whether that point explains what came, so that this one need not be followed
+    behind: Explanation | None = None
+    is_kept: bool = False
+
+    @property
+    def is_foreseen(self) -> bool:
+        """Is it reached from another one that is kept? Then that is enough."""
+        self.is_kept = True
+        before, self.behind = self.behind, None
+        return before is not None and before.is_kept
+
+    def fork(self) -> Explanation:
+        return Explanation(
+            copy_broker(self.broker), list(self.pending), self.departure, self.departing, self.uncounted,
+            self.is_unusual, self.rests, self.declined,
+        )  # fmt: skip
+
+    def alternatives(self, frame: Frame) -> Iterator[Explanation]:
+        """Copies in which the input, pending or new, has been processed in another way that is right as well."""
+        for alternative in alternatives_to(self.broker, frame):
+            other = self.fork()
+            other.is_unusual = True
+            other.pending = [pending for pending in self.pending if pending is not frame]
+            alternative.process(other.broker, frame)
+            other.expect_teardowns()
+            yield other
+
+    def process_pending(self, index: int) -> None:
+        """Process one of the pending inputs; the one that comes under the departure as the departure says."""
+        frame = self.pending.pop(index)
+        counting = self.broker.counting
+        self.broker.counting = not any(frame is other for other in self.uncounted)
+        self.process(frame)
+        self.broker.counting = counting
+        if self.broker.ageing:
+            tell_of_expiries(self.broker)
+        if self.broker.next_timeout <= self.broker.foreseen:
+            tell_of_timeouts(self.broker)
+        self.expect_teardowns()
+        self.forget_if_astray()
+
+    def forget_if_astray(self) -> None:
+        """Where anything is explained it makes no difference any more what has been processed."""
+        if self.broker.is_astray:
+            self.pending.clear()
+
+    def process(self, frame: Frame) -> None:
+        """Process an input as the broker does that this explanation supposes: a defect that it has it always has."""
+        departure = self.departure
+        if departure is None or not (frame is self.departing or self._departs_again(departure, frame)):
+            process(self.broker, frame)
+        else:
+            departure.process(self.broker, frame)
+
+    def _departs_again(self, departure: Departure, frame: Frame) -> bool:
+        return self.is_latent and frame.method in departure.methods and departure.applies(self.broker, frame)
+
+    def may_depart(self, departure: Departure, frame: Frame) -> bool:
+        """May the broker process the input as that departure says, for all that it has done so far?"""
+        if departure.name in self.declined or not (self.departure is None or self.is_latent):
+            return False
+        return departure.applies(self.broker, frame)
+
+    def decline(self, departures: Iterable[Departure]) -> None:
+        """The input has been processed in another way."""
+        self.declined |= {departure.name for departure in departures if departure.is_steady}
+
+    @property
+    def has_to_depart(self) -> bool:
+        """The input that comes under the departure is not processed yet."""
+        return any(frame is self.departing for frame in self.pending)
+
+    @property
+    def is_latent(self) -> bool:
+        """The departure has taken place, and need not have shown by the time that the broker is at rest."""
+        return self.has_departed and self.departure is not None and self.rests < self.departure.shows_within
+
+    @property
+    def rests_left(self) -> int:
+        """How often the broker may be at rest yet before the departure, which has taken place, must have shown."""
+        return self.departure.shows_within - self.rests if self.departure is not None and self.has_departed else -1
+
+    @property
+    def has_departed(self) -> bool:
+        """The departure has taken place."""
+        return self.departure is not None and not self.has_to_depart and not self.broker.is_astray
+
+    def time_passes(self, now: float) -> None:
+        """It is `now`: what that brings about comes about, or may (`queue_expiry`, `message_expiry`)."""
+        if self.broker.expiring or self.broker.ageing:
+            expiries(self.broker, now, is_certain=self.is_settled)
+            message_expiries(self.broker, now, is_certain=self.is_settled and self.broker.quiet, ahead=AHEAD)
+            self.expect_teardowns()
+        if self.broker.next_timeout <= now + AHEAD:
+            timeouts(self.broker, now, is_certain=self.is_settled and self.broker.quiet, ahead=AHEAD)
+            self.expect_teardowns()
+        if self.pending:
+            # what came about in another way, or not at all, is no longer expected
+            self.pending = [f for f in self.pending if not is_happening(f) or can_come_about(self.broker, f)]
+
+    def overlooking(self, now: float, departures: Mapping[str, tuple[Departure, ...]]) -> Iterator[Explanation]:
+        """It is `now`: copies in which by a known departure something has not timed out that must have."""
+        known = departures.get(TIME_OUT_IS_OVER, ())
+        if not known or self.broker.next_timeout > now or not (self.is_settled and self.broker.quiet):
+            return
+        for frame in certain_timeouts(self.broker, now):
+            for departure in known:
+                if self.may_depart(departure, frame):
+                    other = self.fork()
+                    other.departure, other.departing = departure, frame
+                    departure.process(other.broker, frame)
+                    yield other
+
+    def is_observed(self, now: float) -> None:
+        """Something came `now`: messages may have expired before it that could not when the last input was sent."""
+        self.broker.foreseen = now
+        if self.broker.ageing:
+            message_expiries(self.broker, now, is_certain=False)
+            self.expect_teardowns()
+        if self.broker.next_timeout <= now:
+            timeouts(self.broker, now, is_certain=False)
+            self.expect_teardowns()
+
+    def is_tearing_down(self, frame: Frame) -> bool:
+        """Does the frame close a connection whose channels have to end before (rabbit_reader:terminate_channels)?"""
+        if frame.method != "connection.close" or not self.pending:
+            return False
+        ending = any(each.method in TEARDOWNS and each.connection == frame.connection for each in self.pending)
+        return ending and self.broker.connections[frame.connection].state is ConnectionState.OPEN
+
+    @property
+    def is_settled(self) -> bool:
+        """No input is under way; what the broker may do by itself is none."""
+        return all(map(is_happening, self.pending))
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Nothing is under way, and the broker may send nothing: the next input is processed when it is sent."""
+        return self.is_settled and (self.departure is None or self.is_latent) and self.broker.quiet
+
+    @property
+    def patience(self) -> float:
+        """Seconds beyond the usual deadline that something may take of what is owed on connections."""
+        connections = (self.broker.connections[name] for name, channel in self.broker.debtors if not channel)
+        owed = (owed for connection in connections for owed in connection.owed if isinstance(owed, Expected))
+        return max((each.patience for each in owed), default=0.0)
+
+    @property
+    def has_to_clean_up(self) -> bool:
+        """The broker has something to do yet behind a client that is gone (CONN-021)."""
+        return any(frame.method == CLEAN_UP for frame in self.pending)
+
+    def expect_teardowns(self) -> None:
+        """What the broker will do by itself, at a moment of its choice, is pending like an input."""
+        for connection, channel in self.broker.teardowns:
+            self.pending.append(Frame(connection, channel, CRASH if channel else TEARDOWN, {}, sent=True))
+        self.broker.teardowns.clear()
+        for happening in self.broker.happenings:
+            if happening not in self.pending and can_come_about(self.broker, happening):
+                self.pending.append(happening)
+        self.broker.happenings.clear()

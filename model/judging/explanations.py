@@ -1,0 +1,288 @@
+"""Explanations: the ways in which a broker may have come to what was seen, and the points at which it may be now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.fingerprint import fingerprint
+from amqpspec.model.broker.overflow import is_limited
+from amqpspec.model.broker.queues import QueueType
+from amqpspec.model.broker.stream_log import know_no_more_than, known_chunks
+from amqpspec.model.defects.departure import Departure
+from amqpspec.model.judging.explanation import Explanation
+from amqpspec.model.outputs.mismatch import Mismatches
+from amqpspec.model.protocol.methods import TEARDOWNS, ChannelKey, Frame
+from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT
+from amqpspec.model.rules.extensions.dead_letter import EXCHANGE
+from amqpspec.model.rules.extensions.message_expiry import EXPIRE
+from amqpspec.model.rules.happenings import can_come_about, is_happening
+
+#: What comes about when a time is up.
+TIMED = (EXPIRE, TIME_OUT)
+
+#: Most departures followed on beside what is lawful.
+MOST_LATENT = 4
+
+#: Behind how many more commands a crash may show that the broker was at rest without.
+MOST_RESTS_ASTRAY = 2
+
+
+class TooManyExplanations(Exception):
+    """The explanations are more than the bound."""
+
+
+def points(
+    explanation: Explanation, departures: Mapping[str, tuple[Departure, ...]], bound: int
+) -> Iterator[Explanation]:
+    """The points at which the broker may be: some first part of each channel's pending inputs is processed.
+
+    Raises `TooManyExplanations`: what is left out might be the right one.
+    """
+    explanation.forget_if_astray()
+    if not explanation.pending:
+        # no copy: whatever becomes of it takes its place
+        yield explanation
+        return
+    shown = {id(explanation): explanation.fork()}
+    yield shown[id(explanation)]
+    frontier = [explanation]
+    count = 0
+    while frontier:
+        reached = merged(
+            [
+                further
+                for point in frontier
+                for index in _next_inputs(point.pending)
+                if point.pending[index].method not in TIMED or can_come_about(point.broker, point.pending[index])
+                for further in _behind(
+                    shown.get(id(point)), point.pending[index], _process_one(point, departures, index)
+                )
+            ]
+        )
+        count += len(reached)
+        if count > bound:
+            raise TooManyExplanations
+        frontier = [further for further in reached if further.pending]
+        shown = {id(further): further.fork() for further in frontier}
+        for further in reached:
+            point_shown = shown.get(id(further), further)
+            point_shown.behind = further.behind
+            yield point_shown
+
+
+def _behind(before: Explanation | None, frame: Frame, reached: Iterator[Explanation]) -> Iterator[Explanation]:
+    """Note of what is reached by processing the frame, if it is one more message that expires, from where it is."""
+    may_be_later = frame.method in TIMED and before is not None and not _may_be_refused_later(before.broker, frame)
+    for further in reached:
+        if may_be_later and before is not None and further.departure is before.departure:
+            further.behind = before
+        yield further
+
+
+def _may_be_refused_later(broker: Broker, frame: Frame) -> bool:
+    """Is what expires dead-lettered, and are there queues that may have room for it now and none later, or so?"""
+    queue = broker.queues.get(frame.arguments.get("queue", "")) if frame.method == EXPIRE else None
+    if queue is None or EXCHANGE not in queue.arguments:
+        return False
+    return any(is_limited(broker, other) for other in broker.queues.values() if other is not queue)
+
+
+def _process_one(
+    point: Explanation, departures: Mapping[str, tuple[Departure, ...]], index: int
+) -> Iterator[Explanation]:
+    """Copies of the point with that input processed: lawfully, and as each known departure that applies has it."""
+    frame = point.pending[index]
+    applying = [each for each in departures.get(frame.method, ()) if point.may_depart(each, frame)]
+    further = point.fork()
+    further.process_pending(index)
+    further.decline(applying)
+    yield further
+    if frame is not point.departing:
+        yield from point.alternatives(frame)
+    for departure in applying:
+        departed = point.fork()
+        departed.departure, departed.departing = departure, frame
+        departed.process_pending(index)
+        yield departed
+
+
+def _next_inputs(pending: list[Frame]) -> Iterator[int]:
+    """Places of the inputs that may be processed next: the first of each channel.
+
+    What ends channels may come ahead of what they were sent: that is not processed any more then.
+    """
+    seen: set[tuple[str, int, bool]] = set()
+    for index, frame in enumerate(pending):
+        is_end = frame.method in TEARDOWNS
+        if frame.channel == 0 and any(
+            connection == frame.connection and (by_end or not is_end) for connection, _, by_end in seen
+        ):
+            continue  # the connection's own methods come after all that was sent on its channels before
+        lane = (frame.connection, frame.channel, is_end)
+        if lane in seen or (frame.connection, 0, False) in seen:
+            continue
+        seen.add(lane)
+        yield index
+
+
+def merged(explanations: list[Explanation]) -> list[Explanation]:
+    """Without those that are equal to an earlier one. What is not known alike of the chunks of streams is not known; of
+    departures that have led to one state it is the one that is followed longest.
+    """
+    unique: dict[object, Explanation] = {}
+    for explanation in explanations:
+        first = unique.setdefault(_key(explanation), explanation)
+        if first is not explanation:
+            know_no_more_than(first.broker, explanation.broker)
+            if explanation.rests_left > first.rests_left:
+                first.departure, first.rests = explanation.departure, explanation.rests
+                first.departing = explanation.departing
+    return list(unique.values())
+
+
+def least_advanced(explanations: list[Explanation]) -> list[Explanation]:
+    """Without those to which another one comes by processing its next input: they are among its points. So inputs of
+    which no output tells whether they have been processed do not make explanations of their own.
+
+    The explanations must be `merged`; those with most pending inputs come first.
+    """
+    if len(explanations) == 1:
+        return explanations
+    # where chunks begin may depend on what had been seen when the input was processed
+    places = {(_key(each), known_chunks(each.broker)): place for place, each in enumerate(explanations)}
+    reached: dict[int, set[int]] = {}
+    for place, explanation in enumerate(explanations):
+        if explanation.departure is None:
+            for index in _next_inputs(explanation.pending):
+                further = explanation.fork()
+                further.process_pending(index)
+                other = places.get((_key(further), known_chunks(further.broker)), place)
+                reached.setdefault(place, set()).add(other)
+    implied = {other for place, others in reached.items() for other in others if other != place}
+    # of those that come to each other, as what has been done may be expected anew, the first
+    left: set[int] = set()
+    known: set[int] = set()
+    for place in (*(each for each in range(len(explanations)) if each not in implied), *sorted(implied)):
+        if place not in known:
+            left.add(place)
+            _follow(place, reached, known)
+    return sorted((explanations[place] for place in sorted(left)), key=lambda explanation: -len(explanation.pending))
+
+
+def _follow(place: int, reached: Mapping[int, set[int]], known: set[int]) -> None:
+    """Adds to what is known all that is reached from there, in any number of steps."""
+    ahead = [place]
+    while ahead:
+        place = ahead.pop()
+        if place not in known:
+            known.add(place)
+            ahead += reached.get(place, ())
+
+
+def _key(explanation: Explanation) -> object:
+    return (
+        fingerprint(explanation.broker),
+        tuple(_identity(each) for each in explanation.pending if not is_happening(each)),
+        _happenings(explanation),
+        explanation.departure is None,
+        # two that lead to one state are as good as one, but not before they have led there
+        explanation.departure.name if explanation.departure is not None and explanation.has_to_depart else "",
+    )
+
+
+def _happenings(explanation: Explanation) -> object:
+    """Of those that come about independently, the order says nothing."""
+    lanes: dict[ChannelKey, list[object]] = {}
+    for pending in explanation.pending:
+        if is_happening(pending):
+            lanes.setdefault((pending.connection, pending.channel), []).append(_identity(pending))
+    return frozenset(map(tuple, lanes.values())) if lanes else None
+
+
+def _identity(pending: Frame) -> object:
+    """Inputs are the same ones in all explanations; of what the broker may do by itself each has noted its own."""
+    return str(pending) if is_happening(pending) or pending.method in TEARDOWNS else id(pending)
+
+
+def settled(
+    explanations: list[Explanation],
+    departures: Mapping[str, tuple[Departure, ...]],
+    bound: int,
+    finally_: bool = False,
+    lazily: bool = False,
+) -> list[Explanation]:
+    """The explanations with all inputs processed. `finally_`: and with everything done that the broker had to do.
+
+    `lazily`: where nothing is owed, what the broker may do by itself stays open. Raises `TooManyExplanations`.
+    """
+    found: list[Explanation] = []
+    for explanation in explanations:
+        if lazily and explanation.is_settled and explanation.broker.quiet:
+            found.append(explanation)
+            continue
+        for point in points(explanation, departures, bound):
+            if point.is_settled and not (finally_ and point.has_to_clean_up):
+                if lazily and point.broker.quiet and point.is_foreseen:
+                    continue
+                found.append(point)
+        if len(found) > bound:
+            found = merged(found)
+            if len(found) > bound:
+                raise TooManyExplanations
+    return merged(found)
+
+
+def may_be_quiet(explanation: Explanation, departures: Mapping[str, tuple[Departure, ...]], bound: int) -> bool:
+    """Is there a point at which all inputs are processed, lawfully, and nothing is owed?"""
+    if explanation.is_settled and explanation.broker.quiet:
+        return True
+    return bool(explanation.pending) and any(
+        point.is_settled and point.departure is None and point.broker.quiet
+        for point in points(explanation, departures, bound)
+    )
+
+
+def _may_have_crashed(broker: Broker) -> bool:
+    """Is something on its way to a queue that may crash over it, and that no barrier waits for (SAC-002)?"""
+    return any(
+        queue.unproven and queue.seat.is_stalled and queue.type is QueueType.CLASSIC for queue in broker.queues.values()
+    )
+
+
+def _is_lately_astray(explanation: Explanation) -> bool:
+    """Not for long: it would explain whatever else is wrong."""
+    return explanation.broker.is_astray and explanation.rests < MOST_RESTS_ASTRAY
+
+
+def latent_beside(proven: list[Explanation], quiet: list[Explanation]) -> list[Explanation]:
+    """Of those at rest, the ones of departures that may show later, and do not come to what is lawful anyway."""
+    undecided = any(_may_have_crashed(explanation.broker) for explanation in proven)
+    latent = [each for each in quiet if each.is_latent or (undecided and _is_lately_astray(each))]
+    lawful = {fingerprint(explanation.broker) for explanation in proven} if latent else set()
+    for explanation in latent:
+        explanation.rests += 1
+    return _in_turns(merged([each for each in latent if fingerprint(each.broker) not in lawful]))[:MOST_LATENT]
+
+
+def _in_turns(latent: list[Explanation]) -> list[Explanation]:
+    """By departures in turns, so that one that may have taken place in many ways leaves room for others."""
+    seen: Counter[str] = Counter()
+    places: list[tuple[int, int]] = []
+    for place, explanation in enumerate(latent):
+        name = explanation.departure.name if explanation.departure is not None else ""
+        places.append((seen[name], place))
+        seen[name] += 1
+    return [latent[place] for _, place in sorted(places)]
+
+
+def least_flawed(flawed: list[tuple[Explanation, Mismatches]]) -> list[tuple[Explanation, Mismatches]]:
+    """Those by which the least is wrong with the frame; what is known to be told wrong weighs less."""
+
+    def weight(candidate: Explanation, mismatches: Mismatches) -> tuple[bool, int, int]:
+        unknown = sum(not mismatch.departure for mismatch in mismatches)
+        return (candidate.departure is not None, unknown, len(mismatches))
+
+    least = min(weight(*each) for each in flawed)
+    return [each for each in flawed if weight(*each) == least]

@@ -1,0 +1,102 @@
+"""In which order frames were sent that a client reads from several connections: nobody knows.
+
+A client reads what has come on one connection, and then what has come on another. Mostly that is no matter: what one
+frame has to do with one of another connection is open in the model itself (`model.outputs.messages.find`). Not where
+times are
+up: when a message goes from one consumer to the next as each of them times out, or when one has expired that comes to
+the head of a queue, as that before it is handed out, and goes on to another queue, it makes sense to the judge only in
+that order. Nor where the active consumer of a queue is cancelled: what it was handed before comes on its connection,
+what the next one is handed behind that comes on another. So a delivery that nothing explains is looked at again behind
+what comes on the other connections, until the client sends something or the broker is at rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.state import PendingGet
+from amqpspec.model.protocol.methods import TEARDOWNS, Frame
+from amqpspec.model.rules.extensions.dead_letter import EXCHANGE
+
+#: Inputs that end a consumer.
+_ENDS = ("basic.cancel", "channel.close", "connection.close", *TEARDOWNS, "socket.abort")
+
+
+class EarlyFrames:
+    """Frames that came too early, in their order, and what came behind them on the same connections."""
+
+    def __init__(self) -> None:
+        self._frames: list[Frame] = []
+
+    def add(self, frame: Frame) -> None:
+        self._frames.append(frame)
+
+    def holds_up(self, frame: Frame) -> bool:
+        """Is one of them before it on its connection?"""
+        return any(other.connection == frame.connection for other in self._frames)
+
+    def judge_again(self, judge: Callable[[Frame], None]) -> None:
+        """In their order; those that still come too early are added anew."""
+        count = 0
+        while self._frames and len(self._frames) != count:
+            waiting = self.take_all()
+            count = len(waiting)
+            for frame in waiting:
+                if self.holds_up(frame):
+                    self.add(frame)
+                else:
+                    judge(frame)
+
+    def take_all(self) -> list[Frame]:
+        frames, self._frames = self._frames, []
+        return frames
+
+
+def may_be_early(broker: Broker, pending: Iterable[Frame], frame: Frame) -> bool:
+    """Is it a delivery from a queue with deadlines, which may have handed the message to another connection before; may
+    the message have expired where another one was in front of it, which goes to another connection; or may the active
+    consumer, on another connection, have been handed what was in front of it before it ended?
+
+    `pending`: the inputs that are under way.
+    """
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if frame.method != "basic.deliver" or channel is None:
+        return False
+    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
+    if consumer is None:
+        return False
+    if any(
+        EXCHANGE in queue.arguments and _hands_out(broker, pending, queue, frame.connection)
+        for queue in broker.ageing
+        if queue is not consumer.queue
+    ):
+        return True
+    if _seat_is_given_up(consumer.queue, pending, frame.connection):
+        return True
+    if not consumer.queue.deadlines or consumer.queue.type is not QueueType.QUORUM:
+        return False
+    return any(other.channel[0] != frame.connection for other in consumer.queue.consumers)
+
+
+def _seat_is_given_up(queue: Queue, pending: Iterable[Frame], connection: str) -> bool:
+    """May an input under way end the active consumer, which is on another connection than that?"""
+    holder = queue.seat.holder
+    if holder is None or holder.channel[0] == connection:
+        return False
+    return any(each.connection == holder.channel[0] and each.method in _ENDS for each in pending)
+
+
+def _hands_out(broker: Broker, pending: Iterable[Frame], queue: Queue, connection: str) -> bool:
+    """May somebody on another connection than that be handed a message of the queue now?"""
+    if any(consumer.channel[0] != connection for consumer in queue.consumers):
+        return True
+    if any(each.method == "basic.get" and each.connection != connection for each in pending):
+        return True
+    return any(
+        isinstance(owed, PendingGet) and owed.queue is queue
+        for channel in broker.channels.values()
+        if channel.connection != connection
+        for owed in channel.owed
+    )

@@ -1,0 +1,122 @@
+"""What a broker still owes, and the requirement that each debt comes under."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.limits import suspected
+from amqpspec.model.broker.queues import Consumer, Queue, QueueType
+from amqpspec.model.broker.state import Expected, PendingGet
+from amqpspec.model.broker.stream_log import missing_requirement
+from amqpspec.model.broker.time_to_live import missed
+from amqpspec.model.outputs.confirms import shown_by_confirm
+from amqpspec.model.outputs.permitted import permitted
+from amqpspec.model.outputs.turns import held_up_by
+from amqpspec.model.promises.verdict import Shape
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.wording import describe
+
+
+@dataclass(frozen=True, slots=True)
+class Debt:
+    requirement: str
+    detail: str
+    frame: Frame | None
+    #: the known departure that it is
+    departure: str = ""
+
+    shape = Shape.MISSING
+
+
+def debts(broker: Broker) -> Iterator[Debt]:
+    """Frames that must still come, in an order in which they may."""
+    for frame in permitted(broker):
+        yield Debt(_requirement(broker, frame), frame.method, frame, _missed_as(broker, frame))
+
+
+def first_debt(broker: Broker) -> Debt | None:
+    """The frame that is missed before all others; of several of its method one that no known departure explains.
+
+    Frames of other methods may be missing because of it.
+    """
+    missing = list(debts(broker))
+    return min((each for each in missing if each.detail == missing[0].detail), key=_is_known, default=None)
+
+
+def _is_known(debt: Debt) -> bool:
+    return bool(debt.departure)
+
+
+def unproven(broker: Broker) -> Iterator[Debt]:
+    """Messages that should be ready, and consumers that should be gone, and that no count has shown to be so."""
+    for queue in () if broker.is_astray else broker.queues.values():
+        if queue.seat.is_stalled:
+            continue  # what it does with what it has nobody can tell
+        if queue.unproven:
+            numbers = f"{len(queue.unproven)} of {len(queue.messages)}"
+            expected = missed(queue, broker.latest) if any(each.deadline for each in queue.unproven) else None
+            yield Debt(expected or queue.reason, f"{numbers} ready messages of {queue.name}", None)
+        if queue.leaving and queue.type is not QueueType.STREAM:  # which is asked by nobody: it counts none
+            yield Debt("QUEUE-001", f"{queue.leaving} consumers of {queue.name} are still counted", None)
+
+
+def untold_queues(broker: Broker) -> list[str]:
+    """Names of queues of which more should be known, and that took too long to tell it when they were asked last."""
+    return [name for name, queue in broker.queues.items() if queue.is_untold and (queue.unproven or queue.leaving)]
+
+
+def _missed_as(broker: Broker, frame: Frame) -> str:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    owed = [each for each in channel.owed if isinstance(each, Expected)] if channel is not None else []
+    tag = frame.arguments.get("consumer_tag")  # notices of several consumers may be owed
+    return next(
+        (each.missed_as for each in owed if each.method == frame.method and each.arguments.get("consumer_tag") == tag),
+        "",
+    )
+
+
+def _requirement(broker: Broker, frame: Frame) -> str:
+    if frame.channel == 0:
+        owed = broker.connections[frame.connection].owed[0]
+        return owed.requirements[0] if isinstance(owed, Expected) else "CONN-020"
+    channel = broker.channels[(frame.connection, frame.channel)]
+    if frame.method == "basic.deliver":
+        consumer = channel.consumers[frame.arguments["consumer_tag"]]
+        if consumer.queue.type is QueueType.STREAM:
+            return missing_requirement(consumer)
+        limited = suspected(broker, consumer)
+        return limited or _delivery_requirement(broker, consumer.queue, consumer)
+    if frame.method in ("basic.ack", "basic.nack"):
+        copies = channel.unconfirmed[frame.arguments["delivery_tag"]]
+        return next(shown_by_confirm(copies), "CONFIRM-003")
+    for owed in channel.owed:
+        if isinstance(owed, PendingGet):
+            if frame.method in ("basic.get-ok", "basic.get-empty"):
+                return "GET-001"
+        elif owed.method == frame.method:
+            return owed.requirements[0]
+    return "CHAN-018"
+
+
+def _delivery_requirement(broker: Broker, queue: Queue, consumer: Consumer) -> str:
+    """The later of what made the message ready and what made room for it."""
+    if not queue.messages:
+        return consumer.reason
+    message = queue.messages[0]
+    if message.deadline is not None and not message.redelivered:
+        return message.ttl_from  # it was not yet time for it to go
+    if queue.single_active_consumer and queue.seat.reason != "SAC-001":
+        return queue.seat.reason  # it has the seat, and was never served there
+    if message.stamp > consumer.stamp and not message.redelivered:
+        others = broker.channels[consumer.channel].consumers.values()
+        if any(other.timed_out for other in others):
+            return "TIMEOUT-022"
+        if held_up := held_up_by(broker, queue, consumer):
+            return held_up
+    return message.reason if message.stamp >= consumer.stamp else consumer.reason
+
+
+def debt_text(debt: Debt) -> str:
+    return describe(debt.frame) if debt.frame is not None else debt.detail

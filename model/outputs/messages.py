@@ -1,0 +1,339 @@
+"""Which message a delivery carries, and what its content must look like (PUBLISH-016, QUORUM-001, STREAM-003)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import product
+from typing import Any
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.dead_letters import (
+    CYCLES,
+    as_seen,
+    is_dead_letter,
+    is_first_here,
+    is_likely,
+    may_be_handed_on,
+    wrong_of_death,
+)
+from amqpspec.model.broker.message_order import (
+    is_broken_priority,
+    may_be_overtaken,
+    may_come_later,
+    priority_requirement,
+)
+from amqpspec.model.broker.overflow import undo_drop
+from amqpspec.model.broker.queues import Arrival, Message, Queue, QueueType
+from amqpspec.model.broker.reply_addresses import agree
+from amqpspec.model.broker.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_KEYS, SEVERAL_BINDINGS
+from amqpspec.model.broker.state import Channel
+from amqpspec.model.outputs.mismatch import Mismatch
+from amqpspec.model.outputs.stream_content import departures_of_content, would_show
+from amqpspec.model.promises.dialects import CarriedFailures
+from amqpspec.model.promises.verdict import Shape
+from amqpspec.model.protocol.erlang_wording import wire_type
+from amqpspec.model.protocol.field_types import retyped
+from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.rules.basic.requeue import place_requirement
+from amqpspec.model.rules.extensions.message_expiry import too_early
+
+#: Known departure: a direct reply has the delivery tag that the next delivery has as well (rabbit_channel:handle_cast
+#: deliver_reply leaves next_tag as it is; up to 4.1).
+DIRECT_REPLIES_NOT_COUNTED = "direct-replies-not-counted"
+
+
+#: Known departure: the answer to basic.get comes ahead of deliveries that were on their way to the channel before.
+GET_OVERTAKES = "get-overtakes-deliveries"
+
+#: Requirements by which a queue gets one copy of a message that reaches it by several ways.
+ONE_COPY = (SEVERAL_BINDINGS, EXCHANGE_BINDING, FURTHER_KEYS, ALTERNATE)
+
+
+def expected_properties(broker: Broker, queue: Queue, message: Message, by_get: bool) -> Mapping[str, Any]:
+    """The properties as published, and the headers that the queue type adds."""
+    if queue.type is QueueType.CLASSIC:
+        return message.content.properties
+    added: dict[str, Any] = {}
+    properties = message.content.properties
+    if queue.type is QueueType.STREAM:
+        added["x-stream-offset"] = message.position
+        if broker.dialect.stream_names_delivery_mode and properties.get("delivery_mode") != 2:
+            properties = {**properties, "delivery_mode": 1}
+    else:
+        dialect = broker.dialect
+        # what a dead letter brings along shows until it is given back (rabbit_fifo_client:add_delivery_count_header)
+        count = message.delivery_count or message.failures
+        acquired = message.acquired_count or message.failures
+        if count or (by_get and dialect.quorum_count_on_first_get):
+            added["x-delivery-count"] = count
+        if acquired and dialect.quorum_acquired_count:
+            added["x-acquired-count"] = acquired
+    if not added:
+        return properties
+    return {**properties, "headers": {**properties.get("headers", {}), **added}}
+
+
+def check_delivery(
+    broker: Broker, channel: Channel, queue: Queue, message: Message, frame: Frame, by_get: bool
+) -> tuple[Mismatch, ...]:
+    """Compare everything that a deliver or get-ok says about a message that may be delivered. Empty if right."""
+    arguments = frame.arguments
+    wrong: list[Mismatch] = []
+    tag = arguments["delivery_tag"]
+    if tag != channel.next_tag:
+        allowed, departure = str(channel.next_tag), ""
+        if channel.uncounted_replies and tag == channel.next_tag - channel.uncounted_replies:
+            departure = DIRECT_REPLIES_NOT_COUNTED
+            channel.next_tag, channel.uncounted_replies = tag, 0
+        detail = f"{frame.method} delivery-tag"
+        requirement = "REPLY-006" if departure else "CONSUME-014"
+        wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, not departure, allowed, departure))
+    elif channel.uncounted_replies:
+        broker.refuted.add(DIRECT_REPLIES_NOT_COUNTED)
+    if queue.is_haunted:
+        _take_as_told(message, frame)
+    if (message.unseen or message.recalled) and arguments.get("redelivered"):
+        message.redelivered = True
+    if not by_get and may_be_handed_on(queue, message):
+        message.redelivered = bool(arguments.get("redelivered"))
+    if arguments.get("redelivered", False) is not message.redelivered:
+        allowed = str(message.redelivered).lower()
+        requirement = "STREAM-003" if queue.type is QueueType.STREAM else "ACK-015"
+        if is_first_here(message):
+            requirement = "DLX-010"
+        elif message.reason.startswith("TIMEOUT") and message.redelivered:
+            requirement = "TIMEOUT-012"
+        wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{frame.method} redelivered", False, allowed))
+    if arguments.get("exchange", "") != message.exchange or arguments.get("routing_key", "") != message.routing_key:
+        allowed = f"exchange={message.exchange} routing-key={message.routing_key}"
+        requirement = message.reason if message.reason in ONE_COPY else "PUBLISH-002"
+        if message.deaths:
+            requirement = "DLX-005"
+        wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{frame.method} exchange or key", False, allowed))
+    observed = frame.content.properties if frame.content else {}
+    expected = expected_properties(broker, queue, message, by_get)
+    if message.unseen or message.recalled or message.may_have_timed_out:
+        expected = _counted_unseen(broker, queue, message, observed, by_get)
+    if message.deaths:
+        expected = as_seen(expected, observed)
+    is_stream = queue.type is QueueType.STREAM
+    if not agree(broker, expected, observed):
+        departures = departures_of_content(expected, observed) if is_stream else ()
+        wrong += [_wrong_property(queue, message, frame, observed, expected, name) for name in departures or ("",)]
+    elif name := retyped(message.content.properties.get("headers"), observed.get("headers")):
+        allowed = f"{name} of type {wire_type(message.content.properties['headers'][name])}"
+        wrong.append(Mismatch("PUBLISH-016", Shape.WRONG_ARGUMENT, f"{frame.method} headers", False, allowed))
+    elif is_stream:
+        broker.refuted.update(would_show(expected))
+    return tuple(wrong)
+
+
+def _take_as_told(message: Message, frame: Frame) -> None:
+    """A channel gives back what comes for a consumer that it does not know, and is handed it again: as often as there
+    is time for (rabbit_fifo_client:handle_delivery).
+    """
+    message.redelivered = bool(frame.arguments.get("redelivered"))
+    headers = frame.content.properties.get("headers", {}) if frame.content else {}
+    if isinstance(count := headers.get("x-delivery-count"), int) and message.redelivered:
+        message.delivery_count = count
+
+
+def _counted_unseen(
+    broker: Broker, queue: Queue, message: Message, observed: Mapping[str, Any], by_get: bool
+) -> Mapping[str, Any]:
+    """The properties by that number of unseen deliveries which fits what is observed; known from then on."""
+    first = expected_properties(broker, queue, message, by_get)
+    unseen, recalled = message.unseen, message.recalled
+    spared = int(message.may_have_timed_out)
+    message.unseen = message.recalled = 0
+    message.may_have_timed_out = False
+    # of a dead letter: in the queue that it came from, or in this one
+    places = (False, True) if is_first_here(message) else (True,)
+    for times, back, less, is_here in product(range(unseen + 1), range(recalled + 1), range(spared + 1), places):
+        _count_unseen(broker, message, times, is_here=is_here)
+        _count_failed(message, -less)
+        _count_recalled(broker, message, back)
+        expected = expected_properties(broker, queue, message, by_get)
+        if as_seen(expected, observed) == observed:
+            return expected
+        _count_failed(message, less)
+        _count_unseen(broker, message, -times, is_here=is_here)
+        _count_recalled(broker, message, -back)
+    return first
+
+
+def _count_unseen(broker: Broker, message: Message, times: int, *, is_here: bool) -> None:
+    """Add so many deliveries that failed with their connection, in this queue or in the one that it came from."""
+    carried = broker.dialect.carried_failures
+    if carried is not CarriedFailures.NONE:
+        message.failures += times
+    if is_here or carried is CarriedFailures.OF_ALL_QUEUES:
+        message.delivery_count += times
+    if is_here:
+        message.acquired_count += times
+
+
+def _count_failed(message: Message, times: int) -> None:
+    """Add so many failures, or take them away: its time was up, and it is not counted as failed (QUORUM-002)."""
+    message.delivery_count += times
+    message.failures = max(message.failures + times, 0)
+
+
+def _count_recalled(broker: Broker, message: Message, times: int) -> None:
+    """Add so many deliveries to a consumer that was cancelled, given back as by basic.nack (QUORUM-002)."""
+    message.acquired_count += times
+    if not broker.dialect.quorum_nack_keeps_count:
+        message.delivery_count += times
+
+
+def _wrong_property(
+    queue: Queue,
+    message: Message,
+    frame: Frame,
+    observed: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    departure: str,
+) -> Mismatch:
+    names = sorted({*observed, *expected})
+    name = next(name for name in names if observed.get(name) != expected.get(name))
+    requirement = "PUBLISH-016"
+    if name == "headers" and "BCC" in (observed.get(name) or {}):
+        requirement = FURTHER_KEYS
+    elif message.deaths and name in ("headers", "expiration") and (of_death := wrong_of_death(expected, observed)):
+        requirement = of_death
+    elif name == "headers" and queue.type is QueueType.CLASSIC and _counts(observed) != _counts(expected):
+        requirement = "QUORUM-001"
+    elif name == "headers" and queue.type is QueueType.QUORUM:
+        requirement = "RECOVER-005" if message.reason.startswith("RECOVER") else _wrong_count(expected, observed)
+    elif name == "headers" and queue.type is QueueType.STREAM and _offset(observed) != _offset(expected):
+        requirement = "STREAM-003"
+    allowed = f"{name}={expected.get(name, 'none')}"
+    return Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{frame.method} {name}", False, allowed, departure)
+
+
+def _offset(properties: Mapping[str, Any]) -> Any:
+    return (properties.get("headers") or {}).get("x-stream-offset")
+
+
+def _counts(properties: Mapping[str, Any]) -> tuple[Any, Any]:
+    headers = properties.get("headers") or {}
+    return headers.get("x-delivery-count"), headers.get("x-acquired-count")
+
+
+def _wrong_count(expected: Mapping[str, Any], observed: Mapping[str, Any]) -> str:
+    """Deliveries are counted right, and which of them failed is not (QUORUM-002); else QUORUM-001."""
+    (_, acquired), (_, told) = _counts(expected), _counts(observed)
+    return "QUORUM-002" if acquired is not None and told == acquired else "QUORUM-001"
+
+
+def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, *, overtakes: bool = False) -> int | str:
+    """Place of the delivered message among the ready ones, or the requirement that forbids it to be delivered now.
+
+    Messages ahead of it may be skipped when they can be on their way back to the queue, or came at the same time by
+    another channel, or can be on their way to somebody else: the frames of different channels reach the client in any
+    order. `overtakes`: those on their way to consumers on the channel itself may be skipped as well (`GET_OVERTAKES`).
+    """
+    body = frame.content.body if frame.content else b""
+    messages = queue.messages
+    place = _place(messages, frame, body)
+    if place < 0 and queue.dropping:
+        dropping = [each.message for each in queue.dropping]
+        if (among := _place(dropping, frame, body)) >= 0:
+            undo_drop(queue, dropping[among])
+            place = queue.returned
+    if place < 0 and frame.content is not None and is_dead_letter(frame.content):
+        return _stray_letter(broker, queue, body)
+    if place < 0:
+        return _whereabouts(broker, queue, body, frame.arguments.get("redelivered", False))
+    key = channel.key
+    found = messages[place]
+    ahead = [
+        m
+        for m in list(messages)[:place]
+        if m.arrival is not Arrival.RETURNING
+        and (m.crowd != found.crowd or m.via == found.via)
+        and not may_come_later(queue, m, found)
+        and not may_be_overtaken(queue, m, found)
+        # who came back first is not known of those that may have been away
+        and not (_is_doubtful(m) or _is_doubtful(found))
+    ]
+    if key in found.passed_over_by or len(ahead) > _room(broker, queue, None if overtakes else key):
+        if found.deaths and any(is_first_here(m) and m.via == found.via for m in ahead):
+            return "DLX-009"
+        return _order_requirement(broker, queue, place, ahead[0] if ahead else None)
+    for message in ahead if not overtakes else ():
+        message.passed_over_by |= {key}
+    return place
+
+
+def _is_doubtful(message: Message) -> bool:
+    return bool(message.unseen or message.recalled or message.may_have_timed_out)
+
+
+def _stray_letter(broker: Broker, queue: Queue, body: bytes) -> str:
+    """The requirement that a dead letter breaks which should not be in the queue."""
+    for message in reversed(queue.gone):
+        if message.content.body == body and message.reason == CYCLES:
+            return CYCLES
+    return too_early(broker, body) or "DLX-005"
+
+
+def _place(messages: Iterable[Message], frame: Frame, body: bytes) -> int:
+    """Where a message with that body is, -1 if there is none; of several, the one whose way and history are told."""
+    first = -1
+    for place, message in enumerate(messages):
+        if message.content.body != body:
+            continue
+        if is_likely(message, frame):
+            return place
+        first = place if first < 0 else first
+    return first
+
+
+def _room(broker: Broker, queue: Queue, apart_from: ChannelKey | None) -> float:
+    """How many messages can be on their way to consumers, but for those on that channel."""
+    room = float("inf") if queue.seat.is_stalled else 0.0
+    for consumer in broker.with_room(queue):
+        if consumer.channel != apart_from:
+            room += consumer.prefetch - consumer.outstanding if consumer.prefetch else float("inf")
+    return room
+
+
+def _order_requirement(broker: Broker, queue: Queue, place: int, skipped: Message | None) -> str:
+    """Which rule of order a delivery out of turn breaks: that of priorities if these say which message is first, else
+    that of requeueing if any of these came back.
+    """
+    if skipped is not None:
+        from_returned = queue.messages.index(skipped) < queue.returned
+        if is_broken_priority(queue, skipped, queue.messages[place], from_returned):
+            return priority_requirement(queue)
+    if not any(message.redelivered for message in list(queue.messages)[: place + 1]):
+        return "PUBLISH-015"
+    return place_requirement(broker, queue)
+
+
+def _whereabouts(broker: Broker, queue: Queue, body: bytes, redelivered: bool) -> str:
+    """The requirement that a delivery of this content breaks, by where the content is."""
+    routed = routed_by(broker, body)
+    if routed in ONE_COPY and not redelivered:
+        return routed  # one more copy of a message that could come by several ways
+    for message in reversed(queue.gone):
+        if message.content.body == body:
+            return message.reason
+    for channel in broker.channels.values():
+        for tag, entry in channel.unacknowledged.items():
+            if entry.queue is queue and entry.message.content.body == body:
+                if channel.transaction is not None and (why := channel.transaction.holds(tag)):
+                    return why
+                cancelled = entry.consumer is not None and entry.consumer.tag not in channel.consumers
+                return "CANCEL-016" if cancelled else "ACK-001"
+    for other in broker.queues.values():
+        for message in other.messages:
+            if message.content.body == body:
+                return message.reason
+    return routed or "PUBLISH-016"
+
+
+def routed_by(broker: Broker, body: bytes) -> str | None:
+    """The requirement that decided where a message of late went, or that it went nowhere."""
+    return next((reason for published, reason in reversed(broker.published) if published == body), None)

@@ -1,0 +1,68 @@
+"""Observing an output: is this frame permitted in this state, and what is the state after it?
+
+`observe` is the one definition of what a broker may send. The judge asks it about frames that a target sent, the
+embedded broker and the explorer about frames that `model.outputs.permitted` enumerates.
+"""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.state import Channel, ChannelState, ConnectionState, Expected
+from amqpspec.model.outputs.confirms import observe_confirm
+from amqpspec.model.outputs.connections import observe_on_connection
+from amqpspec.model.outputs.deliveries import observe_deliver, observe_get
+from amqpspec.model.outputs.mismatch import NONE, Mismatches, unexpected
+from amqpspec.model.outputs.replies import UNSOLICITED, fits, observe_reply
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.connection.capabilities import broken_promise
+
+
+def observe(broker: Broker, frame: Frame) -> Mismatches:
+    """Take the frame out of what the broker may send. Returns the differences; none is right.
+
+    After a fatal mismatch the state is unchanged, except for harmless bookkeeping; after others it is the state that
+    the right frame would have led to.
+    """
+    mismatches = _observe(broker, frame)
+    return (broken_promise(broker, frame) or mismatches) if mismatches and not broker.is_astray else NONE
+
+
+def _observe(broker: Broker, frame: Frame) -> Mismatches:
+    if frame.channel == 0:
+        return observe_on_connection(broker, frame)
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None:
+        return unexpected(UNSOLICITED.get(frame.method, "CHAN-001"), f"{frame.method} on a channel that is not open")
+    method = frame.method
+    if channel.state is ChannelState.CLOSED and _is_over(broker, frame):
+        return NONE  # overtaken by connection.close on its way to the socket; every client drops it
+    if channel.state is ChannelState.CLOSED and _was_said_before(broker, channel, frame):
+        return NONE
+    if method == "basic.ack" or method == "basic.nack":
+        return observe_confirm(broker, channel, frame)
+    channel.batch = 0
+    if method == "basic.deliver":
+        return observe_deliver(broker, channel, frame)
+    if method == "basic.get-ok" or method == "basic.get-empty":
+        return observe_get(broker, channel, frame)
+    return observe_reply(broker, channel, frame)
+
+
+def _was_said_before(broker: Broker, channel: Channel, frame: Frame) -> bool:
+    """Is it a reply from before the end of the connection, which is known by what came on others, and not seen yet?"""
+    connection = broker.connections.get(frame.connection)
+    if connection is None or not connection.owed:
+        return False
+    for owed in channel.unread:
+        if owed.method == frame.method and fits(owed, frame):
+            channel.unread = tuple(other for other in channel.unread if other is not owed)
+            return True
+    return False
+
+
+def _is_over(broker: Broker, frame: Frame) -> bool:
+    """Has the broker's connection.close been seen?"""
+    connection = broker.connections.get(frame.connection)
+    if connection is None or connection.state is not ConnectionState.CLOSING:
+        return False
+    return not any(isinstance(owed, Expected) and owed.method == "connection.close" for owed in connection.owed)

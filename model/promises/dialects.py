@@ -1,0 +1,400 @@
+"""Dialects: what brokers of one family and version range chose where the text leaves, or history took, a choice.
+
+A dialect is data. Model code asks it, and never asks for a version. Each choice names its source; sources of the
+form `module:function` are RabbitMQ's, at the newest tag of the range.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
+from amqpspec.model.promises.queue_arguments import KNOWN_TO_3, KNOWN_TO_4_0, KNOWN_TO_4_3, KnownArguments
+
+
+class QuorumRequeue(Enum):
+    """Where a message goes that a client gives back to a quorum queue (`rabbit_fifo:return`)."""
+
+    #: in front of all ready messages when the queue has a delivery limit, else to the tail
+    FRONT_WITH_LIMIT = "front with a delivery limit"
+    #: in front of all ready messages, always
+    FRONT = "front"
+
+
+class ExclusiveQuorumConsumer(Enum):
+    """What `basic.consume` with `exclusive` means on quorum queues and streams (CONSUME-008)."""
+
+    ENFORCED = "enforced"
+    IGNORED = "ignored"
+
+
+class TransientQueues(Enum):
+    """Queues that are neither durable nor exclusive (QUEUE-018; feature `transient_nonexcl_queues`)."""
+
+    ALLOWED = "allowed"
+    #: an administrator may have forbidden or allowed them: both are right
+    EITHER = "either"
+    #: refused with 541 (rabbit_amqqueue:declare)
+    REFUSED = "refused"
+
+
+class QuorumPriorities(Enum):
+    """What the property `priority` is worth in a quorum queue (QUORUM-005)."""
+
+    NONE = "none"
+    #: above 4, or not; two of the first to one of the second (`rabbit_fifo_q`)
+    TWO_CLASSES = "two classes"
+    #: 0 to 31, higher ones first (`rabbit_fifo_pq`)
+    STRICT = "strict"
+
+
+class ConsumerTimeouts(Enum):
+    """What becomes of a delivery that is not settled in time (area TIMEOUT)."""
+
+    NONE = "none"
+    #: the channel closes, by the server's setting; looked at with every tick of the channel
+    #: (rabbit_channel:evaluate_consumer_timeout)
+    OF_CHANNELS = "of channels"
+    #: the same, by the queue's argument and policy before that of the server (3.12 to 4.2)
+    OF_CHANNELS_BY_QUEUE = "of channels by queue"
+    #: the message goes back to its queue and the consumer is told; in quorum queues only (rabbit_fifo, from 4.3 on)
+    OF_QUORUM_QUEUES = "of quorum queues"
+
+
+class CarriedFailures(Enum):
+    """Which failed deliveries a dead letter takes along to the next queue (DLX-010; mc's `delivery_count`)."""
+
+    NONE = "none"
+    #: rabbit_fifo:discard, and return_all of a lost channel; classic queues hand it on and do not look at it
+    OF_QUORUM_QUEUES = "of quorum queues"
+    #: what counts as failed by QUORUM-002, also in classic queues (rabbit_variable_queue:maybe_inc_delivery_count)
+    OF_ALL_QUEUES = "of all queues"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The named choices of one broker family and version range."""
+
+    name: str
+    title: str
+    #: reply texts are part of the contract (RabbitMQ's clients match on them); the bare text leaves them open
+    fixed_reply_texts: bool
+    #: RabbitMQ's own methods and queue types exist: basic.nack, confirm.select, quorum queues, streams
+    extensions: bool
+    #: exchange.declare with an unknown type: reply code (406 closes the channel, 503 the connection);
+    #: rabbit_exchange:check_type
+    unknown_exchange_type: int
+    #: basic.recover and basic.recover-async with requeue=false are implemented; rabbit_channel refuses with 540
+    recover_to_original_recipient: bool
+    #: rabbit_fifo:return
+    quorum_requeue: QuorumRequeue
+    #: times a quorum message may come back before it is dropped; None: no limit; rabbit_quorum_queue defaults
+    quorum_delivery_limit: int | None
+    #: a negative `x-delivery-limit` means no limit; else it is exceeded at the first return (QUORUM-004)
+    negative_delivery_limit_is_none: bool
+    #: only reject and a lost holder count as failed deliveries, nack and recover do not (rabbit_fifo, 4.3)
+    quorum_nack_keeps_count: bool
+    #: the header `x-acquired-count` exists (rabbit_fifo, 4.3)
+    quorum_acquired_count: bool
+    #: basic.get-ok carries `x-delivery-count` 0 on a first delivery (rabbit_fifo of 3.10)
+    quorum_count_on_first_get: bool
+    #: deliveries of a lost channel go back consumer by consumer: in the order in which these were created, gets
+    #: last, or all by their tags as text (rabbit_fifo: the key of a consumer is its index in the log from 4.0)
+    lost_consumers_by_creation: bool
+    #: the seat of a quorum queue's single active consumer goes by x-priority (rabbit_fifo:activate_next_consumer, 4.0)
+    quorum_seat_by_priority: bool
+    #: the active one leaves that seat also when it gives back its last message (rabbit_fifo:return_one, 4.3)
+    quorum_return_frees_seat: bool
+    #: how the queue type is named where basic.get is refused (rabbit_channel:unsupported_single_active_consumer_error)
+    queue_type_in_get_error: str
+    #: deliveries from a stream always name a delivery mode, 1 if the publish named none (mc_amqpl, from 4.0)
+    stream_names_delivery_mode: bool
+    #: the name that the queue type has in redeclare errors when it was not given: "classic", or None: "none"
+    default_queue_type_in_errors: str | None
+    #: which arguments queue.declare knows (rabbit_*_queue:capabilities)
+    queue_arguments: KnownArguments
+    #: queue.declare without a name refuses a queue type that is unknown; others crash (rabbit_queue_type:discover)
+    refuses_unknown_type_for_server_name: bool
+    #: denied by default from 4.3 on, which a build or a configuration may undo (rabbit_amqqueue, deprecated feature)
+    transient_queues: TransientQueues
+    #: `x-consumer-timeout` of basic.consume is checked (rabbit_queue_type:consume)
+    consumer_timeout_checked: bool
+    consumer_timeouts: ConsumerTimeouts
+    #: nack and reject on a stream: accepted as a return of credit, or 540 (rabbit_stream_queue:settle)
+    stream_reject: bool
+    #: a consumer of a stream that has credit is handed a whole chunk (rabbit_stream_queue:stream_entries up to 3.10)
+    stream_serves_chunks: bool
+    #: an x-stream-offset that begins with no digit crashes with 541 (rabbit_amqqueue:check_max_age, mended in 4.3)
+    stream_offset_text_crashes: bool
+    #: refusals of stream consumers name the stream as 3 did (rabbit_stream_queue:consume)
+    first_stream_texts: bool
+    #: a mandatory message that goes to an address of direct replies only is not returned (REPLY-003); rabbit_channel
+    #: knew such an address for a queue only from 4.2 on
+    reply_address_is_routable: bool
+    #: qos(global=true) limits the whole channel; otherwise it is read as global=false (rabbit_channel, 4.3)
+    channel_prefetch: bool
+    #: qos(global=false) limits the channel, and global=true the connection (0-9-1 section 1.8.3.3; QOS-016)
+    prefetch_is_shared: bool
+    #: a refusal for want of a permission names the permission (rabbit_access_control:check_resource_access)
+    refusals_name_permission: bool
+    #: passive declares need a permission, whichever (rabbit_channel:check_any_resource_access_permitted)
+    passive_declare_needs_permission: bool
+    #: basic.cancel-ok sent by the client: accepted, or 503 (rabbit_channel:handle_method)
+    client_cancel_ok: bool
+    #: after connection.update-secret consumers are gone that may not read any more (rabbit_channel:recheck_consumers)
+    rechecks_consumers: bool
+    #: reply code for declaring an exchange again with another type (rabbit_exchange:assert_equivalence; 0-9-1: 530)
+    exchange_type_change: int
+    #: reply code for a content header of another class than its method's (0-9-1 section 4.2.6.1: 501)
+    wrong_content_class: int
+    #: a body that is longer than its header says is refused with 501; else never noticed (rabbit_command_assembler)
+    checks_body_length: bool
+    #: octets of the largest body that a content header may announce (rabbit_command_assembler, 4.3); None: any
+    largest_announced_body: int | None
+    #: what is no frame ends the TCP connection without a close (0-9-1 section 4.2.3), and not with 501
+    ends_silently_without_frame_end: bool
+    #: octets of the largest body (`max_message_size` in rabbit's environment, rabbit_channel:check_msg_size)
+    max_message_size: int
+    #: user-id is checked before expiration, CC and BCC, and not behind them (rabbit_channel, basic.publish)
+    user_id_checked_first: bool
+    #: a message's expiration comes back as the number that it is: 060000 as 60000 (mc_amqpl:protocol_state, from 4.0)
+    expiration_is_rewritten: bool
+    #: a header 1 equals a binding's argument 1.0 (rabbit_exchange_type_headers: `==` up to 3, `=:=` later)
+    headers_numbers_by_value: bool
+    #: most `#` in the key of a topic binding (rabbit_exchange_type_topic:validate_binding, from 4.3.5); None: no limit
+    topic_wildcard_limit: int | None
+    #: what is offered in connection.start (rabbit_reader:auth_mechanisms; CONN-001)
+    mechanisms: tuple[str, ...]
+    #: the header of 0-9 is taken for that of 0-9-1 (rabbit_reader:version_negotiation; CONN-002)
+    accepts_0_9_header: bool
+    #: 0-8 is spoken as well (rabbit_reader:handshake of 3.10; CONN-004)
+    speaks_0_8: bool
+    #: the headers of AMQP 1.0 that are answered by AMQP 1.0, as octets in hexadecimal text (rabbit_reader:become_1_0)
+    headers_1_0: tuple[str, ...]
+    #: a header that nobody understands is answered with that of AMQP 1.0, unless it looks like 0-9 or later (CONN-003)
+    refuses_with_1_0_header: bool
+    #: least frame-max of connection.tune-ok (FRAME_MIN_SIZE in rabbit.hrl, since 4.1 that of 1.0's initial frame)
+    least_frame_max: int
+    #: seconds for the whole handshake (handshake_timeout in rabbit's environment); None: none is known
+    handshake_timeout: float | None
+    #: the crash of QUEUE-029 comes after a classic queue has accepted the consumer (model.defects.queues)
+    stale_type_consumer_is_served: bool = False
+    #: in a headers exchange equal time stamps are equal (PUBLISH-018)
+    timestamp_headers_match: bool = True
+    #: rabbit_fifo:maybe_enqueue
+    quorum_priorities: QuorumPriorities = QuorumPriorities.NONE
+    #: an `x-max-priority` below this counts as this (rabbit_priority_queue:priorities, from 4.0)
+    least_max_priority: int = 0
+    #: the history of a dead letter is what its headers say, also a client's; else the broker's own (mc:record_death)
+    deaths_in_headers: bool = True
+    carried_failures: CarriedFailures = CarriedFailures.NONE
+    deleted_before_commit: DeletedBeforeCommit = DeletedBeforeCommit.LOOKED_UP
+    #: a quorum queue looks for expired messages at the front of each priority (rabbit_fifo:expire_batch, 4.3)
+    quorum_expires_by_priority: bool = False
+    #: each further death turns the order of the earlier ones (rabbit_dead_letter:group_by_queue_and_reason, up to 3.13)
+    deaths_turn_around: bool = False
+    #: of what a quorum queue drops at one time, the latest is the first to be dead-lettered (rabbit_fifo:drop_head,
+    #: mended in 4.3)
+    drops_latest_letter_first: bool = False
+    #: what an exclusive consumer of a quorum queue or stream is promised to be
+    exclusive_quorum_consumer: ExclusiveQuorumConsumer = ExclusiveQuorumConsumer.ENFORCED
+
+    def __deepcopy__(self, memo: object) -> Dialect:
+        return self
+
+
+AMQP_0_9_1 = Dialect(
+    name="amqp-0-9-1",
+    title="the bare AMQP 0-9-1 text",
+    fixed_reply_texts=False,
+    extensions=False,
+    unknown_exchange_type=503,
+    recover_to_original_recipient=True,
+    quorum_requeue=QuorumRequeue.FRONT,
+    quorum_delivery_limit=None,
+    negative_delivery_limit_is_none=True,
+    quorum_nack_keeps_count=False,
+    quorum_acquired_count=False,
+    quorum_count_on_first_get=False,
+    lost_consumers_by_creation=False,
+    quorum_seat_by_priority=False,
+    quorum_return_frees_seat=False,
+    queue_type_in_get_error="quorum",
+    stream_names_delivery_mode=False,
+    default_queue_type_in_errors=None,
+    queue_arguments=KNOWN_TO_3,
+    refuses_unknown_type_for_server_name=True,
+    transient_queues=TransientQueues.ALLOWED,
+    consumer_timeout_checked=False,
+    consumer_timeouts=ConsumerTimeouts.NONE,
+    stream_reject=True,
+    stream_serves_chunks=False,
+    stream_offset_text_crashes=False,
+    first_stream_texts=False,
+    reply_address_is_routable=False,
+    channel_prefetch=True,
+    prefetch_is_shared=True,
+    refusals_name_permission=True,
+    passive_declare_needs_permission=False,
+    client_cancel_ok=False,
+    rechecks_consumers=False,
+    exchange_type_change=530,
+    wrong_content_class=501,
+    checks_body_length=True,
+    largest_announced_body=None,
+    ends_silently_without_frame_end=True,
+    max_message_size=2**63 - 1,
+    user_id_checked_first=True,
+    expiration_is_rewritten=False,
+    headers_numbers_by_value=True,
+    topic_wildcard_limit=None,
+    mechanisms=("PLAIN",),
+    accepts_0_9_header=False,
+    speaks_0_8=False,
+    headers_1_0=(),
+    refuses_with_1_0_header=False,
+    least_frame_max=4096,
+    handshake_timeout=None,
+)
+
+RABBITMQ_3 = replace(
+    AMQP_0_9_1,
+    name="rabbitmq-3",
+    title="RabbitMQ 3.10 to 3.13",
+    consumer_timeouts=ConsumerTimeouts.OF_CHANNELS,
+    fixed_reply_texts=True,
+    extensions=True,
+    recover_to_original_recipient=False,
+    quorum_requeue=QuorumRequeue.FRONT_WITH_LIMIT,
+    negative_delivery_limit_is_none=False,
+    quorum_count_on_first_get=True,
+    refuses_unknown_type_for_server_name=False,
+    stream_reject=False,
+    stream_serves_chunks=True,
+    stream_offset_text_crashes=True,
+    first_stream_texts=True,
+    prefetch_is_shared=False,
+    refusals_name_permission=False,
+    deaths_turn_around=True,
+    drops_latest_letter_first=True,
+    exchange_type_change=406,
+    wrong_content_class=505,
+    checks_body_length=False,
+    ends_silently_without_frame_end=False,
+    max_message_size=134_217_728,
+    mechanisms=("PLAIN", "AMQPLAIN"),
+    accepts_0_9_header=True,
+    speaks_0_8=True,
+    headers_1_0=("414d515000010000", "414d515003010000"),
+    handshake_timeout=10.0,
+)
+
+RABBITMQ_4_0 = replace(
+    RABBITMQ_3,
+    name="rabbitmq-4.0",
+    title="RabbitMQ 4.0 to 4.2",
+    consumer_timeouts=ConsumerTimeouts.OF_CHANNELS_BY_QUEUE,
+    unknown_exchange_type=406,
+    quorum_requeue=QuorumRequeue.FRONT_WITH_LIMIT,
+    quorum_delivery_limit=20,
+    negative_delivery_limit_is_none=True,
+    quorum_count_on_first_get=False,
+    lost_consumers_by_creation=True,
+    quorum_seat_by_priority=True,
+    stream_names_delivery_mode=True,
+    quorum_priorities=QuorumPriorities.TWO_CLASSES,
+    least_max_priority=1,
+    deaths_in_headers=False,
+    deaths_turn_around=False,
+    carried_failures=CarriedFailures.OF_QUORUM_QUEUES,
+    deleted_before_commit=DeletedBeforeCommit.KEPT,
+    default_queue_type_in_errors="classic",
+    queue_arguments=KNOWN_TO_4_0,
+    stream_reject=True,
+    stream_serves_chunks=False,
+    first_stream_texts=False,
+    refusals_name_permission=True,
+    max_message_size=16_777_216,
+    user_id_checked_first=False,
+    expiration_is_rewritten=True,
+    headers_numbers_by_value=False,
+    mechanisms=("PLAIN", "AMQPLAIN", "ANONYMOUS"),
+    speaks_0_8=False,
+    headers_1_0=("414d515003010000",),
+    refuses_with_1_0_header=True,
+)
+
+RABBITMQ_4_3 = replace(
+    RABBITMQ_4_0,
+    name="rabbitmq-4.3",
+    title="RabbitMQ 4.3",
+    quorum_requeue=QuorumRequeue.FRONT,
+    quorum_nack_keeps_count=True,
+    drops_latest_letter_first=False,
+    quorum_priorities=QuorumPriorities.STRICT,
+    carried_failures=CarriedFailures.OF_ALL_QUEUES,
+    deleted_before_commit=DeletedBeforeCommit.MISSED,
+    quorum_expires_by_priority=True,
+    checks_body_length=True,
+    largest_announced_body=536_870_912,
+    quorum_acquired_count=True,
+    quorum_return_frees_seat=True,
+    queue_type_in_get_error='<<"quorum">>',
+    queue_arguments=KNOWN_TO_4_3,
+    refuses_unknown_type_for_server_name=True,
+    transient_queues=TransientQueues.EITHER,
+    stream_offset_text_crashes=False,
+    consumer_timeout_checked=True,
+    consumer_timeouts=ConsumerTimeouts.OF_QUORUM_QUEUES,
+    reply_address_is_routable=True,
+    channel_prefetch=False,
+    stale_type_consumer_is_served=True,
+    client_cancel_ok=True,
+    rechecks_consumers=True,
+    passive_declare_needs_permission=True,
+    topic_wildcard_limit=2,
+    least_frame_max=8192,
+)
+
+DIALECTS: dict[str, Dialect] = {
+    dialect.name: dialect for dialect in (AMQP_0_9_1, RABBITMQ_3, RABBITMQ_4_0, RABBITMQ_4_3)
+}
+
+#: The dialect of the embedded broker, and of a broker that says of itself what we do not know.
+DEFAULT_DIALECT = RABBITMQ_4_3
+
+#: What the embedded broker calls itself; its server properties have the key `dialect`.
+EMBEDDED_PRODUCT = "amqpspec"
+
+
+class UnknownDialect(ValueError):
+    """A dialect was asked for that does not exist."""
+
+
+def dialect_named(name: str) -> Dialect:
+    """The dialect of that name; `UnknownDialect` with the known names otherwise."""
+    try:
+        return DIALECTS[name]
+    except KeyError:
+        raise UnknownDialect(f"unknown dialect {name!r}: choose from {', '.join(DIALECTS)}") from None
+
+
+def dialect_of(server_properties: Mapping[str, Any]) -> Dialect:
+    """The dialect that fits what a broker says of itself in connection.start.
+
+    RabbitMQ by its version, our own embedded broker by what it says; a broker of another product is held to RabbitMQ's
+    newest dialect, which is what its clients expect of it.
+    """
+    if server_properties.get("product") == EMBEDDED_PRODUCT:
+        return DIALECTS.get(str(server_properties.get("dialect", "")), DEFAULT_DIALECT)
+    if server_properties.get("product") != "RabbitMQ":
+        return DEFAULT_DIALECT
+    found = re.match(r"([0-9]{1,9})\.([0-9]{1,9})", str(server_properties.get("version", "")))
+    version = (int(found[1]), int(found[2])) if found else (9, 9)
+    if version < (4, 0):
+        return RABBITMQ_3
+    return RABBITMQ_4_0 if version < (4, 3) else RABBITMQ_4_3

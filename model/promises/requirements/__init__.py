@@ -1,0 +1,1 @@
+"""The requirements as data: one TOML file per area, loaded by `model.promises.registry`."""

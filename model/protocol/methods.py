@@ -1,0 +1,141 @@
+"""The alphabet: everything that a client and a broker can be seen to exchange.
+
+One `Frame` is one AMQP method together with its content, as it was on the wire. `sent` frames are the inputs of
+the broker, received ones its outputs. The model, the recorder, the judge and the embedded broker speak in these;
+only `targets.codec.methods_codec` knows octets.
+
+Argument names are those of the AMQP 0-9-1 method fields with underscores (`delivery_tag`, `no_ack`, `nowait`,
+`reply_code`, `class_id`); reserved fields are left out. A field that is not in `arguments` has its zero value.
+
+What is not a method but can be observed has a class of its own. Octets are hexadecimal text everywhere.
+
+* `socket.open`, sent: the client has made the TCP connection; the broker now awaits a protocol header;
+* `socket.closed`, received: the broker ended the TCP connection (argument `reason`: a sentence);
+* `socket.garbage`, received: octets that are not a frame (arguments `octets`, `reason`);
+* `socket.abort`, sent: the client ended the TCP connection without the closing handshake;
+* `socket.silence`, sent: from now on the client sends no heartbeats;
+* `protocol.header`, sent or received: the eight octets (argument `octets`) that come before any frame.
+
+The handshake frames (`connection.start` … `connection.open-ok`) are frames like any other. Credentials that the
+target was given are `***` in them; what stands there in clear is no secret of anybody's.
+
+Single frames, as far as they are not the method frame, content header and bodies of one whole method, are of the class
+`frame`; a client sends them on purpose, and a server's decoder gives them for what it cannot put together:
+
+* `frame.method` (`class_id`, `method_id`, `payload`: the octets behind these two): a method that does not exist, or
+  whose arguments cannot be decoded (`fault` says what in them is wrong: "table", "text");
+* `frame.header` (`class_id`, 60 if left out, `weight`, `body_size`, `payload`: property flags and list; `0000` if left
+  out; where these can be read, `properties` has them);
+* `frame.body`: the body is the frame's content;
+* `frame.other` (`type`, `size`: octets that the payload is said to have, `payload`, `end`: the last octet): anything
+  else. What is left out is right: `type` 1, `size` the payload's, `end` 206.
+
+A sent method that carries content and has `content` None is its method frame alone.
+
+What the operator of the broker does, and the passing of time, are inputs too, on the connection `broker`:
+`operator.add-user`, `operator.set-permissions`, … (`model.rules.operator.operator`), and `clock.wait` (argument
+`milliseconds`): so much time has passed in which nobody did anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+#: Arguments of a method, or a field table: names to values.
+Table = dict[str, Any]
+
+#: A channel's identity: connection name and channel number.
+ChannelKey = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What follows a method that carries content: basic properties that are set, by name, and the body."""
+
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    body: bytes = b""
+
+    def __deepcopy__(self, memo: object) -> Content:
+        return self  # never changed, so shared by all copies of a state
+
+
+EMPTY_CONTENT = Content()
+
+
+@dataclass(slots=True)
+class Frame:
+    """One method on the wire.
+
+    `connection` is the letter-name of the connection in the command language ("a"), `channel` its number.
+    `time` is seconds since the trace began: the moment just before sending, or just after receiving.
+    """
+
+    connection: str
+    channel: int
+    method: str
+    arguments: Table
+    sent: bool
+    content: Content | None = None
+    time: float = 0.0
+
+    def __deepcopy__(self, memo: object) -> Frame:
+        return self  # the model never changes a frame
+
+    def __str__(self) -> str:
+        from amqpspec.model.protocol.wording import describe
+
+        return describe(self)
+
+
+#: class-id and method-id by method name (AMQP 0-9-1 section 1, and RabbitMQ's extensions).
+METHOD_IDS: dict[str, tuple[int, int]] = {
+    "connection.start": (10, 10), "connection.start-ok": (10, 11), "connection.secure": (10, 20),
+    "connection.secure-ok": (10, 21), "connection.tune": (10, 30), "connection.tune-ok": (10, 31),
+    "connection.open": (10, 40), "connection.open-ok": (10, 41), "connection.close": (10, 50),
+    "connection.close-ok": (10, 51), "connection.blocked": (10, 60), "connection.unblocked": (10, 61),
+    "connection.update-secret": (10, 70), "connection.update-secret-ok": (10, 71),
+    "channel.open": (20, 10), "channel.open-ok": (20, 11), "channel.flow": (20, 20), "channel.flow-ok": (20, 21),
+    "channel.close": (20, 40), "channel.close-ok": (20, 41),
+    "exchange.declare": (40, 10), "exchange.declare-ok": (40, 11), "exchange.delete": (40, 20),
+    "exchange.delete-ok": (40, 21), "exchange.bind": (40, 30), "exchange.bind-ok": (40, 31),
+    "exchange.unbind": (40, 40), "exchange.unbind-ok": (40, 51),
+    "queue.declare": (50, 10), "queue.declare-ok": (50, 11), "queue.bind": (50, 20), "queue.bind-ok": (50, 21),
+    "queue.purge": (50, 30), "queue.purge-ok": (50, 31), "queue.delete": (50, 40), "queue.delete-ok": (50, 41),
+    "queue.unbind": (50, 50), "queue.unbind-ok": (50, 51),
+    "basic.qos": (60, 10), "basic.qos-ok": (60, 11), "basic.consume": (60, 20), "basic.consume-ok": (60, 21),
+    "basic.cancel": (60, 30), "basic.cancel-ok": (60, 31), "basic.publish": (60, 40), "basic.return": (60, 50),
+    "basic.deliver": (60, 60), "basic.get": (60, 70), "basic.get-ok": (60, 71), "basic.get-empty": (60, 72),
+    "basic.ack": (60, 80), "basic.reject": (60, 90), "basic.recover-async": (60, 100),
+    "basic.recover": (60, 110), "basic.recover-ok": (60, 111), "basic.nack": (60, 120),
+    "tx.select": (90, 10), "tx.select-ok": (90, 11), "tx.commit": (90, 20), "tx.commit-ok": (90, 21),
+    "tx.rollback": (90, 30), "tx.rollback-ok": (90, 31),
+    "confirm.select": (85, 10), "confirm.select-ok": (85, 11),
+}
+
+#: The connection name of what is done to the broker as a whole.
+OPERATOR = "broker"
+#: What no client sends: a channel crashes, and its connection breaks; the broker ends what is left of that.
+CRASH, TEARDOWN = TEARDOWNS = ("channel.teardown", "connection.teardown")
+
+#: The input, of nobody, that time passes.
+CLOCK_WAIT = "clock.wait"
+
+#: What a credential that the target was given is replaced by before anybody sees it.
+MASK = "***"
+
+#: The `reason` of socket.closed when the client hung up because the broker kept none of its heartbeats.
+NO_HEARTBEAT = "no heartbeat"
+
+#: Inputs that are no methods of AMQP.
+PSEUDO_METHODS = frozenset({
+    "socket.open", "socket.abort", "socket.silence", "protocol.header",
+    "frame.method", "frame.header", "frame.body", "frame.other",
+    "operator.add-user", "operator.delete-user", "operator.set-permissions", "operator.close-connection",
+    "operator.set-alarm", "operator.clear-alarm", "operator.add-vhost", "operator.delete-vhost", CLOCK_WAIT,
+    "operator.configure", "operator.reset-configuration", "operator.set-policy", "operator.clear-policy",
+})  # fmt: skip
+
+#: Methods that carry content.
+CONTENT_METHODS = frozenset({"basic.publish", "basic.return", "basic.deliver", "basic.get-ok"})

@@ -1,1 +1,0 @@
-"""The requirements as data: one TOML file per area, loaded by `model.registry`."""

@@ -1,0 +1,1 @@
+"""Class basic: qos, consume, cancel, publish, get, and the settlement of deliveries."""

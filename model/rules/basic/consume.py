@@ -1,0 +1,174 @@
+"""Chapter basic, consume (0-9-1 section 1.8.3.4; area CONSUME)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.consumer_timeouts import begin_consumer
+from amqpspec.model.broker.limits import is_limited
+from amqpspec.model.broker.phantoms import note_arrival
+from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue, QueueType
+from amqpspec.model.broker.state import Channel
+from amqpspec.model.promises.dialects import ExclusiveQuorumConsumer
+from amqpspec.model.protocol.erlang_wording import wire_type
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.patterns import Generated
+from amqpspec.model.rules.answer import answer
+from amqpspec.model.rules.extensions import direct_reply
+from amqpspec.model.rules.extensions.consumer_timeout import end_timed_out, is_told
+from amqpspec.model.rules.extensions.permission import check_read
+from amqpspec.model.rules.extensions.stream_consuming import (
+    check_offset_text,
+    check_offset_type,
+    check_stream,
+    first_offsets,
+)
+from amqpspec.model.rules.lookup import find_queue, queue_text, shortcut
+
+
+def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """rabbit_channel:handle_method basic.consume; the tag is looked at before the queue."""
+    if direct_reply.consumes_replies(broker, frame):
+        direct_reply.consume(broker, channel, frame)
+        return
+    arguments = frame.arguments
+    name = shortcut(broker, channel, arguments.get("queue", ""))
+    tag = arguments.get("consumer_tag", "")
+    former = channel.consumers.get(tag)
+    if former is not None and former.timed_out and is_told(broker, channel):
+        end_timed_out(broker, former)
+    elif former is not None:
+        requirement = "REPLY-005" if former.queue.reply_address else "CONSUME-003"
+        raise ProtocolError(requirement, 530, f"attempt to reuse consumer tag '{tag}'")
+    check_read(broker, channel, name, "queue")
+    queue = find_queue(broker, channel, name, "CONSUME-006")
+    no_ack = bool(arguments.get("no_ack"))
+    exclusive = bool(arguments.get("exclusive"))
+    table = dict(arguments.get("arguments") or {})
+    _check_arguments(broker, channel, queue, table)
+    if queue.type is QueueType.STREAM:
+        check_stream(broker, channel, queue, no_ack)
+    _check_exclusive(broker, channel, queue, exclusive)
+    if queue.type is not QueueType.CLASSIC and is_limited(channel) and not broker.dialect.prefetch_is_shared:
+        raise ProtocolError("QOS-012", 540, f"{queue_text(broker, channel, name)} does not support global qos")
+    earliest, latest = 0, 0
+    if queue.type is QueueType.STREAM:
+        check_offset_type(broker, channel, queue, table)
+        earliest, latest = broker.may_begin(*first_offsets(broker, queue, table))
+    generated = not tag
+    if generated:
+        broker.serial += 1
+        tag = f"{UNKNOWN_TAG}{broker.serial}"
+    nowait = bool(arguments.get("nowait"))
+    requirement = "CONSUME-002" if generated else _announcement(broker, channel, tag)
+    consumer = Consumer(
+        tag, channel.key, queue, no_ack, 0 if no_ack else channel.prefetch, exclusive, table,
+        created=broker.stamp, announced=nowait, reason=requirement, stamp=broker.stamp,
+        next_offset=earliest, latest_offset=latest,
+        prefetch_from=channel.prefetch_from,
+        unheeded_prefetch=channel.prefetch if no_ack else 0,
+    )  # fmt: skip
+    begin_consumer(broker, consumer)
+    taken = tuple(channel.consumers)
+    channel.consumers[tag] = consumer
+    channel.ended_consumers.pop(tag, None)
+    channel.bereft.pop(tag, None)
+    queue.consumers.append(consumer)
+    note_arrival(broker, consumer)
+    broker.elect(queue, "SAC-001")
+    broker.refresh(queue)
+    broker.touch(channel, queue)
+    if arguments.get("no_local") and _own_message_waits(channel, consumer):
+        broker.fired("CONSUME-010")
+        consumer.reason = "CONSUME-010"
+    answer(
+        broker,
+        channel,
+        frame,
+        "basic.consume-ok",
+        {"consumer_tag": Generated(CHOSEN_TAG, broker.serial, taken) if generated else tag},
+        requirement,
+        lane=f"queue {queue.name}",
+        effect=("announce_consumer", consumer),
+    )
+
+
+def _own_message_waits(channel: Channel, consumer: Consumer) -> bool:
+    """Is there a message for the consumer that its own connection has published?"""
+    queue = consumer.queue
+    waiting = queue.log[consumer.next_offset :] if queue.type is QueueType.STREAM else queue.messages
+    return any(message.via is not None and message.via[0] == channel.connection for message in waiting)
+
+
+def _announcement(broker: Broker, channel: Channel, tag: str) -> str:
+    """What the consume-ok of a tag shows: that a tag can be used again, or on a second channel, if it is (CONSUME-003).
+
+    CANCEL-013: it can also be used again when it was the broker that ended its consumer.
+    """
+    if channel.ended_consumers.get(tag) == "TIMEOUT-030":
+        return "TIMEOUT-030"
+    if any(late.consumer is not None and late.consumer.tag == tag for late in channel.timed_out.values()):
+        return "TIMEOUT-015"
+    if any(entry.consumer is not None and entry.consumer.tag == tag for entry in channel.unacknowledged.values()):
+        return "CONSUME-016"
+    if tag in channel.ended_consumers:
+        return "CANCEL-013" if channel.ended_consumers[tag] == "CANCEL-007" else "CONSUME-003"
+    others = (c for key, c in broker.channels.items() if key[0] == channel.connection and c is not channel)
+    return "CONSUME-003" if any(tag in other.consumers for other in others) else "CONSUME-001"
+
+
+def _check_exclusive(broker: Broker, channel: Channel, queue: Queue, exclusive: bool) -> None:
+    """CONSUME-007, CONSUME-008, CONSUME-009: an exclusive consumer is the only one."""
+    requirement = "CONSUME-007"
+    if queue.type is not QueueType.CLASSIC:
+        requirement = "CONSUME-008"
+        if broker.dialect.exclusive_quorum_consumer is ExclusiveQuorumConsumer.IGNORED or queue.ignores_exclusive:
+            return
+        if queue.single_active_consumer:
+            return  # the seat of the active consumer is what exclusiveness would give (CONSUME-009)
+    elif queue.single_active_consumer and exclusive:
+        requirement = "CONSUME-009"
+        raise _in_exclusive_use(broker, channel, queue, requirement)
+    if (exclusive and queue.consumers) or any(consumer.exclusive for consumer in queue.consumers):
+        raise _in_exclusive_use(broker, channel, queue, requirement)
+
+
+def _in_exclusive_use(broker: Broker, channel: Channel, queue: Queue, requirement: str) -> ProtocolError:
+    return ProtocolError(requirement, 403, f"{queue_text(broker, channel, queue.name)} in exclusive use")
+
+
+#: Arguments of basic.consume that one queue type does not know and another does (rabbit_*_queue:capabilities).
+UNSUPPORTED: dict[QueueType, tuple[str, ...]] = {
+    QueueType.CLASSIC: ("x-stream-offset", "x-consumer-timeout"),
+    QueueType.QUORUM: ("x-stream-offset",),
+    QueueType.STREAM: ("x-priority", "x-consumer-timeout"),
+}
+
+
+def _check_arguments(broker: Broker, channel: Channel, queue: Queue, table: dict[str, Any]) -> None:
+    """CONSUME-011, CONSUME-012; rabbit_amqqueue:check_consume_arguments: values first, then what is not supported."""
+    checked = {name: value for name, value in table.items() if name in ("x-priority", "x-consumer-timeout")}
+    if "x-consumer-timeout" in checked and not broker.dialect.consumer_timeout_checked:
+        del checked["x-consumer-timeout"]
+        broker.fired("CONSUME-012")
+    where = queue_text(broker, channel, queue.name)
+    unsupported = UNSUPPORTED[queue.type]
+    for name in sorted(checked, reverse=True):  # x-priority comes first
+        value = checked[name]
+        requirement = "CONSUME-012" if name == "x-consumer-timeout" else "CONSUME-011"
+        if name in unsupported:
+            continue
+        if type(value) is not int:
+            reason = f'"expected integer, got {wire_type(value)}"'
+            raise ProtocolError(requirement, 406, f"invalid arg '{name}' for {where}: {reason}")
+        if value < 0 and name == "x-consumer-timeout":
+            raise ProtocolError(requirement, 406, f"invalid arg '{name}' for {where}: {{value_negative,{value}}}")
+    if queue.type is QueueType.STREAM:
+        check_offset_text(broker, channel, queue, table)
+    for name in unsupported:
+        if name in checked or (name in table and name == "x-stream-offset"):
+            requirement = "CONSUME-012" if name == "x-consumer-timeout" else "CONSUME-011"
+            of_type = f"of queue type rabbit_{queue.type.value}_queue"
+            raise ProtocolError(requirement, 406, f"invalid arg '{name}' for {where} {of_type}")

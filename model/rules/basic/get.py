@@ -1,0 +1,31 @@
+"""Chapter basic, get (0-9-1 section 1.8.3.10; area GET). The reply is matched by `model.outputs.observation`."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import QueueType
+from amqpspec.model.broker.state import Channel
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.extensions.permission import check_read
+from amqpspec.model.rules.lookup import find_queue, queue_text, shortcut
+
+
+def get(broker: Broker, channel: Channel, frame: Frame) -> None:
+    name = shortcut(broker, channel, frame.arguments.get("queue", ""))
+    check_read(broker, channel, name, "queue")
+    queue = find_queue(broker, channel, name, "GET-002")
+    if queue.type is QueueType.STREAM:
+        raise ProtocolError(
+            "GET-006", 540, f"basic.get not supported by stream queues {queue_text(broker, channel, name)}"
+        )
+    if queue.type is QueueType.QUORUM and queue.single_active_consumer:
+        raise ProtocolError(
+            "GET-005",
+            405,
+            f"cannot obtain access to locked {queue_text(broker, channel, name)}. basic.get operations are not"
+            f" supported by {broker.dialect.queue_type_in_get_error} queues with single active consumer",
+        )
+    broker.touch(channel, queue)
+    broker.blame(channel, "GET-001")
+    broker.owe_get(channel, queue, bool(frame.arguments.get("no_ack")))

@@ -1,0 +1,152 @@
+"""Chapter basic, publish and return (0-9-1 sections 1.8.3.6 and 1.8.3.7; area PUBLISH), and publisher confirms."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import Exchange, Message, Queue, QueueType
+from amqpspec.model.broker.routing import ENDED_BINDING, Routes, out_of_the_ordinary, route
+from amqpspec.model.broker.state import Channel, Expected
+from amqpspec.model.broker.transaction import Publication
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, Content, Frame
+from amqpspec.model.rules.basic.message_checks import as_delivered, check_properties, check_size, further_keys
+from amqpspec.model.rules.extensions.dead_letter import put
+from amqpspec.model.rules.extensions.direct_reply import with_address
+from amqpspec.model.rules.extensions.permission import check_write
+from amqpspec.model.rules.lookup import exchange_text, find_exchange
+from amqpspec.model.rules.tx.uncommitted import LARGE_BODY, keep
+
+#: How many of the queues that a message passes over are looked at afterwards: enough to notice, not to be slow.
+WATCHED = 4
+
+
+def publish(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """Route to every queue once; return what nobody takes if asked to; owe the confirm (CONFIRM-002)."""
+    arguments = frame.arguments
+    if arguments.get("immediate"):
+        raise ProtocolError("PUBLISH-009", 540, "immediate=true")
+    content = frame.content or EMPTY_CONTENT
+    check_size(broker, content)
+    name = arguments.get("exchange", "")
+    check_write(broker, channel, name, "exchange")
+    missing = "TX-003" if channel.transaction is not None and broker.dialect.extensions else "PUBLISH-001"
+    exchange = find_exchange(broker, channel, name, broker.ended_exchanges.get(name, missing))
+    if exchange.internal:
+        raise ProtocolError("EXCHANGE-009", 403, f"cannot publish to internal {exchange_text(broker, channel, name)}")
+    routing_key = arguments.get("routing_key", "")
+    content = with_address(broker, channel, content)
+    check_properties(broker, channel, content)
+    routes = routes_of(broker, exchange, routing_key, content)
+    pattern = Message(
+        as_delivered(broker, content),
+        name,
+        routing_key,
+        0,
+        via=channel.key,
+        further_keys=further_keys(broker, content),
+        hidden_keys=further_keys(broker, content, ("BCC",)),
+    )
+    publication = Publication(pattern, routes, bool(arguments.get("mandatory")))
+    if channel.transaction is not None:
+        keep(broker, channel, channel.transaction, publication)
+        return
+    deliver(broker, channel, publication)
+
+
+def deliver(broker: Broker, channel: Channel, publication: Publication) -> tuple[tuple[Queue, Message], ...]:
+    """The message goes to the queues that it was routed to, or back to the client."""
+    pattern, routes = publication.pattern, publication.routes
+    copies = _enqueue(broker, channel, routes, pattern)
+    _remember(broker, channel, routes, pattern.content)
+    if not copies and not pattern.exchange:
+        broker.deleted_of_late.pop(pattern.routing_key, None)
+    if channel.confirming:
+        channel.published += 1
+    if publication.mandatory and not _counts_as_routed(broker, copies):
+        channel.owed.append(_returned(broker, channel, pattern, routes.decided_by))
+        broker.debtors[channel.key] = None
+    elif publication.mandatory:
+        broker.fired("PUBLISH-008")
+    if channel.confirming:
+        channel.unconfirmed[channel.published] = copies
+        broker.debtors[channel.key] = None
+    return copies
+
+
+def routes_of(broker: Broker, exchange: Exchange, routing_key: str, content: Content) -> Routes:
+    """Where the exchange sends such a message. A headers exchange does not see BCC."""
+    keys = (routing_key, *further_keys(broker, content))
+    headers = content.properties.get("headers") or {}
+    if len(keys) > 1:
+        headers = {name: value for name, value in headers.items() if name != "BCC"}
+    return route(broker.exchanges, broker.queues, exchange, keys, headers, broker.dialect)
+
+
+def _enqueue(
+    broker: Broker, channel: Channel, routes: Routes, pattern: Message
+) -> tuple[tuple[Queue, Message], ...]:
+    """A message like `pattern` in each of the queues."""
+    copies: list[tuple[Queue, Message]] = []
+    for queue, reason in routes.queues.items():
+        message = Message(
+            pattern.content,
+            pattern.exchange,
+            pattern.routing_key,
+            0,
+            reason=reason,
+            via=pattern.via,
+            further_keys=pattern.further_keys,
+            hidden_keys=pattern.hidden_keys,
+        )
+        put(broker, queue, message, channel.key, is_published=True)
+        if channel.confirming and any(consumer.channel == channel.key for consumer in broker.recipients(queue)):
+            # its confirm and its delivery come on one channel, in any order
+            broker.fired("CONFIRM-017")
+        if not queue.reply_address:
+            broker.touch(channel, queue)
+        if queue.type is QueueType.QUORUM:
+            channel.registered_with.add(queue.name)
+        copies.append((queue, message))
+    return tuple(copies)
+
+
+def _remember(broker: Broker, channel: Channel, routes: Routes, content: Content) -> None:
+    """What decided where the message goes made a difference; and is to blame if it turns up elsewhere."""
+    reasons = set(routes.queues.values()) or {routes.decided_by}
+    broker.fired(*reasons)
+    blamed = out_of_the_ordinary(*sorted(reasons))
+    for queue, requirement in list(routes.passed_over.items())[:WATCHED]:
+        broker.touch(channel, queue, keeps_state=False)
+        if not queue.unproven:
+            queue.reason = requirement
+        if not routes.queues and blamed != ENDED_BINDING:
+            blamed = requirement
+    broker.blame(channel, blamed)
+    if len(content.body) <= LARGE_BODY and broker.counting:
+        broker.published.append((content.body, blamed))
+
+
+def _counts_as_routed(broker: Broker, copies: tuple[tuple[Queue, Message], ...]) -> bool:
+    """REPLY-003: whether an address of direct replies is a queue in this."""
+    for queue, _ in copies:
+        if not queue.reply_address:
+            return True
+        broker.fired("REPLY-003")
+    return bool(copies) and broker.dialect.reply_address_is_routable
+
+
+def _returned(broker: Broker, channel: Channel, pattern: Message, decided_by: str) -> Expected:
+    """PUBLISH-007; rabbit_channel:basic_return."""
+    arguments = {
+        "reply_code": 312, "reply_text": "NO_ROUTE", "exchange": pattern.exchange, "routing_key": pattern.routing_key,
+    }  # fmt: skip
+    shown = ("CONFIRM-009",) if channel.confirming else ()
+    first = ("TX-003",) if channel.transaction is not None and broker.dialect.extensions else ()
+    return Expected(
+        "basic.return",
+        arguments,
+        (*first, "PUBLISH-007", *shown, decided_by),
+        content=pattern.content,
+        counted=broker.counting,
+        publish=channel.published if channel.confirming else 0,
+    )

@@ -1,0 +1,64 @@
+"""Chapter basic, qos (0-9-1 section 1.8.3.3; area QOS): the limits that consumers, channels and connections carry.
+
+The text reads `global` as false: the channel's limit, true: the connection's. RabbitMQ reads it its own way (guide:
+consumer prefetch): false is a limit for each consumer made later, true one for the channel; from 4.3 on true is read as
+false (rabbit_channel:is_global_qos_permitted).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.limits import lift_limiter, limit_channel, sharing
+from amqpspec.model.broker.state import Channel, Expected
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import Frame
+
+
+def qos(broker: Broker, channel: Channel, frame: Frame) -> None:
+    arguments = frame.arguments
+    size = arguments.get("prefetch_size", 0)
+    if size:
+        raise ProtocolError("QOS-007", 540, f"prefetch_size!=0 ({size})")
+    count = arguments.get("prefetch_count", 0)
+    is_global = bool(arguments.get("global_"))
+    # those who shared a limit until now may share none afterwards
+    concerned = list(sharing(broker, channel))
+    reply = "QOS-014"
+    if broker.dialect.prefetch_is_shared:
+        reply = requirement = "QOS-016"
+        if is_global:
+            broker.connections[channel.connection].prefetch = count
+        else:
+            limit_channel(broker, channel, count)
+            channel.prefetch_from = "" if count else "QOS-002"
+    elif is_global and broker.dialect.channel_prefetch:
+        requirement = "QOS-008"
+        limit_channel(broker, channel, count)
+    else:
+        requirement = "QOS-009" if is_global else "QOS-001"
+        _limit_consumers_to_come(broker, channel, count, is_global)
+    for consumer in (*concerned, *sharing(broker, channel)):
+        broker.refresh(consumer.queue)
+    broker.owe(channel, "basic.qos-ok", {}, *(() if broker.credit else (reply,)))
+    broker.blame(channel, requirement)
+    owed = channel.owed[-1]
+    if isinstance(owed, Expected) and not broker.credit:
+        # the answer alone shows nothing of a limit
+        channel.owed[-1] = replace(owed, counted=False)
+
+
+def _limit_consumers_to_come(broker: Broker, channel: Channel, count: int, is_global: bool) -> None:
+    """QOS-001, QOS-002, QOS-009; QOS-010: where true means false, the last call counts, whichever it is."""
+    before = channel.prefetch_from
+    if not broker.counting:
+        pass  # a barrier, which sets what is set already
+    elif not count:
+        channel.prefetch_from = "QOS-002"
+    elif is_global:
+        channel.prefetch_from = "QOS-010" if before in ("QOS-001", "QOS-010") else "QOS-009"
+    else:
+        channel.prefetch_from = "QOS-001"
+    channel.prefetch = count
+    lift_limiter(channel)

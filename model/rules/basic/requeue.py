@@ -1,0 +1,200 @@
+"""Where a message goes that is given back to its queue (ACK-016, ACK-017, ACK-018; QUORUM-002, QUORUM-003)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.deadlines import NEVER
+from amqpspec.model.broker.message_order import put_back_as_new, put_back_in_front, put_back_in_place
+from amqpspec.model.broker.overflow import handed_over, is_limited
+from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue, QueueType
+from amqpspec.model.broker.state import Unacknowledged
+from amqpspec.model.promises.dialects import CarriedFailures, QuorumRequeue
+from amqpspec.model.protocol.methods import ChannelKey
+from amqpspec.model.rules.extensions.dead_letter import exceed_limit, keep_within_limits
+from amqpspec.model.rules.extensions.message_expiry import look_at_returned
+
+#: Another client, for which the delivery had timed out, has settled it: that is no reason for it not to come back.
+SETTLED_LATE = "TIMEOUT-019"
+
+
+def delivery_limit(broker: Broker, queue: Queue) -> int | None:
+    """Failed deliveries that a quorum queue bears, None for no limit (QUORUM-003, QUORUM-004)."""
+    limit = queue.arguments.get("x-delivery-limit")
+    if type(limit) is not int:
+        return broker.dialect.quorum_delivery_limit  # rabbit_quorum_queue:get_delivery_limit
+    return None if limit < 0 and broker.dialect.negative_delivery_limit_is_none else limit
+
+
+def _has_negative_limit(queue: Queue) -> bool:
+    limit = queue.arguments.get("x-delivery-limit")
+    return type(limit) is int and limit < 0
+
+
+def exceeded_limit(message: Message) -> bool:
+    """Has its queue dropped the message when it came back?"""
+    return message.reason in ("QUORUM-003", "QUORUM-004")
+
+
+def give_back(
+    broker: Broker,
+    queue: Queue,
+    messages: Sequence[Message],
+    requirement: str,
+    *,
+    failed: bool,
+    holder: ChannelKey,
+    lost_holder: bool = False,
+    freed: int = 0,
+) -> None:
+    """Give deliveries of the channel `holder` back to their queue, in the order given, by that requirement.
+
+    `failed`: counts towards the delivery limit (QUORUM-002). `lost_holder`: the channel is gone. `freed`: how many more
+    its consumers may be handed because of this.
+    """
+    away = _on_their_way(broker, queue, freed)
+    for message in messages:
+        if queue.deleted:
+            broker.drop(queue, message, "CANCEL-014")
+            continue
+        message.redelivered = True
+        if message.reason != SETTLED_LATE:
+            message.reason = requirement
+        queue.reason = message.reason
+        message.stamp = broker.stamp
+        message.passed_over_by = frozenset()
+        message.in_front_by, message.is_overlooked = NEVER, False
+        message.is_late = False
+        _put_back(broker, queue, message, failed, holder, lost_holder)
+    broker.refresh(queue)
+    if queue.type is QueueType.QUORUM:
+        # its limits come behind what it serves and what has expired (rabbit_fifo:checkout); in a classic queue before
+        look_at_returned(broker, queue)
+    if messages and not queue.deleted:
+        keep_within_limits(broker, queue, holder, messages[-1], given_back=True, away=away)
+    if queue.type is not QueueType.QUORUM:
+        look_at_returned(broker, queue)
+
+
+def _on_their_way(broker: Broker, queue: Queue, freed: int) -> list[Message]:
+    """The ready messages that a classic queue with a limit had handed out before something came back."""
+    if queue.type is not QueueType.CLASSIC or not is_limited(broker, queue):
+        return []
+    return list(islice(queue.messages, handed_over(broker, queue, freed)))
+
+
+def _put_back(
+    broker: Broker, queue: Queue, message: Message, failed: bool, holder: ChannelKey, lost_holder: bool
+) -> None:
+    """Make the message ready again, at its place; or drop it when its queue has had enough of it."""
+    message.arrival = Arrival.RETURNING
+    crowd = broker.join_crowd(queue, message)
+    if _is_carried_on(broker, queue, failed, lost_holder):
+        message.failures += 1
+    if queue.type is QueueType.CLASSIC:
+        # ACK-016: the original place, by publish order
+        put_back_in_place(queue, message)
+        return
+    message.via = holder
+    message.acquired_count += 1
+    if failed:
+        message.delivery_count += 1
+    limit = delivery_limit(broker, queue)
+    requirement = "QUORUM-004" if _has_negative_limit(queue) else "QUORUM-003"
+    if limit is not None and message.delivery_count > limit:
+        broker.fired(*{"QUORUM-003", requirement})
+        del queue.unproven[message]
+        broker.drop(queue, message, requirement)
+        exceed_limit(broker, queue, message, holder)
+        return
+    if (message.delivery_count == limit or requirement == "QUORUM-004") and message.reason != "TIMEOUT-013":
+        queue.reason = requirement  # what lets it stay
+    where = broker.dialect.quorum_requeue
+    if lost_holder or where is QuorumRequeue.FRONT or (where is QuorumRequeue.FRONT_WITH_LIMIT and limit is not None):
+        # ACK-017: in front of all ready messages, behind what was given back before
+        message.crowd = -crowd
+        put_back_in_front(queue, message)
+    else:
+        # ACK-018: like a new message
+        message.crowd = crowd
+        put_back_as_new(broker.dialect, queue, message)
+
+
+def _is_carried_on(broker: Broker, queue: Queue, failed: bool, lost_holder: bool) -> bool:
+    """Will the failed delivery still be known when the message is dead-lettered (DLX-010)?"""
+    carried = broker.dialect.carried_failures
+    if carried is CarriedFailures.OF_QUORUM_QUEUES:
+        return queue.type is QueueType.QUORUM and lost_holder  # rabbit_fifo:return_all
+    return carried is CarriedFailures.OF_ALL_QUEUES and failed
+
+
+def place_requirement(broker: Broker, queue: Queue) -> str:
+    """The requirement that says where in this queue a message goes that is given back."""
+    if queue.type is QueueType.CLASSIC:
+        return "ACK-016"
+    if delivery_limit(broker, queue) is None:
+        return "ACK-018"
+    return "ACK-017"
+
+
+def shown_by(broker: Broker, queue: Queue, message: Message, consumer: Consumer | None) -> Iterator[str]:
+    """What the delivery of a message that came back shows; the message is out of the queue, not yet counted as held."""
+    yield "ACK-015"
+    yield message.reason
+    if queue.messages:
+        yield place_requirement(broker, queue)
+    if queue.type is QueueType.QUORUM:
+        yield "QUORUM-002"
+        if message.reason.startswith("TIMEOUT"):
+            yield "TIMEOUT-013"
+        if _has_negative_limit(queue):
+            yield "QUORUM-004"
+        if message.reason.startswith("RECOVER"):
+            yield "RECOVER-005"
+    if consumer is None:
+        return
+    if message.reason in ("CHAN-016", "GET-004"):
+        yield "ACK-020"
+    elif len(broker.with_room(queue)) > 1:
+        yield "ACK-019"
+
+
+def return_order(queue: Queue, entries: Iterable[tuple[int, Unacknowledged]]) -> list[Message]:
+    """The order in which several deliveries of one channel reach their queue, all given back at once.
+
+    A queue gets them consumer by consumer, those of basic.get first, each in order of delivery
+    (rabbit_channel:foreach_per_queue); a classic queue sorts by place anyway.
+    """
+    if queue.type is QueueType.CLASSIC:
+        return [entry.message for _, entry in entries]
+    return by_consumer(entries)
+
+
+def by_consumer(entries: Iterable[tuple[int, Unacknowledged]]) -> list[Message]:
+    """Deliveries from one queue in the order in which its process hears of them."""
+
+    def consumer_then_tag(item: tuple[int, Unacknowledged]) -> tuple[bool, str, int]:
+        tag, entry = item
+        return (entry.consumer is not None, entry.consumer.tag if entry.consumer else "", tag)
+
+    return [entry.message for _, entry in sorted(entries, key=consumer_then_tag)]
+
+
+def lost_order(broker: Broker, queue: Queue, entries: Iterable[tuple[int, Unacknowledged]]) -> list[Message]:
+    """The order in which the deliveries of a channel that is gone reach their queue (rabbit_fifo:handle_down).
+
+    A quorum queue goes through its consumers in the order of their keys, each basic.get being one whose tag is its
+    delivery tag as text.
+    """
+    if queue.type is QueueType.CLASSIC:
+        return [entry.message for _, entry in entries]
+
+    def key(item: tuple[int, Unacknowledged]) -> tuple[int, str, int]:
+        tag, entry = item
+        if entry.consumer is None:
+            return (2**64 if broker.dialect.lost_consumers_by_creation else 0, str(tag), tag)
+        return (entry.consumer.key if broker.dialect.lost_consumers_by_creation else 0, entry.consumer.tag, tag)
+
+    return [entry.message for _, entry in sorted(entries, key=key)]

@@ -1,0 +1,196 @@
+"""Settling deliveries: which ones a tag means, shared by ack, reject and nack (area ACK).
+
+rabbit_channel:collect_acks. Seed: RabbitMQ guide, consumer acknowledgements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.consumer_timeouts import note_oldest
+from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.state import Channel, Unacknowledged
+from amqpspec.model.broker.transaction import Outcome, Ruling
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.basic.requeue import by_consumer, exceeded_limit, give_back, return_order
+from amqpspec.model.rules.extensions.consumer_timeout import in_two_parts, settle_all_late, settle_behind
+from amqpspec.model.rules.extensions.dead_letter import give_up
+from amqpspec.model.rules.extensions.stream_settlement import check_stream, return_credit
+from amqpspec.model.rules.tx.uncommitted import reserve
+
+Settled = list[tuple[int, Unacknowledged]]
+
+#: Requirements by which a client gives deliveries back.
+RETURNS = frozenset({"ACK-009", "ACK-013", "ACK-014", "RECOVER-001", "RECOVER-002"})
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The requirements that one method of settling comes under: for one delivery, for many, for all and for none."""
+
+    single: str
+    several: str
+    everything: str
+    nothing: str
+
+
+def settle(broker: Broker, channel: Channel, frame: Frame, wording: Wording, ruling: Ruling) -> None:
+    """The client rules on some of the channel's deliveries: at once, or when the transaction is committed (TX-005)."""
+    tags, requirement = _meant(broker, channel, frame, wording)
+    note_oldest(broker, channel, tags)
+    if channel.transaction is None:
+        carry_out(broker, channel, tags, ruling, requirement)
+    else:
+        reserve(broker, channel, channel.transaction, tags, ruling)
+
+
+def _meant(broker: Broker, channel: Channel, frame: Frame, wording: Wording) -> tuple[list[int], str]:
+    """The tags that the frame's means, oldest first.
+
+    Given with the requirement that says so. ACK-003: tag 0 with `multiple` is everything, and may be nothing.
+    Anything else must be outstanding (ACK-005, ACK-006, ACK-007, ACK-008).
+    """
+    tag = frame.arguments.get("delivery_tag", 0)
+    multiple = bool(frame.arguments.get("multiple"))
+    outstanding = channel.outstanding_tags
+    if multiple and tag == 0:
+        tags = outstanding
+        requirement = wording.everything if tags else wording.nothing
+        broker.fired(requirement)
+    elif tag not in outstanding:
+        raise ProtocolError(_unknown(broker, channel, tag, multiple), 406, f"unknown delivery tag {tag}")
+    elif multiple:
+        tags = [other for other in outstanding if other <= tag]
+        requirement = wording.several
+        if len(tags) > 1:
+            broker.fired(requirement)
+        if len(tags) < tag - (min(tags) - 1):
+            requirement = "ACK-009"
+            broker.fired(requirement)
+    else:
+        tags = [tag]
+        requirement = wording.single
+        broker.fired(requirement)
+    broker.blame(channel, requirement)
+    return tags, requirement
+
+
+def carry_out(broker: Broker, channel: Channel, tags: Sequence[int], ruling: Ruling, requirement: str) -> None:
+    """Do with those deliveries of the channel what the client wants, by that requirement."""
+    late, behind = in_two_parts(channel, tags)
+    settled = _take_off(broker, channel, [tag for tag in tags if tag not in channel.timed_out], requirement)
+    settle_all_late(broker, channel, late, ruling)
+    if ruling.outcome is Outcome.DONE:
+        finish(broker, channel, settled, requirement)
+    else:
+        is_requeued = ruling.outcome is Outcome.REQUEUED
+        check_stream(broker, channel, settled, requeue=is_requeued, failed=ruling.failed)
+        (requeue if is_requeued else discard)(broker, channel, settled, requirement, failed=ruling.failed)
+    settle_behind(broker, channel, behind, ruling)
+
+
+def _take_off(broker: Broker, channel: Channel, tags: Iterable[int], requirement: str) -> Settled:
+    settled: Settled = []
+    for other in tags:
+        entry = broker.release(channel, other, requirement)
+        if entry.consumer is not None and entry.consumer.tag not in channel.consumers:
+            broker.fired("ACK-011")
+            broker.blame(channel, "ACK-011")
+        if entry.queue.deleted:
+            broker.fired("ACK-012")
+            broker.blame(channel, "ACK-012")
+            namesake = broker.queues.get(entry.queue.name)
+            if namesake is not None and any(held.queue is namesake for held in channel.unacknowledged.values()):
+                broker.fired("ACK-024")
+                broker.blame(channel, "ACK-024")
+        settled.append((other, entry))
+    broker.make_room(channel, settled, requirement)
+    return settled
+
+
+def tags_meant(channel: Channel, frame: Frame) -> list[int]:
+    """The outstanding tags that a method of settling means; none where it is an error."""
+    tag = frame.arguments.get("delivery_tag", 0)
+    if channel.transaction is not None:
+        return []  # nothing is settled yet
+    if not frame.arguments.get("multiple"):
+        return [tag] if tag in channel.unacknowledged else []
+    if tag and tag not in channel.unacknowledged and tag not in channel.timed_out:
+        return []
+    return [other for other in channel.unacknowledged if other <= tag or not tag]
+
+
+def _unknown(broker: Broker, channel: Channel, tag: int, multiple: bool) -> str:
+    """Which requirement forbids this tag."""
+    if tag == 0:
+        return "ACK-005"
+    if tag > 2**62:
+        return "ACK-022"
+    if channel.transaction is not None and tag in channel.transaction.reserved:
+        return "TX-006"
+    if multiple:
+        return "ACK-008"
+    if tag in channel.recovered:
+        return "RECOVER-004"
+    if tag in channel.automatic:
+        return "CONSUME-013"
+    if tag in channel.settled:
+        return "ACK-007"
+    if any(tag in other.unacknowledged for other in broker.channels.values()):
+        return "ACK-010"
+    return "ACK-006"
+
+
+def by_queue(settled: Iterable[tuple[int, Unacknowledged]]) -> dict[Queue, Settled]:
+    grouped: dict[Queue, Settled] = {}
+    for item in settled:
+        grouped.setdefault(item[1].queue, []).append(item)
+    return grouped
+
+
+def _touched_by_another(broker: Broker, channel: Channel, queue: Queue) -> bool:
+    return any(other is queue and key != channel.key for key, other in broker.touched)
+
+
+def finish(broker: Broker, channel: Channel, settled: Settled, requirement: str) -> None:
+    """The messages are settled for good: acknowledged, or discarded."""
+    for _, entry in settled:
+        if entry.queue.type is not QueueType.STREAM:
+            broker.drop(entry.queue, entry.message, requirement)
+    return_credit(broker, (entry for _, entry in settled), requirement)
+    for queue in {entry.queue: None for _, entry in settled}:
+        broker.touch(channel, queue)
+        broker.refresh(queue)
+    broker.refresh_sharing(channel)
+
+
+def discard(broker: Broker, channel: Channel, settled: Settled, requirement: str, *, failed: bool) -> None:
+    """The client refuses the messages for good: they are gone, or dead letters (DLX-001), in the order of DLX-009."""
+    finish(broker, channel, settled, requirement)
+    for queue, entries in by_queue(settled).items():
+        if queue.type is not QueueType.STREAM:
+            for message in by_consumer(entries):
+                give_up(broker, queue, message, channel.key, failed=failed)
+
+
+def requeue(broker: Broker, channel: Channel, settled: Settled, requirement: str, *, failed: bool) -> None:
+    """The messages go back to their queues; on a stream only the credit does (ACK-021)."""
+    for queue, entries in by_queue(settled).items():
+        if queue.unproven and queue.reason in RETURNS and _touched_by_another(broker, channel, queue):
+            broker.fired("ACK-023")
+        broker.touch(channel, queue)
+        if queue.type is QueueType.STREAM:
+            return_credit(broker, (entry for _, entry in entries), requirement)
+            broker.refresh(queue)
+        else:
+            freed = sum(1 for _, entry in entries if entry.consumer in queue.consumers)
+            give_back(
+                broker, queue, return_order(queue, entries), requirement, failed=failed, holder=channel.key, freed=freed
+            )
+            for _, entry in entries:
+                if entry.consumer is not None and exceeded_limit(entry.message):
+                    entry.consumer.dropped += 1
+    broker.refresh_sharing(channel)

@@ -1,0 +1,1 @@
+"""Class channel: open, flow, close."""

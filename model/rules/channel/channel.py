@@ -1,0 +1,52 @@
+"""Chapter channel: open, close, flow (0-9-1 section 1.5; catalogue area CHAN)."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.consumer_timeouts import begin_channel
+from amqpspec.model.broker.state import Channel, ChannelState, Expected
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.connection.closing import end_channel
+
+
+def open_channel(broker: Broker, channel: Channel, frame: Frame) -> None:
+    if channel.state is ChannelState.OPEN:
+        raise ProtocolError("CHAN-002", 504, "second 'channel.open' seen")
+    for owed in channel.owed:
+        if isinstance(owed, Expected) and owed.method == "channel.close-ok":
+            # CHAN-004: the reader had not forgotten the channel yet, so this reached the old one on its way out. If it
+            # had, the open comes after close-ok, which the acceptor tries as well (rabbit_reader: channel_closing)
+            channel.owed.remove(owed)
+            broker.settle_debts(channel)
+            raise ProtocolError("CHAN-004", 504, "second 'channel.open' seen")
+    fresh = Channel(channel.connection, channel.number, ChannelState.OPEN)
+    begin_channel(broker, fresh)
+    broker.channels[channel.key] = fresh
+    # numbers may be larger than channel-max, which limits how many are open
+    # (model.rules.connection.frames.admit_channel)
+    exceeds = 0 < broker.connections[channel.connection].channel_max < channel.number
+    broker.owe(fresh, "channel.open-ok", {}, *(("CONN-013", "CHAN-003") if exceeds else ("CHAN-003",)))
+
+
+def close(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """CHAN-003: answered by close-ok; what the channel held goes back (GET-004, CHAN-016)."""
+    if channel.state is ChannelState.CLOSING:
+        # the closes crossed: the client's is answered, the broker still waits for its own close-ok (CHAN-005)
+        broker.owe(channel, "channel.close-ok", {}, "CHAN-005")
+        return
+    end_channel(broker, channel)
+    channel.state = ChannelState.CLOSED
+    broker.owe(channel, "channel.close-ok", {}, "CHAN-003")
+
+
+def close_ok(broker: Broker, channel: Channel, frame: Frame) -> None:
+    if channel.state is not ChannelState.CLOSING:
+        raise ProtocolError("CHAN-011", 503, "unimplemented method")
+    channel.state = ChannelState.CLOSED
+
+
+def flow(broker: Broker, channel: Channel, frame: Frame) -> None:
+    if not frame.arguments.get("active"):
+        raise ProtocolError("CHAN-010", 540, "active=false")
+    broker.owe(channel, "channel.flow-ok", {"active": True}, "CHAN-009")

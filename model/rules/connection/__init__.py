@@ -1,0 +1,1 @@
+"""Class connection: the handshake, frames and contents, blocking, closing."""

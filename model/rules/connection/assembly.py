@@ -1,0 +1,114 @@
+"""Contents: a method, its content header and its bodies, one frame after the other (0-9-1 section 4.2.6; CHAN-012 …).
+
+RabbitMQ: rabbit_command_assembler:process, which does not know yet whether the channel is open; nor is what it says an
+error of the channel's, as all of them close the connection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.state import Assembly, Channel, ChannelState
+from amqpspec.model.protocol.errors import FrameError, ProtocolError
+from amqpspec.model.protocol.methods import CONTENT_METHODS, EMPTY_CONTENT, METHOD_IDS, Content, Frame
+from amqpspec.model.rules.connection.frames import cannot_decode
+from amqpspec.model.rules.lookup import find_exchange
+
+_BASIC = 60
+#: No more of a body is kept: nobody sends so much in single frames but to see it refused.
+_MOST_KEPT = 128 * 1024 * 1024
+
+
+def assembled(broker: Broker, channel: Channel, frame: Frame) -> Frame | None:
+    """The whole method that is to be processed now; None: something is still to come.
+
+    Raises `FrameError`, `SilentEnd`, and `ProtocolError` for what the channel itself would find.
+    """
+    assembly = channel.assembly
+    if assembly is None:
+        return _awaiting_method(broker, channel, frame)
+    broker.blame(channel, "CHAN-015" if assembly.missing else "CHAN-014")
+    if assembly.missing is None:
+        return _awaiting_header(broker, channel, assembly, frame)
+    return _awaiting_body(broker, channel, assembly, frame)
+
+
+def _awaiting_method(broker: Broker, channel: Channel, frame: Frame) -> Frame | None:
+    if frame.method in ("frame.header", "frame.body"):
+        raise FrameError("CHAN-012", 505, "expected method frame, got non method frame instead")
+    if frame.method == "frame.method":
+        raise cannot_decode(frame)
+    if frame.content is None and frame.method in CONTENT_METHODS:
+        channel.assembly = Assembly(frame)
+        broker.blame(channel, "CHAN-013")
+        return None
+    return frame
+
+
+def _awaiting_header(broker: Broker, channel: Channel, assembly: Assembly, frame: Frame) -> Frame | None:
+    identifiers = METHOD_IDS[assembly.method.method]
+    arguments = frame.arguments
+    if frame.method != "frame.header" or arguments.get("weight", 0):
+        raise FrameError(
+            "CHAN-013" if frame.method != "frame.header" else "CHAN-014",
+            505,
+            f"expected content header for class {_BASIC}, got non content header frame instead",
+            identifiers=identifiers,
+        )
+    class_id, size = arguments.get("class_id", _BASIC), arguments.get("body_size", 0)
+    if class_id != _BASIC:
+        raise FrameError(
+            "CHAN-014",
+            broker.dialect.wrong_content_class,
+            f"expected content header for class {_BASIC}, got one for class {class_id} instead",
+            identifiers=identifiers,
+        )
+    largest = broker.dialect.largest_announced_body
+    if largest is not None and size > largest:
+        text = f"content body size {size} exceeds maximum allowed size {largest}"
+        raise FrameError("CHAN-022", 501, text, identifiers=identifiers)
+    properties = arguments.get("properties")
+    if properties is None and arguments.get("payload", "0000") == "0000":
+        properties = {}
+    channel.assembly = replace(assembly, missing=size, size=size, properties=properties)
+    return None if size else _complete(broker, channel, channel.assembly)
+
+
+def _awaiting_body(broker: Broker, channel: Channel, assembly: Assembly, frame: Frame) -> Frame | None:
+    missing = assembly.missing or 0
+    identifiers = METHOD_IDS[assembly.method.method]
+    if frame.method != "frame.body":
+        raise FrameError(
+            # that a body was too long shows only now, where it is not noticed at once
+            "CHAN-015" if missing < 0 else "CHAN-013",
+            505,
+            "expected content body, got non content body frame instead",
+            identifiers=identifiers,
+        )
+    body = (frame.content or EMPTY_CONTENT).body
+    if len(body) > missing and broker.dialect.checks_body_length:
+        text = "content body frame exceeds remaining content size"
+        raise FrameError("CHAN-015", 501, text, identifiers=identifiers)
+    is_kept = len(body) <= missing and assembly.size <= _MOST_KEPT
+    pieces = (*assembly.pieces, body) if is_kept and body else assembly.pieces if is_kept else ()
+    channel.assembly = replace(assembly, missing=missing - len(body), pieces=pieces)
+    return _complete(broker, channel, channel.assembly) if missing == len(body) else None
+
+
+def _complete(broker: Broker, channel: Channel, assembly: Assembly) -> Frame | None:
+    channel.assembly = None
+    method = assembly.method
+    body = b"".join(assembly.pieces)
+    whole = replace(method, content=Content(assembly.properties or {}, body))
+    if channel.state is not ChannelState.OPEN or method.method != "basic.publish":
+        return whole  # nobody looks at the content
+    if len(body) != assembly.size:
+        limit = min(broker.dialect.max_message_size, _MOST_KEPT)
+        text = f"message size {assembly.size} is larger than configured max size {limit}"
+        raise ProtocolError("PUBLISH-013", 406, text, identifiers=METHOD_IDS[method.method])
+    if assembly.properties is None:
+        find_exchange(broker, channel, method.arguments.get("exchange", ""), "PUBLISH-001")
+        # the channel's process crashes over it (rabbit_binary_parser:ensure_content_decoded)
+        raise ProtocolError("CHAN-021", 541, "", identifiers=(0, 0))
+    return whole

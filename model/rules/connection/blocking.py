@@ -1,0 +1,87 @@
+"""Alarms: what a broker that runs out of memory does to those who publish (CAP-003, CAP-004).
+
+rabbit_reader:publish_received, control_throttle: the first content header that a connection sends during an alarm
+blocks it: the broker reads nothing more of it, not even the body that follows, until the alarm is over. Who said that
+he understands connection.blocked is told; who only consumes does not notice anything.
+"""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.state import Connection, ConnectionState, Expected
+from amqpspec.model.protocol.methods import TEARDOWNS, Frame
+from amqpspec.model.protocol.patterns import Anything
+
+
+def set_alarm(broker: Broker) -> None:
+    """Nothing happens until somebody publishes."""
+    broker.alarm = True
+
+
+def clear_alarm(broker: Broker) -> None:
+    """Blocked connections are read again, and those that were told of it are told."""
+    broker.alarm = False
+    for connection in broker.connections.values():
+        if not connection.blocked:
+            continue
+        connection.blocked = False
+        if connection.told_of_block:
+            _tell(broker, connection, Expected("connection.unblocked", {}, ("CAP-003",), counted=broker.counting))
+
+
+def is_held(broker: Broker, connection: Connection, frame: Frame) -> bool:
+    """Is the frame not processed now, because the broker does not read it, or not all of it? Then it is kept."""
+    if connection.state is not ConnectionState.OPEN or frame.method in ("socket.abort", *TEARDOWNS):
+        return False
+    if not connection.blocked:
+        if not broker.alarm or frame.method != "basic.publish" or frame.content is None:
+            return False
+        _block(broker, connection)
+        if not frame.content.body:
+            return False  # complete with its header
+    connection.held.append(frame)
+    if frame.channel:
+        broker.blame(broker.channel(connection.name, frame.channel), requirement_of(connection))
+    return True
+
+
+def released(broker: Broker, connection: Connection) -> list[Frame]:
+    """What was held of a connection that is read again, to be processed now."""
+    if connection.blocked or not connection.held:
+        return []
+    broker.fired(requirement_of(connection))
+    frames, connection.held = connection.held, []
+    return frames
+
+
+def requirement_of(connection: Connection) -> str:
+    """The rule that a blocked connection comes under."""
+    return "CAP-003" if _understands(connection) else "CAP-004"
+
+
+def _block(broker: Broker, connection: Connection) -> None:
+    connection.blocked = True
+    connection.told_of_block = _understands(connection)
+    if connection.told_of_block:
+        reason = "low on memory"
+        arguments = {"reason": reason if broker.dialect.fixed_reply_texts else Anything(reason)}
+        _tell(broker, connection, Expected("connection.blocked", arguments, ("CAP-003",), counted=broker.counting))
+
+
+def _understands(connection: Connection) -> bool:
+    return connection.capabilities.get("connection.blocked") is True
+
+
+def _tell(broker: Broker, connection: Connection, expected: Expected) -> None:
+    connection.owed.append(expected)
+    broker.debtors[(connection.name, 0)] = None
+
+
+def blocked_by_others(broker: Broker, frame: Frame) -> bool:
+    """Is this a connection.blocked for an alarm that no operator of ours has raised?
+
+    A broker that runs short of memory or disk may tell every client that wants to hear it, at any time. What it does
+    with their publishes then says nothing about it.
+    """
+    connection = broker.connections.get(frame.connection)
+    return connection is not None and not broker.alarm and not connection.blocked and _understands(connection)

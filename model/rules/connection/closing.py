@@ -1,0 +1,376 @@
+"""What the end of a channel or connection does, whoever ended it, and the closes that the broker owes for errors.
+
+Area CHAN (CHAN-007, CHAN-008, CHAN-016) and CONN-020; RabbitMQ: rabbit_channel:handle_exception, notify_queues;
+rabbit_reader:terminate_channels, rabbit_queue_collector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.deadlines import LATE_SECONDS
+from amqpspec.model.broker.queues import Consumer, Message, Queue, QueueType
+from amqpspec.model.broker.state import (
+    Channel,
+    ChannelState,
+    Connection,
+    ConnectionState,
+    Expected,
+    PendingGet,
+    Unacknowledged,
+)
+from amqpspec.model.promises.dialects import ConsumerTimeouts
+from amqpspec.model.protocol.errors import FrameError, ProtocolError
+from amqpspec.model.protocol.methods import METHOD_IDS, ChannelKey, Frame
+from amqpspec.model.protocol.patterns import Anything
+from amqpspec.model.rules.basic.requeue import give_back, lost_order
+from amqpspec.model.rules.extensions.dead_letter import EXCHANGE, keep_within_limits
+from amqpspec.model.rules.tx.uncommitted import drop
+from amqpspec.model.rules.unseen import expect_exceeded_limits, expect_losses, lose, may_wake
+
+#: Argument of a close that is wrong without being the wrong code: the requirement of its own.
+CLOSE_BLAME = {"reply_text": "CHAN-008", "class_id": "CHAN-007", "method_id": "CHAN-007"}
+#: Errors whose texts have a requirement of their own: the number in it, or the permission.
+OF_TEXTS = {
+    "ACK-022": "ACK-022",
+    "PERMISSION-001": "PERMISSION-001",
+    "PERMISSION-002": "PERMISSION-001",
+    "PERMISSION-003": "PERMISSION-001",
+}
+
+
+#: The reply code of a crash.
+INTERNAL_ERROR = 541
+
+#: What the broker does behind a client that is gone (`model.rules.happenings`).
+CLEAN_UP = "connection.cleanup"
+
+
+def fail_channel_zero(broker: Broker, connection: Connection, frame: Frame, error: ProtocolError) -> None:
+    """The broker closes the connection because of `frame`."""
+    end_connection(broker, connection)
+    connection.state = ConnectionState.CLOSING
+    connection.may_end = True
+    connection.owed.append(_close(broker, "connection.close", frame, error))
+    broker.debtors[(connection.name, 0)] = None
+
+
+def fail_frame(broker: Broker, connection: Connection, frame: Frame, error: FrameError) -> None:
+    """The broker closes the connection because of a frame that is wrong as such."""
+    fail_channel_zero(broker, connection, frame, error)
+    if error.fatal:
+        connection.state = ConnectionState.ENDING  # not even close-ok is read any more
+
+
+def fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -> None:
+    """The broker closes the channel, or the connection where the reply code says so, because of `frame`."""
+    method = "connection.close" if error.closes_connection else "channel.close"
+    close = _close(broker, method, frame, error)
+    if shown := _shown_by_close(channel, frame):
+        close = replace(close, requirements=(*close.requirements, *shown))
+    if error.closes_connection:
+        break_connection(broker, channel, close)
+        return
+    timing_out = _timing_out(broker, channel)
+    end_channel(broker, channel)
+    for entry in timing_out:
+        entry.message.may_have_timed_out = entry.message in entry.queue.messages
+    channel.lost = [replace(each, by_error=True) for each in channel.lost]
+    _drop_answers_of_queues(broker, channel)
+    channel.state = ChannelState.CLOSING
+    channel.owed.append(close)
+    broker.debtors[channel.key] = None
+    # whatever comes behind the close
+    broker.blame(channel, "CHAN-005")
+
+
+def _timing_out(broker: Broker, channel: Channel) -> list[Unacknowledged]:
+    """What may time out before the client has answered the close: quorum queues hear of the end of a channel no sooner.
+
+    RabbitMQ 4.3: rabbit_channel:notify_queues tells classic queues; rabbit_fifo waits for the end of the process.
+    """
+    if broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES:
+        return []
+    answered_by = max(broker.latest, broker.foreseen) + LATE_SECONDS
+    held = channel.unacknowledged.values()
+    return [entry for entry in held if entry.deadline is not None and entry.deadline.earliest <= answered_by]
+
+
+def _shown_by_close(channel: Channel, frame: Frame) -> list[str]:
+    """What becomes of confirms, where the channel ends because of `frame`."""
+    shown = ["CONFIRM-018"] if channel.unconfirmed else []
+    if channel.confirming and frame.method == "basic.publish":
+        shown.append("CONFIRM-019")
+    return shown
+
+
+def break_connection(broker: Broker, channel: Channel, close: Expected) -> None:
+    """An error on a channel ends the connection: this channel now, the others before connection.close is sent.
+
+    rabbit_channel:handle_exception gives back what the channel held before the reader hears of the error;
+    rabbit_reader:terminate_channels ends the others some time later. Until then they may be handed messages.
+    """
+    if close.arguments["reply_code"] == INTERNAL_ERROR:
+        _lift_shared_limit(broker, channel)
+    end_before_others(broker, channel)
+    connection = broker.connections[channel.connection]
+    connection.owed.append(close)
+    broker.debtors[(connection.name, 0)] = None
+    broker.teardowns.append((connection.name, 0))
+
+
+def end_before_others(broker: Broker, channel: Channel) -> None:
+    """The channel that breaks its connection ends; those of its consumers that have room may be served behind that."""
+    with_room = (consumer for consumer in channel.consumers.values() if broker.has_room(consumer))
+    channel.may_be_served_by = frozenset(each.queue.name for each in with_room if each.queue.type is QueueType.QUORUM)
+    end_channel(broker, channel)
+    _drop_answers_of_queues(broker, channel)
+    channel.state = ChannelState.CLOSED
+
+
+def crash(broker: Broker, channel: Channel) -> None:
+    """A channel that breaks its connection some time after what makes it do so comes to it; the close is owed."""
+    connection = broker.connections[channel.connection]
+    if channel.state is not ChannelState.CLOSED and connection.state is ConnectionState.OPEN:
+        channel.unread = replies_owed(channel)
+        _lift_shared_limit(broker, channel)
+        end_before_others(broker, channel)
+
+
+def _lift_shared_limit(broker: Broker, channel: Channel) -> None:
+    """A channel that crashes takes its limiter along, and queues may be somewhat later in hearing of the end of it.
+
+    rabbit_limiter:can_send is true where nobody answers.
+    """
+    channel.channel_prefetch = channel.limiter.limit = 0
+    for queue in dict.fromkeys(consumer.queue for consumer in channel.consumers.values()):
+        broker.refresh(queue)
+
+
+def replies_owed(channel: Channel) -> tuple[Expected, ...]:
+    """What may have been said before the channel ended; it changes nothing any more."""
+    replies = (owed for owed in channel.owed if isinstance(owed, Expected) and owed.method.endswith("-ok"))
+    return tuple(replace(owed, effect=None) for owed in replies)
+
+
+def is_said_by_queue(owed: Expected | PendingGet) -> bool:
+    """Is it what a queue's process has the channel say?"""
+    if not isinstance(owed, Expected):
+        return False
+    return owed.lane != "channel" or (owed.effect is not None and owed.effect[0] == "committed")
+
+
+def _drop_answers_of_queues(broker: Broker, channel: Channel) -> None:
+    """What has not come from the queues when the channel finds the error is not said (rabbit_channel:handle_cast in
+    state closing).
+    """
+    channel.owed = [owed for owed in channel.owed if not is_said_by_queue(owed)]
+    broker.settle_debts(channel)
+
+
+def _close(broker: Broker, method: str, frame: Frame, error: ProtocolError) -> Expected:
+    class_id, method_id = error.identifiers or METHOD_IDS.get(frame.method, (0, 0))
+    is_fixed = broker.dialect.fixed_reply_texts and not error.any_text
+    arguments = {
+        "reply_code": error.code,
+        "reply_text": error.pattern or error.text if is_fixed else Anything(error.text),
+        "class_id": class_id,
+        "method_id": method_id,
+    }
+    requirements: tuple[str, ...] = (error.requirement, "CHAN-007", "CHAN-008")
+    if error.is_cut:
+        requirements = ("CHAN-008", error.requirement, "CHAN-007")  # what makes this close special
+    if frame.arguments.get("nowait"):
+        requirements += ("CHAN-018",)
+    blame = CLOSE_BLAME
+    if error.requirement in OF_TEXTS:
+        blame = {**CLOSE_BLAME, "reply_text": OF_TEXTS[error.requirement]}
+    return Expected(method, arguments, requirements, blame, counted=broker.counting)
+
+
+def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016") -> None:
+    """Consumers go, unacknowledged messages return to their queues, and open confirms are never sent (CONFIRM-018)."""
+    returning: dict[Queue, list[tuple[int, Unacknowledged]]] = {}
+    for tag, entry in channel.unacknowledged.items():
+        if entry.queue.type is not QueueType.STREAM:
+            returning.setdefault(entry.queue, []).append((tag, entry))
+    if returning or channel.consumers:
+        broker.fired(requirement)
+    broker.is_astray |= _takes_back_from_others(broker, channel)
+    dropped_by = "TX-009" if broker.dialect.extensions else requirement
+    drop(broker, channel, dropped_by)
+    tags = channel.transaction.reserved if channel.transaction is not None else ()
+    reserved = {channel.queue_of(tag) for tag in tags}
+    channel.unacknowledged = {}
+    channel.timed_out = {}
+    for queue in _as_they_hear(broker, channel, returning, requirement):
+        entries = returning[queue]
+        broker.used(queue)
+        if queue.type is QueueType.QUORUM:
+            queue.settling += len(entries)
+        order = lost_order(broker, queue, entries)
+        reason = "GET-004" if all(entry.consumer is None for _, entry in entries) else requirement
+        reason = dropped_by if queue in reserved else reason
+        give_back(broker, queue, order, reason, failed=True, holder=channel.key, lost_holder=True)
+        broker.touch(channel, queue)
+    _take_back_unseen(broker, channel, returning)
+    channel.unconfirmed = {}
+    channel.transaction = None
+    channel.leaving = {}
+    channel.bereft = {}
+    broker.refresh_sharing(channel)
+    broker.settle_debts(channel)
+    expect_exceeded_limits(broker)
+    expect_losses(broker)
+
+
+def _takes_back_from_others(broker: Broker, channel: Channel) -> bool:
+    """Does a classic queue take back what somebody else was handed since, as it has the number of a delivery that it
+    still counts for this channel (known departure deleted-queue-settles-namesake)?
+    """
+    held = channel.unacknowledged.values()
+    again = {(id(entry.given_back_at), entry.number) for entry in held if entry.given_back_at is not None}
+    for queue in broker.queues.values():
+        again |= {(id(queue), number) for key, number in queue.still_counted if key == channel.key}
+    return bool(again) and any(
+        (id(entry.queue), entry.number) in again
+        for other in broker.channels.values()
+        if other is not channel
+        for entry in other.unacknowledged.values()
+    )
+
+
+def _take_back_unseen(broker: Broker, channel: Channel, returning: Collection[Queue]) -> None:
+    """What was on its way to the channel counts again: queues that get nothing else back look at their limits.
+
+    Not where others may have been handed it, or where it need not come back.
+    """
+    last: dict[Queue, Message] = {}
+    never: set[Queue] = set(returning)
+    for lost in channel.lost:
+        queue = lost.consumer.queue
+        if lost.consumer.no_ack or queue.type is QueueType.STREAM or queue in broker.deliverable:
+            never.add(queue)
+        elif lost.message in queue.messages:
+            last[queue] = lost.message
+    for queue, message in last.items():
+        if queue not in never and not queue.deleted:
+            keep_within_limits(broker, queue, channel.key, message, given_back=True)
+
+
+def _as_they_hear(broker: Broker, channel: Channel, returning: Collection[Queue], requirement: str) -> Iterator[Queue]:
+    """The queues of what comes back, as they hear of the end of the channel, whose consumers there are gone then.
+
+    First classic queues that it consumes from (rabbit_channel:notify_queues), in any order: what these give up for good
+    may be handed to its consumers on the others yet.
+    """
+    consumers = list(channel.consumers.values())
+    classic = dict.fromkeys(consumer.queue for consumer in consumers if consumer.queue.type is QueueType.CLASSIC)
+    for queue in sorted(classic, key=lambda queue: not (queue in returning and EXCHANGE in queue.arguments)):
+        _leave(broker, channel, [consumer for consumer in consumers if consumer.queue is queue], requirement)
+        if queue in returning:
+            yield queue
+    _leave(broker, channel, [consumer for consumer in consumers if consumer.queue not in classic], requirement)
+    yield from (queue for queue in returning if queue not in classic)
+
+
+def _leave(broker: Broker, channel: Channel, consumers: Collection[Consumer], requirement: str) -> None:
+    lose(broker, channel, consumers)
+    for consumer in consumers:
+        broker.touch(channel, consumer.queue)
+        broker.remove_consumer(consumer, requirement)
+
+
+def end_connection(broker: Broker, connection: Connection) -> None:
+    """All channels end, then the queues that are exclusive to the connection are deleted (QUEUE-020)."""
+    end_channels(broker, connection)
+    _delete_own_queues(broker, connection.name, "QUEUE-020")
+
+
+def abandon_connection(broker: Broker, connection: Connection) -> None:
+    """The client is gone without a word: the broker notices it, and deletes its queues some time later (CONN-021)."""
+    end_channels(broker, connection)
+    if any(queue.owner == connection.name for queue in broker.queues.values()):
+        broker.happenings.append(Frame(connection.name, 0, CLEAN_UP, {}, sent=True))
+
+
+def clean_up(broker: Broker, connection: str) -> None:
+    """The broker comes to clean up behind a client that is gone."""
+    _delete_own_queues(broker, connection, "CONN-021")
+
+
+def _delete_own_queues(broker: Broker, connection: str, requirement: str) -> None:
+    for queue in list(broker.queues.values()):
+        if queue.owner == connection:
+            broker.fired("QUEUE-020")
+            if requirement == "QUEUE-020":
+                broker.left_behind[queue.name] = broker.now
+            broker.end_queue(queue, requirement)
+
+
+def end_channels(broker: Broker, connection: Connection) -> None:
+    """All of the connection's channels end, in an order that is the broker's business."""
+    takers = _takers(broker, connection)
+    returning = _note_unseen(broker, connection, takers) if takers else []
+    _end_each(broker, connection)
+    for message, most in returning:
+        message.unseen = max(message.unseen, most)
+    expect_exceeded_limits(broker)
+    expect_losses(broker)
+
+
+def _takers(broker: Broker, connection: Connection) -> dict[Queue, set[ChannelKey]]:
+    """By queue, the connection's channels with a consumer that has room for a message of it."""
+    takers: dict[Queue, set[ChannelKey]] = {}
+    for key, channel in broker.channels.items():
+        if key[0] == connection.name and channel.state is ChannelState.OPEN:
+            for consumer in channel.consumers.values():
+                if consumer.queue.type is not QueueType.STREAM and broker.has_room(consumer):
+                    takers.setdefault(consumer.queue, set()).add(key)
+        if key[0] == connection.name:
+            for name in channel.may_be_served_by & broker.queues.keys():
+                takers.setdefault(broker.queues[name], set()).add(key)
+    return takers
+
+
+def _seat_falls_vacant(queue: Queue, keys: Collection[ChannelKey]) -> bool:
+    """Does the active consumer end with the connection, and another of these channels' may follow it before it ends?"""
+    holder = queue.seat.holder
+    return holder is not None and any(key != holder.channel and key[0] == holder.channel[0] for key in keys)
+
+
+def _note_unseen(
+    broker: Broker, connection: Connection, takers: dict[Queue, set[ChannelKey]]
+) -> list[tuple[Message, int]]:
+    """Messages that may be handed to such a consumer while the connection ends, and how often then: nobody sees it, but
+    the queue counts it. What one channel holds comes back when it ends, and another may end after it.
+    """
+    noted = [
+        (message, message.unseen + len(keys))
+        for queue, keys in takers.items()
+        if queue in broker.deliverable or may_wake(queue) or _seat_falls_vacant(queue, keys)
+        for message in queue.messages
+    ]
+    for key, channel in broker.channels.items():
+        if key[0] == connection.name:
+            for entry in channel.unacknowledged.values():
+                others = takers.get(entry.queue, set()) - {key}
+                if others:
+                    entry.message.may_be_gone |= any(
+                        consumer.no_ack and consumer.channel in others for consumer in entry.queue.consumers
+                    )
+                    noted.append((entry.message, entry.message.unseen + len(others)))
+    return noted
+
+
+def _end_each(broker: Broker, connection: Connection) -> None:
+    for key, channel in broker.channels.items():
+        if key[0] == connection.name:
+            if channel.state is ChannelState.OPEN:
+                channel.unread = replies_owed(channel)
+                end_channel(broker, channel)
+            channel.state = ChannelState.CLOSED
+            channel.owed = []
+            broker.settle_debts(channel)

@@ -1,0 +1,94 @@
+"""Chapter connection: its life cycle once it is open, and its ends (0-9-1 section 1.4; area CONN)."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.state import Connection, ConnectionState, Expected
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import TEARDOWN, Frame
+from amqpspec.model.rules.basic.cancel import recheck_consumers
+from amqpspec.model.rules.connection.closing import abandon_connection, end_connection, fail_channel_zero
+from amqpspec.model.rules.connection.handshake import connect, handshake_input, owe, owe_end
+
+#: Octets of a protocol header that stand where those of a frame's size do.
+_SIZE = slice(6, 14)
+
+
+def connection_input(broker: Broker, connection: Connection, frame: Frame) -> None:
+    """Process a client frame on channel 0, or what becomes of the TCP connection.
+
+    `connection.teardown` no client sends: the broker ends the channels of a connection that an error broke.
+    """
+    if frame.method == "socket.open":
+        connect(broker, frame)
+    elif frame.method == TEARDOWN:
+        if connection.state is ConnectionState.OPEN:
+            end_connection(broker, connection)
+    elif frame.method == "socket.abort":
+        abandon_connection(broker, connection)
+        connection.state = ConnectionState.CLOSED
+        connection.owed.clear()
+        connection.may_end = True
+        broker.debtors.pop((connection.name, 0), None)
+    elif frame.method == "socket.silence":
+        _silence(broker, connection, frame.time)
+    elif connection.state.in_handshake:
+        handshake_input(broker, connection, frame)
+    elif connection.state is ConnectionState.OPEN:
+        _running(broker, connection, frame)
+    elif connection.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
+        _closing(broker, connection, frame)
+
+
+def _running(broker: Broker, connection: Connection, frame: Frame) -> None:
+    if frame.method == "connection.close":
+        # CONN-020: the exclusive queues are deleted before close-ok is sent
+        end_connection(broker, connection)
+        connection.state = ConnectionState.CLOSED
+        connection.may_end = True
+        # an error on a channel may have broken the connection before
+        requirement = "CONN-030" if connection.owed else "CONN-020"
+        owe(broker, connection, "connection.close-ok", {}, (requirement,))
+    elif frame.method == "connection.update-secret":
+        owe(broker, connection, "connection.update-secret-ok", {}, ("CONN-024",))
+        if broker.dialect.rechecks_consumers:
+            recheck_consumers(broker, connection)
+    elif frame.method == "protocol.header":
+        _second_header(broker, connection, frame)
+    else:
+        error = ProtocolError("CONN-019", 504, "unexpected method in connection state running")
+        fail_channel_zero(broker, connection, frame, error)
+
+
+def _closing(broker: Broker, connection: Connection, frame: Frame) -> None:
+    """Closes may cross: the client's is answered all the same, and after his close-ok the TCP connection ends."""
+    if frame.method == "connection.close":
+        owe(broker, connection, "connection.close-ok", {}, ("CONN-030",))
+    elif frame.method == "connection.close-ok":
+        if connection.state is ConnectionState.CLOSED:
+            broker.fired("CONN-028")  # it has come already, as it may
+        elif not any(isinstance(owed, Expected) and owed.method == "socket.closed" for owed in connection.owed):
+            owe_end(broker, connection, "CONN-028")
+
+
+def _second_header(broker: Broker, connection: Connection, frame: Frame) -> None:
+    """The octets are read as a frame that is too large (rabbit_reader:handle_input)."""
+    size = int(frame.arguments.get("octets", "").ljust(14, "0")[_SIZE], 16)
+    limit = connection.frame_max - 8
+    error = ProtocolError("CONN-014", 501, f"type 65, all octets = <<>>: {{frame_too_large,{size},{limit}}}")
+    fail_channel_zero(broker, connection, Frame(connection.name, 0, "", {}, sent=True), error)
+
+
+def _silence(broker: Broker, connection: Connection, now: float) -> None:
+    """The client sends no more heartbeats: after two intervals the broker may hang up, after three it must have.
+
+    rabbit_heartbeat:start_heartbeat_receiver looks once an interval, and wants to have seen nothing new twice. Before
+    the connection is open there are no heartbeats; there the handshake has its time.
+    """
+    if connection.state is ConnectionState.OPEN and connection.heartbeat:
+        interval = float(connection.heartbeat)
+        # there were heartbeats up to now, which are not recorded
+        connection.heard = max(connection.heard, now - interval)
+        owe_end(broker, connection, "CONN-022", patience=3 * interval, not_before=2 * interval)
+    elif connection.state.in_handshake and broker.dialect.handshake_timeout is not None:
+        owe_end(broker, connection, "CONN-029", patience=broker.dialect.handshake_timeout)

@@ -1,0 +1,255 @@
+"""Chapter handshake: from the TCP connection to connection.open-ok (0-9-1 section 2.2.4; CONN-001 to CONN-012).
+
+RabbitMQ: rabbit_reader:version_negotiation, handle_method0, auth_phase, validate_negotiated_integer_value. Whom it does
+not trust yet it refuses without a word: nothing is read any more, and some seconds later the TCP connection ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.state import Connection, ConnectionState, Expected
+from amqpspec.model.protocol.credentials import AMQPLAIN, PLAIN, credentials_of
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import MASK, Frame, Table
+from amqpspec.model.rules.connection.closing import fail_channel_zero
+from amqpspec.model.rules.connection.handshake_content import (
+    ANY_HEADER,
+    HEADER_0_9,
+    HEADER_0_9_1,
+    HEADER_1_0,
+    HEADERS_0_8,
+    START_BLAME,
+    TUNE_OFFER,
+    limit,
+    start_arguments,
+    tune_arguments,
+)
+
+#: Seconds that a client who is not trusted waits for the end, so that he cannot try one login after the other
+#: (SILENT_CLOSE_DELAY in rabbit_reader).
+SILENT_CLOSE_DELAY = 3.0
+#: The rest of the reply text are the octets of the frame.
+_UNEXPECTED_FRAME = "type 1, all octets"
+
+
+def connect(broker: Broker, frame: Frame) -> None:
+    """`socket.open`: a new connection, which takes the place of one of this name that is over.
+
+    Its argument `assumed` says that it is not in the trace, and that credentials are not either.
+    """
+    if frame.connection in broker.connections:
+        for key in [key for key in broker.channels if key[0] == frame.connection]:
+            del broker.channels[key]
+            broker.debtors.pop(key, None)
+        broker.debtors.pop((frame.connection, 0), None)
+    broker.connections[frame.connection] = Connection(
+        frame.connection,
+        is_assumed=bool(frame.arguments.get("assumed")),
+        began=frame.time,
+        heard=frame.time,
+    )
+
+
+def handshake_input(broker: Broker, connection: Connection, frame: Frame) -> None:
+    """Process what a client sends, on any channel, before his connection is open."""
+    due, rule = _STEPS[connection.state]
+    if connection.state is ConnectionState.AWAITING_HEADER or (frame.method == due and frame.channel == 0):
+        rule(broker, connection, frame)
+    elif connection.state is not ConnectionState.OPENING:
+        refuse_silently(broker, connection, "CONN-026")
+    elif frame.method.startswith(("frame.", "protocol.")):
+        # which of several errors it is, is the business of those who look at octets
+        refuse_silently(broker, connection, "CONN-026", may_announce=True)
+    elif frame.channel:
+        error = ProtocolError("CONN-026", 505, _UNEXPECTED_FRAME, any_text=True)
+        _refuse(broker, connection, _nothing(connection), error)
+    else:
+        state = connection.state.value
+        error = ProtocolError("CONN-026", 504, f"unexpected method in connection state {state}")
+        _refuse(broker, connection, frame, error)
+
+
+def _nothing(connection: Connection) -> Frame:
+    """In place of the frame to blame, where a close names no class and no method."""
+    return Frame(connection.name, 0, "", {}, sent=True)
+
+
+def refuse_silently(broker: Broker, connection: Connection, requirement: str, *, may_announce: bool = False) -> None:
+    """The end of the TCP connection is owed, and nothing else; the bare text lets a broker say why."""
+    connection.state = ConnectionState.ENDING
+    connection.may_end = True
+    connection.may_announce_end = may_announce or not broker.dialect.fixed_reply_texts
+    owe_end(broker, connection, requirement, SILENT_CLOSE_DELAY)
+
+
+def owe_end(
+    broker: Broker, connection: Connection, requirement: str, patience: float = 0.0, not_before: float = 0.0
+) -> None:
+    """The broker owes the end of the TCP connection."""
+    owe(broker, connection, "socket.closed", {}, (requirement,), patience=patience, not_before=not_before)
+
+
+def owe(
+    broker: Broker,
+    connection: Connection,
+    method: str,
+    arguments: Table,
+    requirements: tuple[str, ...],
+    blame: dict[str, str] | None = None,
+    *,
+    patience: float = 0.0,
+    not_before: float = 0.0,
+) -> None:
+    """The connection owes this frame; the first requirement is broken if it does not come."""
+    counted = broker.counting
+    connection.owed.append(
+        Expected(
+            method, arguments, requirements, blame or {}, counted=counted, patience=patience, not_before=not_before
+        )
+    )
+    broker.debtors[(connection.name, 0)] = None
+    if counted:
+        broker.reason = requirements[0]
+
+
+def _refuse(broker: Broker, connection: Connection, frame: Frame, error: ProtocolError) -> None:
+    """connection.close is owed; the bare text lets a broker end the TCP connection in place of it."""
+    if broker.dialect.fixed_reply_texts:
+        fail_channel_zero(broker, connection, frame, error)
+    else:
+        refuse_silently(broker, connection, error.requirement)
+
+
+# ---------------------------------------------------------------------------------------------- the four steps
+
+
+def _header(broker: Broker, connection: Connection, frame: Frame) -> None:
+    """Eight octets. Any frame in their place is a header that nobody knows."""
+    dialect = broker.dialect
+    octets = frame.arguments.get("octets", "").lower() if frame.method == "protocol.header" else ""
+    if octets == HEADER_0_9_1:
+        _start(broker, connection, ("CONN-001", "CONN-025", *(("CAP-001",) if dialect.extensions else ())))
+    elif octets == HEADER_0_9 and dialect.accepts_0_9_header:
+        _start(broker, connection, ("CONN-002",))
+    elif octets in HEADERS_0_8 and dialect.speaks_0_8:
+        _start(broker, connection, ("CONN-004",), (8, 0))
+    elif octets in dialect.headers_1_0:
+        connection.state = ConnectionState.FOREIGN
+        connection.may_end = True
+    else:
+        connection.state = ConnectionState.ENDING
+        connection.may_end = True
+        requirement = "CONN-004" if octets in HEADERS_0_8 and dialect.refuses_with_1_0_header else "CONN-003"
+        owe(broker, connection, "protocol.header", {"octets": _refusing_header(broker, octets)}, (requirement,))
+        owe_end(broker, connection, requirement)
+
+
+def _refusing_header(broker: Broker, octets: str) -> object:
+    dialect = broker.dialect
+    if not dialect.fixed_reply_texts:
+        return ANY_HEADER
+    is_0_9_or_later = octets.startswith("414d51500000") and octets[12:14] >= "09"
+    return HEADER_1_0 if dialect.refuses_with_1_0_header and not is_0_9_or_later else HEADER_0_9_1
+
+
+def _start(
+    broker: Broker, connection: Connection, requirements: tuple[str, ...], version: tuple[int, int] = (0, 9)
+) -> None:
+    owe(broker, connection, "connection.start", start_arguments(broker.dialect, version), requirements, START_BLAME)
+    connection.state = ConnectionState.STARTING
+
+
+def _start_ok(broker: Broker, connection: Connection, frame: Frame) -> None:
+    properties = frame.arguments.get("client_properties")
+    capabilities = properties.get("capabilities") if isinstance(properties, dict) else None
+    connection.capabilities = capabilities if isinstance(capabilities, dict) else {}
+    connection.wish_in_vain = _wishes_in_vain(connection, properties)
+    mechanism = frame.arguments.get("mechanism", PLAIN if connection.is_assumed else "")
+    response = frame.arguments.get("response", "")
+    if mechanism not in (connection.mechanisms or broker.dialect.mechanisms):
+        refuse_silently(broker, connection, "CONN-007")
+        return
+    if response == MASK or connection.is_assumed:
+        _admit(broker, connection, broker.own_user)
+    elif mechanism not in (PLAIN, AMQPLAIN):
+        if mechanism in broker.dialect.mechanisms:
+            _admit(broker, connection, "")
+        else:
+            connection.state = ConnectionState.FOREIGN  # of a mechanism that is not known nothing can be said
+    elif (credentials := credentials_of(mechanism, response)) is None:
+        refuse_silently(broker, connection, "CONN-027")
+    elif (user := broker.users.get(credentials.user)) is not None and user.password == credentials.password != "":
+        _admit(broker, connection, user.name)
+    else:
+        _refuse_login(broker, connection, mechanism)
+
+
+def _wishes_in_vain(connection: Connection, properties: object) -> bool:
+    """Is consumer_cancel_notify beside the table of capabilities, or in it and neither true nor false (CAP-005)?"""
+    if isinstance(properties, dict) and "consumer_cancel_notify" in properties:
+        return True
+    return not isinstance(connection.capabilities.get("consumer_cancel_notify", False), bool)
+
+
+def _admit(broker: Broker, connection: Connection, user: str) -> None:
+    connection.user = user
+    connection.state = ConnectionState.TUNING
+    owe(broker, connection, "connection.tune", tune_arguments(broker.dialect), ("CONN-010",))
+
+
+def _refuse_login(broker: Broker, connection: Connection, mechanism: str) -> None:
+    if connection.capabilities.get("authentication_failure_close") is True and broker.dialect.extensions:
+        text = f"Login was refused using authentication mechanism {mechanism}. For details see the broker logfile."
+        # class and method are 0 although it is start-ok that is refused (rabbit_reader:auth_fail)
+        fail_channel_zero(broker, connection, _nothing(connection), ProtocolError("CONN-005", 403, text))
+        return
+    refuse_silently(broker, connection, "CONN-006")
+    if broker.dialect.extensions:
+        connection.state = ConnectionState.CLOSING  # a client's own close is answered
+
+
+def _tune_ok(broker: Broker, connection: Connection, frame: Frame) -> None:
+    """0 says that the client has no limit, which is more than any limit of the server's."""
+    offered = connection.offered or TUNE_OFFER
+    asked = frame.arguments
+    frame_max, channel_max = asked.get("frame_max", 0), asked.get("channel_max", 0)
+    if 0 < frame_max < broker.dialect.least_frame_max:
+        refuse_silently(broker, connection, "CONN-012")
+    elif limit(frame_max) > limit(offered["frame_max"]) or limit(channel_max) > limit(offered["channel_max"]):
+        refuse_silently(broker, connection, "CONN-011")
+    else:
+        connection.frame_max, connection.channel_max = frame_max, channel_max
+        connection.heartbeat = asked.get("heartbeat", 0)
+        connection.state = ConnectionState.OPENING
+        if frame_max == broker.dialect.least_frame_max:
+            broker.fired("CONN-012")
+
+
+def _open(broker: Broker, connection: Connection, frame: Frame) -> None:
+    vhost = frame.arguments.get("virtual_host", "")
+    user = broker.users.get(connection.user)
+    if not broker.vhosts.get(vhost):
+        _refuse(broker, connection, frame, ProtocolError("CONN-008", 530, f"vhost {vhost} not found"))
+    elif user is not None and vhost not in user.permissions:
+        text = f"access to vhost '{vhost}' refused for user '{user.name}'"
+        _refuse(broker, connection, frame, ProtocolError("CONN-009", 530, text))
+    else:
+        connection.vhost = vhost
+        connection.state = ConnectionState.OPEN
+        owe(broker, connection, "connection.open-ok", {}, ("CONN-001",))
+
+
+_Step = Callable[[Broker, Connection, Frame], None]
+
+#: What is due in a state, and the rule for it.
+_STEPS: dict[ConnectionState, tuple[str, _Step]] = {
+    ConnectionState.AWAITING_HEADER: ("protocol.header", _header),
+    ConnectionState.STARTING: ("connection.start-ok", _start_ok),
+    ConnectionState.TUNING: ("connection.tune-ok", _tune_ok),
+    ConnectionState.OPENING: ("connection.open", _open),
+}
+
+#: The method that is due in each state of the handshake.
+DUE = {state: method for state, (method, _) in _STEPS.items()}

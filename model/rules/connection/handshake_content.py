@@ -1,0 +1,102 @@
+"""What a broker says of itself in the handshake: headers, connection.start, connection.tune (CONN-001, 010, 025)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.protocol.methods import Table
+from amqpspec.model.protocol.patterns import Anything, Pattern
+from amqpspec.model.rules.connection.capabilities import required_of
+
+#: Protocol headers: "AMQP" and four octets.
+HEADER_0_9_1 = "414d515000000901"
+HEADER_0_9 = "414d515001010009"
+HEADERS_0_8 = ("414d515001010800", "414d515001010901")
+HEADER_1_0 = "414d515003010000"
+
+#: connection.tune of a RabbitMQ that nobody has configured (CONN-010).
+TUNE_OFFER: Table = {"channel_max": 2047, "frame_max": 131_072, "heartbeat": 60}
+
+#: Keys of the server properties (CONN-025): RabbitMQ's (rabbit_reader:server_properties), and those of the 0-9-1 text.
+_PROPERTIES = ("capabilities", "cluster_name", "copyright", "information", "platform", "product", "version")
+_PROPERTIES_OF_THE_TEXT = ("copyright", "host", "information", "platform", "product", "version")
+
+#: Requirement of an argument of connection.start that has one of its own.
+START_BLAME = {"server_properties": "CONN-025"}
+
+
+@dataclass(frozen=True, slots=True)
+class Words(Pattern):
+    """A text of words that has at least these, in any order."""
+
+    least: tuple[str, ...]
+    example: str
+
+    def matches(self, value: Any) -> bool:
+        return isinstance(value, str) and bool(value.split()) and set(self.least) <= set(value.split())
+
+    def choose(self) -> str:
+        return self.example
+
+    def __str__(self) -> str:
+        return f"at least {' '.join(self.least)}" if self.least else "anything"
+
+
+@dataclass(frozen=True, slots=True)
+class Keys(Pattern):
+    """A table that has at least these keys; `choose` gives each of them something."""
+
+    least: tuple[str, ...]
+    capabilities: tuple[str, ...] = ()
+
+    def matches(self, value: Any) -> bool:
+        return isinstance(value, dict) and set(self.least) <= value.keys()
+
+    def choose(self) -> Table:
+        return {**dict.fromkeys(self.least, ""), "capabilities": dict.fromkeys(self.capabilities, True)}
+
+    def __str__(self) -> str:
+        return f"at least {', '.join(self.least)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Header(Pattern):
+    """Any protocol header."""
+
+    def matches(self, value: Any) -> bool:
+        return isinstance(value, str) and len(value) == 16 and value.startswith("414d5150")
+
+    def choose(self) -> str:
+        return HEADER_0_9_1
+
+    def __str__(self) -> str:
+        return "any protocol header"
+
+
+ANY_HEADER = Header()
+
+
+def start_arguments(dialect: Dialect, version: tuple[int, int]) -> Table:
+    """connection.start; 0-8 knows no capabilities."""
+    capabilities = required_of(dialect) if version == (0, 9) else ()
+    keys = _PROPERTIES if dialect.extensions else _PROPERTIES_OF_THE_TEXT
+    mechanisms = dialect.mechanisms[:2]
+    return {
+        "version_major": version[0],
+        "version_minor": version[1],
+        "server_properties": Keys(keys, capabilities),
+        "mechanisms": Words(mechanisms if dialect.extensions else (), " ".join(mechanisms)),
+        "locales": Words(("en_US",) if dialect.extensions else (), "en_US"),
+    }
+
+
+def tune_arguments(dialect: Dialect) -> Table:
+    """connection.tune: the numbers of a RabbitMQ that nobody has configured, or any."""
+    return {name: value if dialect.extensions else Anything(value) for name, value in TUNE_OFFER.items()}
+
+
+def limit(number: int) -> float:
+    """0 means none."""
+    return number or float("inf")

@@ -1,0 +1,1 @@
+"""Class exchange: declare and delete."""

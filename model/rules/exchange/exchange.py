@@ -1,0 +1,146 @@
+"""Chapter exchange: declare and delete (0-9-1 section 1.6; area EXCHANGE); rabbit_channel:handle_method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import Exchange
+from amqpspec.model.broker.routing import BY_TYPE
+from amqpspec.model.broker.state import Channel
+from amqpspec.model.broker.topology import delete_exchange
+from amqpspec.model.protocol.erlang_wording import printed, wire_type
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import Frame, Table
+from amqpspec.model.protocol.wording import value_text
+from amqpspec.model.rules.answer import answer
+from amqpspec.model.rules.extensions.permission import check_alternative, check_any, check_configure
+from amqpspec.model.rules.lookup import check_not_default, exchange_text, find_exchange, without_line_breaks
+
+ALTERNATE = "alternate-exchange"
+
+
+def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """The order of the checks is RabbitMQ's: an unknown type comes before a forbidden name."""
+    arguments = frame.arguments
+    name = without_line_breaks(arguments.get("exchange", ""))
+    if arguments.get("passive"):
+        _declare_passive(broker, channel, name, frame)
+        return
+    wanted = _wanted(broker, name, arguments)
+    if wanted.type not in BY_TYPE:
+        # an empty text is a word that the broker knows, as its own atoms are (rabbit_exchange:check_type)
+        flaw = "unknown" if wanted.type else "invalid"
+        raise ProtocolError(
+            "EXCHANGE-004", broker.dialect.unknown_exchange_type, f"{flaw} exchange type '{wanted.type}'"
+        )
+    check_not_default(name)
+    check_configure(broker, channel, name, "exchange")
+    exchange = broker.exchanges.get(name)
+    requirement = "EXCHANGE-002" if name.startswith("amq.") else "EXCHANGE-006"
+    if exchange is None:
+        if name.startswith("amq."):
+            raise ProtocolError("EXCHANGE-002", 403, f"exchange name '{name}' contains reserved prefix 'amq.*'")
+        _check_alternate(broker, channel, wanted)
+        broker.exchanges[name] = wanted
+        requirement = broker.ended_exchanges.pop(name, requirement)
+    else:
+        _check_equivalence(broker, channel, exchange, wanted)
+    if name != arguments.get("exchange", ""):
+        requirement = "QUEUE-028"
+    answer(broker, channel, frame, "exchange.declare-ok", {}, requirement)
+
+
+def _wanted(broker: Broker, name: str, arguments: Table) -> Exchange:
+    """The exchange that the arguments ask for. The bare text has no auto-delete and internal exchanges any more."""
+    extensions = broker.dialect.extensions
+    return Exchange(
+        name,
+        arguments.get("type", "direct"),
+        bool(arguments.get("durable")),
+        extensions and bool(arguments.get("auto_delete")),
+        extensions and bool(arguments.get("internal")),
+        dict(arguments.get("arguments") or {}),
+    )
+
+
+def _declare_passive(broker: Broker, channel: Channel, name: str, frame: Frame) -> None:
+    """EXCHANGE-005: type and properties are not looked at. Shows whether an auto-delete exchange has gone."""
+    check_not_default(name)
+    check_any(broker, channel, name, "exchange")
+    find_exchange(broker, channel, name, broker.ended_exchanges.get(name, "EXCHANGE-005"))
+    answer(broker, channel, frame, "exchange.declare-ok", {}, "EXCHANGE-005")
+
+
+def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """EXCHANGE-003, EXCHANGE-007: only bindings from an exchange keep it in use, those to it do not."""
+    name = without_line_breaks(frame.arguments.get("exchange", ""))
+    check_not_default(name)
+    if name.startswith("amq."):
+        raise ProtocolError(
+            "EXCHANGE-003", 403, f"deletion of system {exchange_text(broker, channel, name)} not allowed"
+        )
+    check_configure(broker, channel, name, "exchange")
+    exchange = broker.exchanges.get(name)
+    if exchange is not None:
+        if frame.arguments.get("if_unused") and exchange.bindings:
+            raise ProtocolError("EXCHANGE-007", 406, f"{exchange_text(broker, channel, name)} in use")
+        delete_exchange(broker, exchange)
+    requirement = "EXCHANGE-007" if frame.arguments.get("if_unused") else "EXCHANGE-003"
+    answer(broker, channel, frame, "exchange.delete-ok", {}, requirement)
+
+
+def _check_alternate(broker: Broker, channel: Channel, wanted: Exchange) -> None:
+    """EXCHANGE-010. The alternate exchange need not exist, and is looked at for new exchanges only."""
+    if broker.dialect.extensions and ALTERNATE in wanted.arguments:
+        value = wanted.arguments[ALTERNATE]
+        if not isinstance(value, str):
+            where = exchange_text(broker, channel, wanted.name)
+            raise ProtocolError(
+                "EXCHANGE-010", 406, f"invalid type '{wire_type(value)}' for arg '{ALTERNATE}' in {where}"
+            )
+        check_alternative(broker, channel, wanted.name, "exchange", value)
+
+
+def _check_equivalence(broker: Broker, channel: Channel, exchange: Exchange, wanted: Exchange) -> None:
+    """EXCHANGE-006, EXCHANGE-002; in the order of rabbit_exchange:assert_equivalence."""
+    requirement = "EXCHANGE-002" if exchange.name.startswith("amq.") else "EXCHANGE-006"
+    where = exchange_text(broker, channel, exchange.name)
+    for argument, received, current in (
+        ("type", wanted.type, exchange.type),
+        ("durable", wanted.durable, exchange.durable),
+        ("auto_delete", wanted.auto_delete, exchange.auto_delete),
+        ("internal", wanted.internal, exchange.internal),
+    ):
+        if received != current:
+            raise ProtocolError(
+                requirement,
+                broker.dialect.exchange_type_change if argument == "type" else 406,
+                f"inequivalent arg '{argument}' for {where}:"
+                f" received '{value_text(received)}' but current is '{value_text(current)}'",
+            )
+    if not broker.dialect.extensions:
+        if wanted.arguments != exchange.arguments:
+            raise ProtocolError(requirement, 406, f"inequivalent arguments for {where}")
+        return
+    difference = _difference(wanted.arguments, exchange.arguments)
+    if difference is not None:
+        raise ProtocolError(requirement, 406, f"inequivalent arg '{ALTERNATE}' for {where}: {difference}")
+
+
+def _difference(wanted: Table, current: Table) -> str | None:
+    """rabbit_misc:assert_args_equivalence, for the one argument that counts."""
+    if ALTERNATE not in wanted and ALTERNATE not in current:
+        return None
+    if ALTERNATE in wanted and ALTERNATE in current:
+        # what the exchange has is a text; another type is never equal to it
+        received, is_so = wanted[ALTERNATE], current[ALTERNATE]
+        return None if received == is_so else f"received '{printed(received)}' but current is '{printed(is_so)}'"
+    return f"received {_one_sided(wanted)} but current is {_one_sided(current)}"
+
+
+def _one_sided(table: Table) -> str:
+    if ALTERNATE not in table:
+        return "none"
+    value: Any = table[ALTERNATE]
+    return f"the value '{printed(value)}' of type '{wire_type(value)}'"

@@ -1,0 +1,1 @@
+"""What RabbitMQ adds to 0-9-1, one file each."""

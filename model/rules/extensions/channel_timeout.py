@@ -1,0 +1,57 @@
+"""Deliveries that are not settled in time close their channel: up to 4.2 (area TIMEOUT).
+
+Seed: RabbitMQ guide, consumer timeouts, "changes from 4.2". RabbitMQ: rabbit_channel:evaluate_consumer_timeout looks at
+the oldest delivery that waits for its settlement, with every tick of the channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.consumer_timeouts import of_queue_and_policy
+from amqpspec.model.broker.queues import QueueType
+from amqpspec.model.broker.state import Channel, Unacknowledged
+from amqpspec.model.promises.dialects import ConsumerTimeouts
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.basic.requeue import exceeded_limit
+from amqpspec.model.rules.extensions.consumer_timeout import close_for
+
+
+def oldest(channel: Channel) -> tuple[int, Unacknowledged] | None:
+    """The oldest delivery that waits for its settlement: the only one that is looked at (TIMEOUT-003)."""
+    return next(iter(channel.unsettled.items()), None)
+
+
+def close_channel(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """TIMEOUT-001: the channel closes, and what it holds goes back to the queues (TIMEOUT-004)."""
+    found = oldest(channel)
+    assert found is not None
+    tag, entry = found
+    requirements = [*_special(broker, channel, entry), "TIMEOUT-001", "TIMEOUT-002"]
+    if tag > 1 and len(channel.settled):
+        requirements.append("TIMEOUT-003")
+    returning = [each for each in channel.unacknowledged.values() if each.queue.type is not QueueType.STREAM]
+    if returning:
+        requirements.append("TIMEOUT-004")
+    counting, broker.counting = broker.counting, True  # it is the broker's own doing, also in a barrier
+    close_for(broker, channel, entry, frame, *dict.fromkeys(requirements))
+    broker.counting = counting
+    for each in returning:
+        if not each.queue.deleted and not exceeded_limit(each.message):
+            each.message.reason = each.queue.reason = "TIMEOUT-004"
+
+
+def _special(broker: Broker, channel: Channel, entry: Unacknowledged) -> Iterator[str]:
+    """What the usual close of a channel would not show, and this one does."""
+    assert entry.deadline is not None
+    if entry.queue.type is QueueType.STREAM:
+        yield "TIMEOUT-032"
+    ways = broker.dialect.consumer_timeouts
+    if ways is ConsumerTimeouts.OF_CHANNELS_BY_QUEUE and of_queue_and_policy(broker, entry.queue) is not None:
+        yield "TIMEOUT-005"
+    deadlines = (each.deadline for each in channel.unsettled.values())
+    if any(each is not None and each.since > entry.deadline.by for each in deadlines):
+        yield "TIMEOUT-003"
+    if channel.tick > entry.deadline.seconds:
+        yield "TIMEOUT-002"

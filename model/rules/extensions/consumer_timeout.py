@@ -1,0 +1,320 @@
+"""Deliveries to quorum queues' consumers that are not settled in time: from 4.3 on (area TIMEOUT).
+
+Seed: RabbitMQ guide, consumer timeouts. The message goes back to its queue, and the consumer is handed nothing more
+until its client has settled what timed out; the client is told by basic.cancel, or, if it does not understand that, by
+the close of its channel. RabbitMQ: rabbit_fifo:apply {timeout, evaluate_consumer_timeout}, maybe_untimeout;
+rabbit_channel:handle_queue_actions released.
+
+When the time of a delivery is up is known as a span (`model.broker.deadlines`). Within it the acceptor tries at every
+point whether it has timed out already: an input of nobody's, `delivery.time-out`. A consumer's deliveries time out in
+their order, so one of these is open for each consumer, and the next comes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from amqpspec.model.broker.broker import Broker, may_be_told_again
+from amqpspec.model.broker.consumer_timeouts import (
+    OF_CONSUMER,
+    OF_QUEUE,
+    OF_SERVER,
+    due_with_tick,
+    of_queue_and_policy,
+    time_of,
+)
+from amqpspec.model.broker.measurement import Due
+from amqpspec.model.broker.queues import Consumer, Queue
+from amqpspec.model.broker.state import Channel, Expected, Lost, TimedOut, Unacknowledged
+from amqpspec.model.broker.transaction import Outcome, Ruling
+from amqpspec.model.promises.dialects import ConsumerTimeouts
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.basic.requeue import delivery_limit, give_back
+from amqpspec.model.rules.connection.closing import fail
+
+TIME_OUT = "delivery.time-out"
+#: The same where it is certain by now that it has come about.
+TIME_OUT_IS_OVER = "delivery.time-out-is-over"
+
+#: Known departure: what RabbitMQ 4.3 says in place of the time that was up, as it does not know it any more
+#: (rabbit_channel:handle_queue_actions).
+TEXT_WITHOUT_VALUE = "timeout-text-without-value"
+#: A queue of RabbitMQ 4.3 may forget a deadline when the last one, of whatever delivery, is over (rabbit_fifo:
+#: handle_aux eval).
+NEXT_DEADLINE_FORGOTTEN = "next-deadline-forgotten"
+
+#: How often something may have been handed to a channel and timed out there, behind the close that nobody has answered.
+_MOST_BEHIND_CLOSE = 2
+
+#: By how the client settles late, the requirement by which its consumer is served again.
+_RECOVERED_BY = {Outcome.DONE: "TIMEOUT-016", Outcome.DISCARDED: "TIMEOUT-017", Outcome.REQUEUED: "TIMEOUT-018"}
+
+
+def time_out(broker: Broker, channel: Channel, tag: int, frame: Frame, together: Sequence[int] = ()) -> None:
+    """The time of that delivery is up. `together`: that of others as well, before the client is told of it."""
+    entry, is_first, is_served = _release(broker, channel, tag)
+    queues = [entry.queue, *(_release(broker, channel, other)[0].queue for other in together)]
+    counting, broker.counting = broker.counting, True  # it is the broker's own doing, also in a barrier
+    _tell(broker, channel, entry, frame, is_first=is_first, is_served=is_served)
+    broker.counting = counting
+    for queue in queues:
+        queue.timeouts += 1
+
+
+def is_told_by_close(broker: Broker, channel: Channel, entry: Unacknowledged) -> bool:
+    """Is the client told by the close of its channel when that delivery times out?"""
+    return entry.consumer is None or not is_told(broker, channel)
+
+
+def _release(broker: Broker, channel: Channel, tag: int) -> tuple[Unacknowledged, bool, bool]:
+    """The message goes back. Was it the first of its consumer to time out, and was that one served till then?"""
+    entry = channel.unacknowledged.pop(tag)
+    queue, consumer = entry.queue, entry.consumer
+    is_first = consumer is None or not consumer.timed_out
+    is_served = consumer is not None and channel.consumers.get(consumer.tag) is consumer
+    channel.timed_out[tag] = TimedOut(queue, consumer, entry.message, entry.number)
+    broker.touch(channel, queue, keeps_state=False)
+    broker.used(queue)
+    queue.settling += 1
+    if consumer is not None:
+        consumer.outstanding -= 1
+        consumer.stamp = broker.stamp
+        consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
+        if is_served:
+            consumer.stays_queued = any(other is not consumer for other in broker.with_room(queue))
+            consumer.timed_out += 1
+            consumer.reason = "TIMEOUT-014"
+            _note_places(queue, consumer)
+            broker.elect(queue, "TIMEOUT-029")
+    counting, broker.counting = broker.counting, True
+    if not is_first:
+        broker.fired("TIMEOUT-020")
+    requirement = _returned_by(broker, channel, entry, is_first=is_first)
+    give_back(broker, queue, [entry.message], requirement, failed=False, holder=channel.key)
+    broker.counting = counting
+    if consumer is not None:
+        # those of several consumers come back in any order
+        entry.message.via = (f"{channel.connection}.{channel.number} {consumer.tag}", 0)
+    return entry, is_first, is_served
+
+
+def _note_places(queue: Queue, consumer: Consumer) -> None:
+    """Who has timed out leaves its place when it holds nothing, which is looked at whenever something times out."""
+    if queue.single_active_consumer:
+        consumer.keeps_place, consumer.is_beside = True, False
+        consumer.was_leaving |= queue.seat.holder is consumer and queue.seat.is_being_left
+        for other in queue.consumers:
+            other.keeps_place &= other.outstanding > 0
+
+
+def _returned_by(broker: Broker, channel: Channel, entry: Unacknowledged, *, is_first: bool) -> str:
+    """The requirement by which this message, and no other one, is ready again."""
+    limit = delivery_limit(broker, entry.queue)
+    if limit is not None and entry.message.delivery_count >= limit:
+        return "TIMEOUT-013"
+    return "TIMEOUT-020" if not is_first or _holds_younger(channel, entry) else "TIMEOUT-012"
+
+
+def _holds_younger(channel: Channel, entry: Unacknowledged) -> bool:
+    """Does its consumer hold another delivery, which was certainly made later?"""
+    if entry.consumer is None or entry.deadline is None:
+        return False
+    others = (each for each in channel.unacknowledged.values() if each.consumer is entry.consumer)
+    return any(each.deadline is not None and each.deadline.since > entry.deadline.by for each in others)
+
+
+def _tell(
+    broker: Broker, channel: Channel, entry: Unacknowledged, frame: Frame, *, is_first: bool, is_served: bool
+) -> None:
+    """What the client is told of it."""
+    consumer = entry.consumer
+    if consumer is None:
+        close_for(broker, channel, entry, frame, "TIMEOUT-010")
+    elif not is_told(broker, channel):
+        close_for(broker, channel, entry, frame, "TIMEOUT-009")
+    elif not is_served:
+        broker.fired("TIMEOUT-011")
+    elif not is_first:
+        may_be_told_again(channel, consumer)
+    else:
+        _notify(broker, channel, entry, consumer)
+
+
+def _notify(broker: Broker, channel: Channel, entry: Unacknowledged, consumer: Consumer) -> None:
+    requirements = [*contested(broker, consumer), "TIMEOUT-008", "TIMEOUT-031", consumer.timeout_from]
+    if entry.queue.timeouts:
+        requirements.insert(0, "TIMEOUT-021")
+    if consumer.timeout == 0:
+        requirements.insert(0, "TIMEOUT-027")
+    if len(channel.consumers) > 1:
+        requirements.append("TIMEOUT-022")
+    broker.owe(
+        channel, "basic.cancel", {"consumer_tag": consumer.tag, "nowait": True}, *dict.fromkeys(requirements),
+        blame={"nowait": "CANCEL-008"}, lane=f"timeout of {consumer.tag}",
+        due=Due("TIMEOUT-031", entry.deadline) if entry.deadline is not None else None,
+        missed_as=_forgotten(entry.queue),
+    )  # fmt: skip
+
+
+def _forgotten(queue: Queue) -> str:
+    return NEXT_DEADLINE_FORGOTTEN if queue.deadlines > 1 else ""
+
+
+def contested(broker: Broker, consumer: Consumer) -> list[str]:
+    """The requirement by which the consumer's time is what it is, where something else could have said so as well."""
+    queue = consumer.queue
+    if not consumer.timeout_from:
+        return []  # it is not its time that counts
+    if time_of(broker, queue, consumer.arguments)[0] != consumer.timeout:
+        return ["TIMEOUT-028"]
+    if consumer.timeout_from == OF_SERVER:
+        return [OF_SERVER]  # nobody waits for as long as it says by itself
+    is_contested = consumer.timeout_from == OF_CONSUMER and of_queue_and_policy(broker, queue) is not None
+    if consumer.timeout_from == OF_QUEUE:
+        is_contested = any(policy.queue == queue.name for policy in broker.policies.values())
+    return [consumer.timeout_from] if is_contested else []
+
+
+def close_for(broker: Broker, channel: Channel, entry: Unacknowledged, frame: Frame, *requirements: str) -> None:
+    """The channel is closed because of the delivery, with a text that names the time which was up."""
+    assert entry.deadline is not None
+    milliseconds = round(entry.deadline.seconds * 1000)
+    _fail(broker, channel, frame, ProtocolError(requirements[0], 406, _text(channel, milliseconds)))
+    close = channel.owed[-1]
+    assert isinstance(close, Expected)
+    without_value = ProtocolError(requirements[0], 406, _text(channel, -1)).text
+    is_known = broker.dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES
+    due = Due("TIMEOUT-031", entry.deadline) if is_known else due_with_tick(channel, entry.deadline)
+    channel.owed[-1] = replace(
+        close,
+        requirements=tuple(dict.fromkeys((*requirements, *close.requirements))),
+        blame={**close.blame, "reply_text": "TIMEOUT-009" if is_known else "TIMEOUT-001"},
+        departures={"reply_text": (without_value, TEXT_WITHOUT_VALUE)} if is_known else {},
+        missed_as=_forgotten(entry.queue) if is_known else "",
+        due=due,
+    )
+    channel.closed_for_timeout = True
+
+
+def close_without_value(broker: Broker, channel: Channel, frame: Frame, requirement: str) -> None:
+    """The channel is closed as RabbitMQ 4.3 does it."""
+    _fail(broker, channel, frame, ProtocolError(requirement, 406, _text(channel, -1)))
+    channel.closed_for_timeout = True
+
+
+def _fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -> None:
+    """Close the channel. As long as the client has not answered, what times out there may be handed to another consumer
+    on it (`model.outputs.late_deliveries.check_behind_error`).
+    """
+    held = [entry for entry in channel.unacknowledged.values() if entry.deadline is not None]
+    consumers = list(channel.consumers.values())
+    fail(broker, channel, frame, error)
+    if broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES:
+        return
+    for entry in held:
+        takers = [each for each in consumers if each.queue is entry.queue and each is not entry.consumer]
+        if not takers or entry.message not in entry.queue.messages:
+            continue
+        # it has come back, and has not failed
+        failures = max(entry.message.failures - 1, 0)
+        as_it_was = replace(entry.message, delivery_count=entry.message.delivery_count - 1, failures=failures)
+        channel.lost += (Lost(taker, entry.message, replace(as_it_was), by_error=True) for taker in takers)
+        entry.message.recalled += 1
+    for lost in channel.lost:
+        lost.as_it_was.recalled += _MOST_BEHIND_CLOSE
+
+
+def _text(channel: Channel, milliseconds: int) -> str:
+    return (
+        f"delivery acknowledgement on channel {channel.number} timed out. Timeout value used: {milliseconds} ms."
+        " This timeout value can be configured, see consumers doc guide to learn more"
+    )
+
+
+# ------------------------------------------------------------------------------------------ settling late
+
+
+def in_two_parts(channel: Channel, tags: Sequence[int]) -> tuple[list[int], list[int]]:
+    """What has timed out of that which the client settles at once: what its queue hears of first, and what it hears of
+    behind what has not, by which its consumer may be served again: consumer by consumer
+    (rabbit_channel:foreach_per_queue).
+    """
+    first: dict[Queue, str] = {}
+    for tag in tags:
+        if (entry := channel.unacknowledged.get(tag)) is not None:
+            name = entry.consumer.tag if entry.consumer is not None else ""
+            first[entry.queue] = min(first.get(entry.queue, name), name)
+    late = [tag for tag in tags if tag in channel.timed_out]
+    behind = [tag for tag in late if _is_behind(channel.timed_out[tag], first)]
+    return [tag for tag in late if tag not in behind], behind
+
+
+def _is_behind(entry: TimedOut, first: Mapping[Queue, str]) -> bool:
+    return entry.consumer is not None and entry.queue in first and first[entry.queue] < entry.consumer.tag
+
+
+def settle_behind(broker: Broker, channel: Channel, tags: Sequence[int], ruling: Ruling) -> None:
+    """What the queue hears of behind the rest of what is settled at once."""
+    if tags:
+        broker.stamp += 1
+        settle_all_late(broker, channel, tags, ruling)
+
+
+def settle_all_late(broker: Broker, channel: Channel, tags: Iterable[int], ruling: Ruling) -> None:
+    """As many as the client settles at once: by queue and consumer tag (rabbit_channel:foreach_per_queue)."""
+
+    def queue_then_consumer(tag: int) -> tuple[str, bool, str, int]:
+        entry = channel.timed_out[tag]
+        return entry.queue.name, entry.consumer is not None, entry.consumer.tag if entry.consumer else "", tag
+
+    for tag in sorted(tags, key=queue_then_consumer):
+        settle_late(broker, channel, tag, ruling)
+
+
+def settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> None:
+    """The client settles what has timed out: nothing becomes of the message (TIMEOUT-019), which is not his any more.
+
+    When all that timed out is settled his consumer is served again (TIMEOUT-016, TIMEOUT-017, TIMEOUT-018).
+    """
+    entry = channel.timed_out.pop(tag)
+    channel.settled.append(tag)
+    broker.fired("TIMEOUT-019")
+    broker.blame(channel, "TIMEOUT-019")
+    broker.touch(channel, entry.queue)
+    if any(entry.message is held.message for each in broker.channels.values() for held in each.unacknowledged.values()):
+        entry.message.reason = "TIMEOUT-019"  # if it comes back from who has it now
+    consumer = entry.consumer
+    if consumer is None or entry.queue.deleted or channel.consumers.get(consumer.tag) is not consumer:
+        _is_unchanged(broker, entry.queue)
+        return
+    consumer.timed_out -= 1
+    requirement = _RECOVERED_BY[ruling.outcome]
+    consumer.reason = requirement
+    if consumer.timed_out:
+        _is_unchanged(broker, entry.queue)
+        return
+    consumer.stamp = broker.stamp
+    consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
+    if entry.queue.messages:
+        broker.fired(requirement)
+    broker.elect(entry.queue, requirement)
+    broker.refresh(entry.queue)
+
+
+def _is_unchanged(broker: Broker, queue: Queue) -> None:
+    if not queue.deleted and not queue.unproven:
+        queue.reason = "TIMEOUT-019"
+
+
+def is_told(broker: Broker, channel: Channel) -> bool:
+    """Is the client told of consumers that the broker cancels?"""
+    return broker.connections[channel.connection].is_told_of_cancels
+
+
+def end_timed_out(broker: Broker, consumer: Consumer) -> None:
+    """TIMEOUT-030: the client was told that the consumer is cancelled, and uses its tag for another one."""
+    broker.fired("TIMEOUT-030")
+    consumer.timed_out = 0
+    broker.remove_consumer(consumer, "TIMEOUT-030")

@@ -1,0 +1,192 @@
+"""Dead-lettering: where a message goes that its queue gives up (area DLX; guide: dead letter exchanges).
+
+RabbitMQ: rabbit_dead_letter:publish. A queue's process does it itself, so dead letters of one queue keep their order
+(DLX-009) and are on their way to their queues for a while, as publishes of a channel are.
+
+Reasons: a rejection, the delivery limit of a quorum queue, a limit on ready messages, and the end of its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.dead_letters import (
+    CAUSES,
+    CYCLES,
+    DELIVERY_LIMIT,
+    EXPIRED,
+    REJECTED,
+    TOO_MANY,
+    has_own_history,
+    in_a_cycle,
+    recorded,
+    sent_history,
+)
+from amqpspec.model.broker.overflow import BYTES, Overflow, overflow
+from amqpspec.model.broker.queues import Arrival, Dropping, Exchange, Message, Queue, QueueType
+from amqpspec.model.broker.routing import route
+from amqpspec.model.promises.dialects import CarriedFailures
+from amqpspec.model.protocol.methods import ChannelKey, Content, Table
+from amqpspec.model.rules.extensions.overflow import drop_excess, refuse, refuses
+
+EXCHANGE, ROUTING_KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
+
+
+def give_up(broker: Broker, queue: Queue, message: Message, holder: ChannelKey, *, failed: bool) -> None:
+    """The client refused the message for good. `failed`: by basic.reject, which counts as a failed delivery."""
+    carried = broker.dialect.carried_failures
+    if carried is CarriedFailures.OF_QUORUM_QUEUES and queue.type is QueueType.QUORUM:
+        message.failures += 1  # rabbit_fifo:discard, whatever the method
+    elif carried is CarriedFailures.OF_ALL_QUEUES and failed:
+        message.failures += 1
+    _dead_letter(broker, queue, message, holder, REJECTED)
+
+
+def exceed_limit(broker: Broker, queue: Queue, message: Message, holder: ChannelKey) -> None:
+    """The message came back more often than its queue bears (QUORUM-003)."""
+    _dead_letter(broker, queue, message, holder, DELIVERY_LIMIT)
+
+
+def outlive(broker: Broker, queue: Queue, message: Message, holder: ChannelKey) -> None:
+    """The message's time in the queue was up (area TTL)."""
+    _dead_letter(broker, queue, message, holder, EXPIRED)
+
+
+def put(broker: Broker, queue: Queue, message: Message, holder: ChannelKey, *, is_published: bool) -> None:
+    """A new message comes to the queue, which may refuse it, or give up others for it (`model.broker.overflow`).
+
+    `is_published`: by the channel `holder`; else it is a dead letter, by what that channel did.
+    """
+    if refuses(broker, queue, message, holder if is_published else None):
+        refuse(broker, queue, message, confirming=is_published and broker.channels[holder].confirming)
+        if overflow(queue) is Overflow.REJECT_AND_DEAD_LETTER:
+            _dead_letter(broker, queue, message, holder, TOO_MANY)
+        return
+    broker.enqueue(queue, message)
+    keep_within_limits(broker, queue, holder, message)
+
+
+def keep_within_limits(
+    broker: Broker,
+    queue: Queue,
+    holder: ChannelKey,
+    cause: Message,
+    *,
+    given_back: bool = False,
+    away: Collection[Message] = (),
+) -> None:
+    """What is too much in the queue because of that message is dead-lettered (DLX-009).
+
+    `given_back`: it has come back to it. `away`: what was on its way to consumers before.
+    """
+    dropped = drop_excess(broker, queue, given_back=given_back, away=away)
+    if dropped:
+        broker.refresh(queue)
+    turns_around = queue.type is QueueType.QUORUM and broker.dialect.drops_latest_letter_first
+    if turns_around:
+        dropped.reverse()
+    is_crossing = bool(queue.dropping) or any(each is not cause for each in queue.unproven)
+    for message in dropped:
+        # what comes to the queue at one time, it drops at one time: nothing tells which letter is the first then
+        path = message.position + 1 if turns_around and is_crossing else 0
+        letters = _dead_letter(broker, queue, message, holder, TOO_MANY, path)
+        if cause.arrival is not Arrival.PROVEN and message is not cause:
+            broker.doubt_drop(queue, Dropping(message, cause, letters))
+
+
+def _dead_letter(
+    broker: Broker, queue: Queue, message: Message, holder: ChannelKey, reason: str, path: int = 0
+) -> tuple[tuple[Queue, Message], ...]:
+    """Publish the message to the queue's dead-letter exchange, if it has one. Gives what comes of it, and where.
+
+    `holder`: the channel that gave it up. `path`: letters of the queue that go by one path keep their order.
+    """
+    name = queue.arguments.get(EXCHANGE)
+    if name is None or not broker.dialect.extensions or queue.deleted:
+        return ()
+    exchange = broker.exchanges.get(name)
+    if exchange is None:
+        broker.fired("DLX-007")
+        return ()
+    if has_own_history(message):
+        broker.fired("DLX-004")
+    content, deaths = recorded(broker.dialect, queue, message, reason)
+    key: str | None = queue.arguments.get(ROUTING_KEY)
+    keys = _keys(queue, message)
+    content = _without_key_headers(broker, content) if key is not None else content
+    letters: list[tuple[Queue, Message]] = []
+    for target in _targets(broker, exchange, keys, content):
+        if reason != REJECTED and in_a_cycle(deaths, target.name):
+            broker.fired(CYCLES)
+            target.gone.append(Message(content, exchange.name, keys[0], -1, reason=CYCLES))
+            if target is not queue:
+                target.reason = CYCLES  # what else there is to be said of this queue is why the message left it
+            continue
+        letter = Message(
+            content,
+            exchange.name,
+            keys[0],
+            0,
+            reason=message.refused_by or CAUSES[reason],
+            via=(f"dead letters of {queue.name}", path),
+            deaths=deaths,
+            further_keys=keys[1:],
+            hidden_keys=message.hidden_keys if key is None or not broker.dialect.deaths_in_headers else (),
+            failures=message.failures,
+            unseen=message.unseen,
+            sent_history=sent_history(message),
+        )
+        begin_anew(broker, target, letter)
+        put(broker, target, letter, holder, is_published=False)
+        broker.touch(broker.channels[holder], target, keeps_state=False)
+        letters.append((target, letter))
+    return tuple(letters)
+
+
+def has_to_be_seen(broker: Broker, queue: Queue, message: Message) -> bool:
+    """Would the dead letter go to a queue that may not take it as it should (`model.defects.departures`)?
+
+    Some streams take none, and quorum queues may find that it is too much, by their limit of octets; but what expires
+    in a queue never comes to that one again (DLX-008).
+    """
+    exchange = broker.exchanges.get(queue.arguments[EXCHANGE]) if EXCHANGE in queue.arguments else None
+    if exchange is None or queue.deleted:
+        return False
+    content, _ = recorded(broker.dialect, queue, message, REJECTED)
+    return any(
+        each.type is QueueType.STREAM or (each.type is QueueType.QUORUM and BYTES in each.arguments)
+        for each in _targets(broker, exchange, _keys(queue, message), content)
+        if each is not queue
+    )
+
+
+def _keys(queue: Queue, message: Message) -> tuple[str, ...]:
+    """DLX-005."""
+    key: str | None = queue.arguments.get(ROUTING_KEY)
+    return (message.routing_key, *message.further_keys) if key is None else (key,)
+
+
+def _targets(broker: Broker, exchange: Exchange, keys: tuple[str, ...], content: Content) -> list[Queue]:
+    headers: Table = content.properties["headers"]
+    return list(route(broker.exchanges, broker.queues, exchange, keys, headers, broker.dialect).queues)
+
+
+def begin_anew(broker: Broker, queue: Queue, letter: Message) -> None:
+    """DLX-010: what the queue makes of the failed deliveries that the message brings along."""
+    carried = broker.dialect.carried_failures
+    if queue.type is QueueType.QUORUM:
+        letter.redelivered = letter.failures > 0
+        if carried is CarriedFailures.OF_ALL_QUEUES:
+            letter.delivery_count = letter.failures  # and so towards its delivery limit
+    elif queue.type is QueueType.CLASSIC and carried is CarriedFailures.OF_ALL_QUEUES:
+        letter.redelivered = letter.failures > 0  # rabbit_variable_queue:set_deliver_flag
+
+
+def _without_key_headers(broker: Broker, content: Content) -> Content:
+    """Up to 3 a routing key of its own takes CC out of the message (rabbit_dead_letter:make_msg)."""
+    headers = content.properties["headers"]
+    if not broker.dialect.deaths_in_headers or "CC" not in headers:
+        return content
+    headers = {name: value for name, value in headers.items() if name != "CC"}
+    return Content({**content.properties, "headers": headers}, content.body)

@@ -1,0 +1,86 @@
+"""RabbitMQ's extension direct reply-to (area REPLY, PUBLISH-017): replies without a queue.
+
+A client consumes from the pseudo-queue `amq.rabbitmq.reply-to`. In its requests the broker replaces that name, as
+reply-to, by an address of the channel; what is published to the address through the default exchange goes straight to
+the consumer. In the model the address is a queue that lives as long as its only consumer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue
+from amqpspec.model.broker.reply_addresses import ADDRESS, REPLY_TO
+from amqpspec.model.broker.state import Channel
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.patterns import Generated
+from amqpspec.model.rules.answer import answer
+from amqpspec.model.rules.lookup import queue_text
+
+
+def consumes_replies(broker: Broker, frame: Frame) -> bool:
+    return bool(frame.arguments.get("queue", "") == REPLY_TO and broker.dialect.extensions)
+
+
+def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """PUBLISH-017; rabbit_channel:handle_method basic.consume of the pseudo-queue, in the order of its checks."""
+    tag = frame.arguments.get("consumer_tag", "")
+    if tag and tag in channel.consumers:
+        requirement = "REPLY-005" if channel.consumers[tag].queue.reply_address else "CONSUME-003"
+        raise ProtocolError(requirement, 530, f"attempt to reuse consumer tag '{tag}'")
+    if not frame.arguments.get("no_ack"):
+        raise ProtocolError("PUBLISH-017", 406, "reply consumer cannot acknowledge")
+    if reply_consumer(channel) is not None:
+        raise ProtocolError("PUBLISH-017", 406, "reply consumer already set")
+    broker.serial += 1
+    generated = not tag
+    if generated:
+        tag = f"{UNKNOWN_TAG}{broker.serial}"
+    address = Generated(ADDRESS, broker.serial).choose()
+    broker.reply_addresses[address] = None
+    queue = broker.queues[address] = Queue(address, auto_delete=True, reply_address=True)
+    nowait = bool(frame.arguments.get("nowait"))
+    consumer = Consumer(
+        tag, channel.key, queue, True, 0, created=broker.stamp, announced=nowait, reason="REPLY-001", stamp=broker.stamp
+    )
+    taken = tuple(channel.consumers)
+    channel.consumers[tag] = consumer
+    channel.ended_consumers.pop(tag, None)
+    queue.consumers.append(consumer)
+    answer(
+        broker, channel, frame, "basic.consume-ok",
+        {"consumer_tag": Generated(CHOSEN_TAG, broker.serial, taken) if generated else tag},
+        "CONSUME-002" if generated else "REPLY-001", effect=("announce_consumer", consumer),
+    )  # fmt: skip
+
+
+def reply_consumer(channel: Channel) -> Consumer | None:
+    """The channel's consumer of replies."""
+    return next((consumer for consumer in channel.consumers.values() if consumer.queue.reply_address), None)
+
+
+def with_address(broker: Broker, channel: Channel, content: Content) -> Content:
+    """REPLY-001: the reply-to of a request becomes the channel's address (rabbit_channel:override_reply_to)."""
+    if content.properties.get("reply_to") != REPLY_TO or not broker.dialect.extensions:
+        return content
+    consumer = reply_consumer(channel)
+    if consumer is None:
+        raise ProtocolError("PUBLISH-017", 406, "fast reply consumer does not exist")
+    return replace(content, properties={**content.properties, "reply_to": consumer.queue.name})
+
+
+def is_declared(broker: Broker, name: str) -> bool:
+    """Does a queue.declare of that name ask about replies (REPLY-002)?"""
+    return name.startswith(REPLY_TO) and broker.dialect.extensions
+
+
+def declare(broker: Broker, channel: Channel, name: str, frame: Frame) -> None:
+    """REPLY-002: passive whatever the flag says; what there is has one consumer and never a message."""
+    queue = broker.queues.get(name)
+    if name != REPLY_TO and queue is None:
+        raise ProtocolError("REPLY-002", 404, f"no {queue_text(broker, channel, name)}")
+    channel.last_queue = name
+    arguments = {"queue": name, "message_count": 0, "consumer_count": 1}
+    answer(broker, channel, frame, "queue.declare-ok", arguments, "REPLY-002")

@@ -1,0 +1,50 @@
+"""Bindings of exchanges to exchanges, RabbitMQ's extension (area BIND): exchange.bind and exchange.unbind."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.state import Channel
+from amqpspec.model.broker.topology import add_binding, remove_binding
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.answer import answer
+from amqpspec.model.rules.extensions.permission import check_read, check_write
+from amqpspec.model.rules.lookup import check_not_default, find_exchange, without_line_breaks
+from amqpspec.model.rules.queue.binding import binding_of, check_binding, place_of
+
+
+def bind(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """BIND-001, BIND-004; rabbit_channel:binding_action. An exchange may be bound to itself."""
+    destination_name, source_name = _named(broker, channel, frame)
+    source = find_exchange(broker, channel, source_name, "BIND-001")
+    destination = find_exchange(broker, channel, destination_name, "BIND-001")
+    binding = binding_of(destination, frame.arguments.get("routing_key", ""), frame.arguments)
+    check_binding(broker, source, binding)
+    add_binding(source, binding)
+    answer(broker, channel, frame, "exchange.bind-ok", {}, "BIND-004")
+
+
+def unbind(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """BIND-002: what is not there is unbound already."""
+    destination_name, source_name = _named(broker, channel, frame)
+    source, destination = broker.exchanges.get(source_name), broker.exchanges.get(destination_name)
+    requirement = "BIND-002"
+    if source is not None and destination is not None:
+        place = place_of(source, binding_of(destination, frame.arguments.get("routing_key", ""), frame.arguments))
+        if place is not None:
+            remove_binding(broker, source, place)
+            requirement = "BIND-004"
+    answer(broker, channel, frame, "exchange.unbind-ok", {}, requirement)
+
+
+def _named(broker: Broker, channel: Channel, frame: Frame) -> tuple[str, str]:
+    """Destination and source, neither of which may be the default exchange, and which the user may use so."""
+    if not broker.dialect.extensions:
+        raise ProtocolError("CHAN-011", 503, "unimplemented method")
+    destination = without_line_breaks(frame.arguments.get("destination", ""))
+    source = without_line_breaks(frame.arguments.get("source", ""))
+    check_write(broker, channel, destination, "exchange")
+    check_not_default(destination)
+    check_not_default(source)
+    check_read(broker, channel, source, "exchange")
+    return destination, source

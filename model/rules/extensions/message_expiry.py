@@ -1,0 +1,258 @@
+"""Messages whose time in their queue is up are removed, and dead-lettered (areas TTL and DLX).
+
+A message's time is up at a moment that is known as a span (`model.broker.deadlines`). Within it the acceptor tries at
+every point whether the queue has removed it already: that is an input of nobody's, `message.expire`. What is in front
+goes first, so one of these is open for each queue, and the next comes with it. Behind the span the message is gone.
+
+RabbitMQ: rabbit_amqqueue_process:drop_expired_msgs, by a timer for the message in front, and whenever one is taken or
+comes back; rabbit_fifo:expire_msgs before each delivery, and the timer of timer_effect.
+"""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.deadlines import NEVER
+from amqpspec.model.broker.dispatch import contenders
+from amqpspec.model.broker.overflow import handed_over
+from amqpspec.model.broker.queues import Message, Queue
+from amqpspec.model.broker.state import ChannelState
+from amqpspec.model.broker.time_to_live import (
+    BEHIND,
+    GIVEN_BACK,
+    LATE_BY_PRIORITY,
+    certain_by,
+    exposed,
+    front_known_by,
+    is_due,
+    is_long_over,
+    looks_behind,
+)
+from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.rules.extensions.dead_letter import has_to_be_seen, outlive
+
+EXPIRE = "message.expire"
+
+#: Seconds in which an answer may come to what is sent now: what expires in that time may have expired before it.
+AHEAD = 1.5
+
+
+# ---------------------------------------------------------------------------------- what a judge knows of it
+
+
+def message_expiries(broker: Broker, now: float, *, is_certain: bool, ahead: float = 0.0) -> None:
+    """It is `now`: remove what has certainly expired, and tell of what may have (`Broker.happenings`).
+
+    `is_certain`: nothing is under way that might have taken the messages. `ahead`: seconds in which what is done now
+    is seen.
+    """
+    broker.latest = max(broker.latest, now)
+    for queue in list(broker.ageing):
+        if queue.deleted:
+            del broker.ageing[queue]
+        elif is_certain and queue not in broker.deliverable:
+            _remove_certain(broker, queue, now)
+    broker.foreseen = now + ahead
+    tell_of_expiries(broker)
+
+
+def _remove_certain(broker: Broker, queue: Queue, now: float) -> None:
+    while over := [each for each in exposed(broker.dialect, queue, 0) if certain_by(each) < now]:
+        if has_to_be_seen(broker, queue, over[0]):
+            return
+        _expire(broker, queue, over[0], by=certain_by(over[0]))
+
+
+def tell_of_expiries(broker: Broker) -> None:
+    """Put down what may expire in the time that matters now."""
+    for queue in broker.ageing:
+        for message in exposed(broker.dialect, queue, handed_over(broker, queue)):
+            if _may_expire(broker, queue, message):
+                arguments = {"queue": queue.name, "position": message.position}
+                broker.happenings.append(
+                    Frame(f"messages of {queue.name}", message.position + 1, EXPIRE, arguments, sent=True)
+                )
+
+
+def _may_expire(broker: Broker, queue: Queue, message: Message) -> bool:
+    if message.deadline is None or message.deadline.earliest > broker.foreseen:
+        return False
+    return message.redelivered or not _is_awaited(broker, queue)
+
+
+def _is_awaited(broker: Broker, queue: Queue) -> bool:
+    """Does somebody certainly wait for the queue's next new message, and is handed it whatever its time (TTL-004)?"""
+    if queue not in broker.deliverable or queue.messages[0].redelivered:
+        return False
+    for consumer in contenders(queue):
+        channel = broker.channels[consumer.channel]
+        is_sure = not consumer.is_doubtful and not consumer.unheeded_prefetch and not channel.channel_prefetch
+        if is_sure and consumer.announced and channel.state is ChannelState.OPEN and broker.has_room(consumer):
+            return True
+    return False
+
+
+def doubted_message(broker: Broker, frame: Frame) -> tuple[Queue, Message] | None:
+    """The message that expires if what the frame tells of comes about; None: it cannot any more."""
+    queue = broker.queues.get(frame.arguments["queue"])
+    for message in () if queue is None else exposed(broker.dialect, queue, handed_over(broker, queue)):
+        if message.position == frame.arguments["position"]:
+            assert queue is not None
+            return (queue, message) if _may_expire(broker, queue, message) else None
+    return None
+
+
+def process_message_expiry(broker: Broker, frame: Frame) -> None:
+    """The message expires at this point, and the next one may as well."""
+    found = doubted_message(broker, frame)
+    if found is not None:
+        queue, message = found
+        assert message.deadline is not None
+        if message.is_overlooked:
+            broker.refuted.add(LATE_BY_PRIORITY)
+        broker.not_before = max(broker.not_before, message.deadline.earliest)
+        broker.stirred = min(broker.stirred, message.deadline.earliest)
+        _expire(broker, queue, message, by=NEVER)
+        tell_of_expiries(broker)
+
+
+def expire_timeless(broker: Broker) -> None:
+    """What has no time at all expires now, if its queue has come to it (TTL-004)."""
+    for queue in list(broker.ageing):
+        while over := [
+            message
+            for message in exposed(broker.dialect, queue, handed_over(broker, queue))
+            if message.deadline is not None and not message.deadline.seconds and not _is_awaited(broker, queue)
+        ]:
+            _expire(broker, queue, over[0], by=NEVER)
+
+
+def messages_are_at_rest(broker: Broker, now: float) -> None:
+    """Whatever was sent has been processed by now."""
+    broker.latest = max(broker.latest, now)
+    broker.rested = broker.latest
+    for queue in list(broker.ageing):
+        if queue.deleted or not front_known_by(broker.dialect, queue, broker.latest):
+            del broker.ageing[queue]
+
+
+# ------------------------------------------------------------------------------- where the queue looks by itself
+
+
+def look_behind_fetch(broker: Broker, queue: Queue, dropped: int = 0, *, no_ack: bool = False) -> None:
+    """A message was taken. A classic queue removes at once what is next and has expired: so many, or what it must.
+
+    A quorum queue does it in its own time, but before it hands over the next one, or has settled this one (`no_ack`).
+    """
+    if queue not in broker.ageing or not (looks_behind(queue, no_ack) or broker.is_punctual):
+        return
+    while queue.messages and (dropped > 0 or is_due(queue.messages[0], broker.rested)):
+        if has_to_be_seen(broker, queue, queue.messages[0]) and not broker.is_punctual:
+            return  # as in `_remove_certain`: that it has happened is an input of its own
+        _expire(broker, queue, queue.messages[0], by=NEVER)
+        dropped -= 1
+
+
+def look_at_returned(broker: Broker, queue: Queue) -> None:
+    """Messages came back, and the queue looks at what is in front now (TTL-005)."""
+    for message in queue.messages:
+        if message.deadline is not None:
+            broker.ageing[queue] = None
+            break
+    else:
+        return
+    while over := [each for each in exposed(broker.dialect, queue, 0) if is_due(each, broker.now)]:
+        _expire(broker, queue, over[0], by=NEVER)
+
+
+# ------------------------------------------------------------------------- a broker that knows the times itself
+
+
+def next_message_expiry(broker: Broker) -> float:
+    """When the next message expires, `NEVER` if none does."""
+    return min((deadline for queue in broker.ageing for deadline in _dues(broker, queue)), default=NEVER)
+
+
+def _dues(broker: Broker, queue: Queue) -> list[float]:
+    if queue in broker.deliverable:
+        return []
+    return [m.deadline.since + m.deadline.seconds for m in exposed(broker.dialect, queue, 0) if m.deadline is not None]
+
+
+def expire_messages_punctually(broker: Broker, now: float) -> None:
+    """Remove what is over, one moment after the other. A queue that has somebody to hand its messages to does that
+    first (TTL-004).
+    """
+    while (moment := next_message_expiry(broker)) <= now:
+        # one that was not in front before goes later than at its time
+        broker.now = max(broker.now, moment)
+        for queue in list(broker.ageing):
+            for message in list(exposed(broker.dialect, queue, 0)):
+                deadline = message.deadline
+                if queue not in broker.deliverable and deadline and deadline.since + deadline.seconds <= broker.now:
+                    _expire(broker, queue, message, by=broker.now)
+    for queue in list(broker.ageing):
+        if queue.deleted or all(message.deadline is None for message in queue.messages):
+            del broker.ageing[queue]
+
+
+# ------------------------------------------------------------------------------------------------- the step
+
+
+def _expire(broker: Broker, queue: Queue, message: Message, by: float) -> None:
+    """The message is removed, and is a dead letter `by` then."""
+    index = queue.messages.index(message)
+    broker.take(queue, index)
+    if index < len(queue.messages):
+        following = queue.messages[index]
+        following.in_front_by = min(following.in_front_by, by)
+    give_up_expired(broker, queue, message, by)
+    broker.refresh(queue)
+
+
+def give_up_expired(broker: Broker, queue: Queue, message: Message, by: float) -> None:
+    """The message, which is not among the ready ones any more, is gone for the queue, and a dead letter."""
+    assert message.deadline is not None
+    requirement = GIVEN_BACK if message.redelivered else message.ttl_from
+    broker.drop(queue, message, requirement)
+    # it is the broker's own doing, also where only a barrier shows it
+    broker.exercised[requirement] += 1
+    holder = _holder(broker, message)
+    if holder is not None:
+        broker.touch(broker.channels[holder], queue, keeps_state=False)
+        moments = broker.now, broker.done_by
+        if not broker.is_punctual:
+            broker.now = message.deadline.since + message.deadline.seconds
+        broker.done_by = by
+        counting, broker.counting = broker.counting, True
+        outlive(broker, queue, message, holder)
+        broker.counting = counting
+        broker.now, broker.done_by = moments
+
+
+def _holder(broker: Broker, message: Message) -> ChannelKey | None:
+    """Some channel by which to look after what becomes of the message, at best its publisher's."""
+    if message.via is not None and message.via in broker.channels:
+        return message.via
+    return next((key for key, each in broker.channels.items() if each.state is ChannelState.OPEN), None) or next(
+        iter(broker.channels), None
+    )
+
+
+def shown_by_count(broker: Broker, queue: Queue) -> str | None:
+    """What it shows to count the ready messages: that some have expired, and are behind one that has not (TTL-003)."""
+    if queue in broker.ageing and any(is_long_over(message, broker.now) for message in queue.messages):
+        return BEHIND
+    return None
+
+
+def too_early(broker: Broker, body: bytes) -> str | None:
+    """The requirement that is broken if a message of that body is a dead letter already, by its time."""
+    for queue in broker.ageing:
+        for index, message in enumerate(queue.messages):
+            if message.content.body == body and message.deadline is not None:
+                return BEHIND if index and message.deadline.earliest <= broker.latest else message.ttl_from
+    for channel in broker.channels.values():
+        for entry in channel.unacknowledged.values():
+            if entry.message.content.body == body and entry.message.deadline is not None:
+                return GIVEN_BACK
+    return None

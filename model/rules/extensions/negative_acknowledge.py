@@ -1,0 +1,26 @@
+"""RabbitMQ's extension basic.nack: reject for many (area ACK; guide: consumer acknowledgements)."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.state import Channel
+from amqpspec.model.broker.transaction import Outcome, Ruling
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.basic.settlement import Wording, settle
+
+NACK = Wording(single="ACK-013", several="ACK-014", everything="ACK-014", nothing="ACK-004")
+
+
+def nack(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """ACK-014, and for one delivery the same as reject (ACK-013). Whether it counts as failed is QUORUM-002.
+
+    CAP-002: the client need not have said that he understands it.
+    """
+    if not broker.dialect.extensions:
+        raise ProtocolError("CHAN-011", 503, "unimplemented method")
+    failed = not broker.dialect.quorum_nack_keeps_count
+    outcome = Outcome.REQUEUED if frame.arguments.get("requeue") else Outcome.DISCARDED
+    settle(broker, channel, frame, NACK, Ruling(outcome, failed))
+    if not broker.connections[channel.connection].capabilities.get("basic.nack"):
+        broker.fired("CAP-002")

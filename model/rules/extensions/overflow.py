@@ -1,0 +1,98 @@
+"""What a queue does about its limits: it drops from its head, or refuses what is new (`model.broker.overflow`)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import takewhile
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.message_order import has_left
+from amqpspec.model.broker.overflow import (
+    BEYOND_LIMIT,
+    Overflow,
+    exceeded,
+    handed_over,
+    handed_over_at_once,
+    is_limited,
+    is_told_to_refuse,
+    overflow,
+    refusal,
+    size,
+    waiting_in,
+)
+from amqpspec.model.broker.queues import Message, Queue, QueueType
+from amqpspec.model.protocol.methods import ChannelKey
+
+
+def drop_excess(
+    broker: Broker, queue: Queue, *, given_back: bool = False, away: Collection[Message] = ()
+) -> list[Message]:
+    """Take out of the queue what is too much, the next to be delivered first (OVERFLOW-001).
+
+    `given_back`: it is so by what came back. A classic queue drops before it serves who waits
+    (rabbit_amqqueue_process:requeue_and_run); it had handed out before what is `away`.
+    """
+    if not is_limited(broker, queue) or overflow(queue) is not Overflow.DROP_HEAD:
+        return []
+    first = 0 if given_back and queue.type is QueueType.CLASSIC else handed_over_at_once(broker, queue)
+    waiting, octets = waiting_in(queue, first)
+    if away:
+        waiting, octets = waiting - len(away), octets - size(queue, away)
+    dropped: list[Message] = []
+    while waiting and (requirement := exceeded(queue, waiting, octets)):
+        while queue.messages[first] in away:
+            first += 1
+        message = queue.messages[first]
+        del queue.messages[first]
+        queue.unproven.pop(message, None)
+        has_left(broker.dialect, queue, first)
+        waiting, octets = waiting - 1, octets - size(queue, [message])
+        requirement = "OVERFLOW-002" if given_back else requirement
+        broker.drop(queue, message, requirement)
+        broker.fired(requirement)
+        dropped.append(message)
+    if not given_back:
+        _note_closeness(broker, queue, waiting, octets)
+    return dropped
+
+
+def _note_closeness(broker: Broker, queue: Queue, waiting: int, octets: int) -> None:
+    """What lets the newest message stay where nothing more, or nothing that was held as well, would be let."""
+    held = [
+        entry.message
+        for channel in broker.channels.values()
+        for entry in channel.unacknowledged.values()
+        if entry.queue is queue
+    ]
+    if held and exceeded(queue, waiting + len(held), octets + size(queue, held)):
+        queue.reason = "OVERFLOW-002"
+        broker.fired("OVERFLOW-002")
+    elif queue.reason not in BEYOND_LIMIT:
+        queue.reason = exceeded(queue, waiting + 1, octets + 1) or queue.reason
+
+
+def refuses(broker: Broker, queue: Queue, message: Message, publisher: ChannelKey | None) -> bool:
+    """Does the queue refuse the new message? `publisher`: None if no channel sends it, but another queue."""
+    if not is_limited(broker, queue) or overflow(queue) is Overflow.DROP_HEAD:
+        return False
+    if queue.type is QueueType.QUORUM:
+        # what other queues send is never refused (rabbit_fifo_client:untracked_enqueue)
+        return publisher is not None and is_told_to_refuse(broker, queue, publisher)
+    waiting, octets = waiting_in(queue, handed_over(broker, queue) + _gone_at_once(queue))
+    is_too_much = bool(exceeded(queue, waiting + 1, octets + size(queue, [message])))
+    return is_too_much is not (queue is broker.contrary)
+
+
+def _gone_at_once(queue: Queue) -> int:
+    """How many have no time at all: a classic queue removes them before it takes the next one (TTL-004)."""
+    timeless = (message.deadline is not None and message.deadline.seconds == 0 for message in queue.messages)
+    return sum(1 for _ in takewhile(bool, timeless))
+
+
+def refuse(broker: Broker, queue: Queue, message: Message, *, confirming: bool) -> None:
+    """The message never comes into the queue."""
+    message.position = queue.next_position - 1  # what was published before it has a lower one
+    message.refused_by = refusal(queue)
+    requirement = message.refused_by if confirming else "OVERFLOW-005"
+    broker.drop(queue, message, requirement)
+    broker.fired(requirement)

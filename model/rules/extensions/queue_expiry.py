@@ -1,0 +1,130 @@
+"""Queues with x-expires: unused for that long they are deleted (QUEUE-027).
+
+The broker's clock is not the trace's: an input reaches the broker some time after it was sent. So a queue is certain to
+exist for a good part of its time, certain to be gone some time after it, and in between it may be either. `expiries`
+asks for that at every input; what may happen in between is an input of nobody's, `queue.expire`, which the acceptor
+processes at every point at which it might.
+
+RabbitMQ: rabbit_amqqueue_process:ensure_expiry_timer (classic queues: from the last use on, exact), rabbit_fifo:tick
+(quorum queues: looked at every `quorum_tick_interval`, which is 5 seconds unless configured).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.extensions.message_expiry import expire_messages_punctually, next_message_expiry
+from amqpspec.model.rules.extensions.timeouts import next_due, time_out_punctually
+
+ARGUMENT = "x-expires"
+
+#: Seconds by which a broker may be late, and by which the last use may be later than it was sent.
+SLACK = {QueueType.CLASSIC: 1.0, QueueType.QUORUM: 6.0}
+
+#: The part of its time, and the seconds, by which a queue may seem to go early: its last look was sent before it came.
+EARLY_PART, EARLY_SECONDS = 0.5, 1.0
+
+EXPIRE = "queue.expire"
+
+
+def lifetime(queue: Queue) -> float | None:
+    """Seconds that the queue lives unused; None: for ever."""
+    milliseconds = queue.arguments.get(ARGUMENT)
+    return milliseconds / 1000 if type(milliseconds) is int and queue.type in SLACK else None
+
+
+def begin(broker: Broker, queue: Queue) -> None:
+    """The queue was made just now."""
+    if lifetime(queue) is not None:
+        broker.expiring[queue.name] = None
+        broker.used(queue)
+
+
+def has_been_idle(broker: Broker, queue: Queue) -> bool:
+    """Is its last use so long ago that it is worth noting that the queue is still there?"""
+    seconds = lifetime(queue) if broker.expiring else None
+    return seconds is not None and broker.now - queue.idle_since >= seconds / 4
+
+
+def is_kept_by_consumers(broker: Broker, queue: Queue) -> bool:
+    """Would the queue have expired by now if nobody consumed from it (CANCEL-015)?"""
+    seconds = lifetime(queue) if broker.expiring and queue.consumers else None
+    return seconds is not None and broker.now - queue.idle_since > seconds + SLACK[queue.type]
+
+
+def expiries(broker: Broker, now: float, is_certain: bool = True) -> None:
+    """It is `now`: delete what must have expired, and tell of what may have (`Broker.happenings`).
+
+    `is_certain`: no input is under way that might have been a use.
+    """
+    broker.latest = max(broker.latest, now)
+    for queue, seconds in list(_idle(broker)):
+        early = min(seconds * EARLY_PART, EARLY_SECONDS)
+        if is_certain and now > queue.idle_by + seconds + SLACK[queue.type]:
+            expire(broker, queue)
+        elif now >= queue.idle_since + seconds - early and queue.expiring_use != queue.uses:
+            queue.expiring_use = queue.uses
+            arguments = {"queue": queue.name, "use": queue.uses}
+            # of nobody's connection, so that no order towards other inputs is implied
+            broker.happenings.append(Frame(f"queue {queue.name}", 0, EXPIRE, arguments, sent=True))
+
+
+def next_expiry(broker: Broker) -> float:
+    """When, for a broker that knows the times itself, the next queue or message expires; `NEVER` if none does."""
+    if not broker.expiring:
+        return min(next_message_expiry(broker), next_due(broker))
+    moments = [queue.idle_since + seconds for queue, seconds in _idle(broker)]
+    return min([*moments, next_message_expiry(broker), next_due(broker)])
+
+
+def expire_punctually(broker: Broker, now: float) -> None:
+    expire_messages_punctually(broker, now)
+    time_out_punctually(broker, now)
+    for queue, seconds in list(_idle(broker)):
+        if now >= queue.idle_since + seconds:
+            expire(broker, queue)
+
+
+def _idle(broker: Broker) -> Iterator[tuple[Queue, float]]:
+    """Queues that are expiring, with the seconds that they have."""
+    for name in list(broker.expiring):
+        queue = broker.queues.get(name)
+        seconds = lifetime(queue) if queue is not None else None
+        if queue is None or seconds is None:
+            del broker.expiring[name]
+        elif not is_in_use(broker, queue):
+            yield queue, seconds
+
+
+def expire(broker: Broker, queue: Queue) -> None:
+    broker.end_queue(queue, "QUEUE-027")
+
+
+def process_expiry(broker: Broker, frame: Frame) -> None:
+    """The queue expires at this point, unless it has been used since it could."""
+    if is_outstanding(broker, frame):
+        expire(broker, broker.queues[frame.arguments["queue"]])
+
+
+def is_outstanding(broker: Broker, frame: Frame) -> bool:
+    """Can what the frame tells of still happen?"""
+    queue = broker.queues.get(frame.arguments["queue"])
+    return queue is not None and queue.uses == frame.arguments["use"] and not is_in_use(broker, queue)
+
+
+def uses_are_over(broker: Broker, now: float) -> None:
+    """Whatever used a queue until now has done so by now, however late it came."""
+    broker.latest = max(broker.latest, now)
+    for name in broker.expiring:
+        queue = broker.queues.get(name)
+        if queue is not None and queue.settled_use != queue.uses:
+            queue.settled_use = queue.uses
+            queue.idle_by = broker.latest
+
+
+def is_in_use(broker: Broker, queue: Queue) -> bool:
+    """Quorum queues count whoever holds messages as a consumer (rabbit_fifo:is_expired)."""
+    return bool(queue.consumers) or (queue.type is QueueType.QUORUM and broker.holders(queue) > 0)

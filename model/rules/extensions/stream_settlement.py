@@ -1,0 +1,95 @@
+"""RabbitMQ's streams: what settling means where nothing is ever given back (ACK-021, STREAM-006, STREAM-007)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.state import Channel, Unacknowledged
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.rules.basic.requeue import by_consumer, give_back, return_order
+from amqpspec.model.rules.extensions.dead_letter import give_up
+from amqpspec.model.rules.lookup import queue_text
+
+
+def check_stream(
+    broker: Broker, channel: Channel, settled: list[tuple[int, Unacknowledged]], *, requeue: bool, failed: bool
+) -> None:
+    """ACK-021: nack and reject are refused with 540, or taken as a return of credit (rabbit_stream_queue:settle)."""
+    of_streams = [entry for _, entry in settled if _is_of_stream(entry)]
+    if of_streams and not broker.dialect.stream_reject:
+        first = min((entry.queue.name for entry in of_streams), key=str.encode)
+        _hold_again(broker, channel, settled, first, requeue=requeue, failed=failed)
+        where = queue_text(broker, channel, first)
+        raise ProtocolError("ACK-021", 540, f"basic.nack and basic.reject not supported by stream queues {where}")
+    for entry in of_streams:
+        broker.fired("ACK-021")
+        if entry.consumer is not None:
+            entry.consumer.reason = "ACK-021"
+
+
+def _is_of_stream(entry: Unacknowledged) -> bool:
+    """ACK-012: that of a stream that is deleted is settled without anybody being told."""
+    return entry.queue.type is QueueType.STREAM and not entry.queue.deleted
+
+
+def _hold_again(
+    broker: Broker,
+    channel: Channel,
+    settled: list[tuple[int, Unacknowledged]],
+    first: str,
+    *,
+    requeue: bool,
+    failed: bool,
+) -> None:
+    """The queues are told one by one in the order of their names (rabbit_channel:foreach_per_queue).
+
+    What the stream's refusal comes before is still held when the connection ends, and goes back to its queue then.
+    """
+    told: dict[Queue, list[tuple[int, Unacknowledged]]] = {}
+    for tag, entry in settled:
+        if entry.queue.name.encode() >= first.encode():
+            channel.unacknowledged[tag] = entry
+        else:
+            told.setdefault(entry.queue, []).append((tag, entry))
+    channel.unacknowledged = dict(sorted(channel.unacknowledged.items()))
+    counts = not broker.dialect.quorum_nack_keeps_count
+    for queue, entries in told.items():
+        broker.touch(channel, queue)
+        if requeue:
+            give_back(broker, queue, return_order(queue, entries), "ACK-013", failed=counts, holder=channel.key)
+        else:
+            for _, entry in entries:
+                broker.drop(queue, entry.message, "ACK-013")
+            for message in by_consumer(entries):
+                give_up(broker, queue, message, channel.key, failed=failed)
+        # its consumer has room now, and may be handed more before the channel ends (model.rules.unseen)
+        broker.refresh(queue)
+
+
+def check_recovered(broker: Broker, channel: Channel, settled: list[tuple[int, Unacknowledged]]) -> None:
+    """STREAM-007: recovering deliveries of a stream returns their credit; where nack is refused the channel crashes."""
+    of_streams = [entry.queue.name for _, entry in settled if _is_of_stream(entry)]
+    if of_streams and not broker.dialect.stream_reject:
+        first = min(of_streams, key=str.encode)
+        _hold_again(broker, channel, settled, first, requeue=True, failed=True)
+        raise ProtocolError("STREAM-007", 541, "", identifiers=(0, 0))
+
+
+def return_credit(broker: Broker, entries: Iterable[Unacknowledged], requirement: str) -> None:
+    """STREAM-006: each settled delivery lets its consumer be handed one more, however it is settled."""
+    by_recovery = requirement.startswith("RECOVER")
+    returned = Counter(entry.consumer for entry in entries if _is_of_stream(entry) and entry.consumer is not None)
+    for consumer, credit in returned.items():
+        if by_recovery:
+            broker.fired("STREAM-007")
+        if requirement not in ("ACK-013", "ACK-014"):
+            consumer.reason = "STREAM-007" if by_recovery else "STREAM-006"
+        queue = consumer.queue
+        was_full = 0 < consumer.prefetch <= consumer.outstanding + credit
+        if was_full and consumer.next_offset < len(queue.log) and consumer in queue.consumers:
+            broker.fired("STREAM-006")
+            if not broker.dialect.stream_serves_chunks:
+                broker.fired("QOS-004")

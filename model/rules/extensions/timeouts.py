@@ -1,0 +1,200 @@
+"""Which deliveries time out when: what a judge knows of it, and what a broker does that knows the times itself.
+
+What it means: `model.rules.extensions.consumer_timeout`, `model.rules.extensions.channel_timeout`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.consumer_timeouts import first_of_each, note_next_timeout
+from amqpspec.model.broker.deadlines import LATE_SECONDS, NEVER
+from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
+from amqpspec.model.promises.dialects import ConsumerTimeouts
+from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.rules.extensions.channel_timeout import close_channel, oldest
+from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT, TIME_OUT_IS_OVER, is_told_by_close, time_out
+
+
+def candidates(broker: Broker) -> Iterator[tuple[Channel, int, Unacknowledged]]:
+    """The deliveries that are next to time out, one of each consumer or of each channel."""
+    for key in broker.timing:
+        channel = broker.channels.get(key)
+        if channel is None or channel.state is not ChannelState.OPEN:
+            continue
+        if broker.dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES:
+            for tag, entry in first_of_each(channel):
+                yield channel, tag, entry
+        elif (first := oldest(channel)) is not None and first[1].deadline is not None:
+            yield channel, *first
+
+
+def timeouts(broker: Broker, now: float, *, is_certain: bool, ahead: float = 0.0) -> None:
+    """It is `now`: have what must have timed out time out, and tell of what may have (`Broker.happenings`).
+
+    `is_certain`: nothing is under way that might have settled it. `ahead`: as in `message_expiries`.
+    """
+    if is_certain:
+        while over := _certainly_over(broker, now):
+            for channel, tag, entry in sorted(over, key=_earliest):
+                if _is_open(channel, tag, entry):
+                    assert entry.deadline is not None
+                    broker.stirred = min(broker.stirred, entry.deadline.earliest)
+                    _process(broker, channel, tag, _happening(channel, tag))
+    broker.foreseen = max(broker.foreseen, now + ahead)
+    _note_spared(broker, now)
+    tell_of_timeouts(broker)
+    note_next_timeout(broker)
+
+
+def _certainly_over(broker: Broker, now: float) -> list[tuple[Channel, int, Unacknowledged]]:
+    return [each for each in candidates(broker) if _certain_by(broker, each[0], each[1], each[2]) < now]
+
+
+def certain_timeouts(broker: Broker, now: float) -> Iterator[Frame]:
+    """What must have timed out by now, one delivery of each queue: what a broker may have overlooked all the same."""
+    broker.foreseen = max(broker.foreseen, now)
+    for _, (channel, tag, _) in {each[2].queue: each for each in _certainly_over(broker, now)}.items():
+        yield replace(_happening(channel, tag), method=TIME_OUT_IS_OVER)
+
+
+def _earliest(candidate: tuple[Channel, int, Unacknowledged]) -> float:
+    deadline = candidate[2].deadline
+    return deadline.earliest if deadline is not None else NEVER
+
+
+def _note_spared(broker: Broker, now: float) -> None:
+    """Some of what does not time out would have by now."""
+    over = [each for each in broker.spared if each[2].latest + _tick(broker, each[0]) < now]
+    if over:
+        broker.spared = [each for each in broker.spared if each not in over]
+        for key, requirement, _ in over:
+            if key in broker.channels and broker.channels[key].state is ChannelState.OPEN:
+                broker.exercised[requirement] += 1
+
+
+def _tick(broker: Broker, key: ChannelKey) -> float:
+    is_by_tick = broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES
+    return broker.channels[key].tick if is_by_tick and key in broker.channels else 0.0
+
+
+def _is_open(channel: Channel, tag: int, entry: Unacknowledged) -> bool:
+    return channel.state is ChannelState.OPEN and channel.unacknowledged.get(tag) is entry
+
+
+def _certain_by(broker: Broker, channel: Channel, tag: int, entry: Unacknowledged) -> float:
+    """From when on it has certainly timed out, as long as nobody settles it."""
+    assert entry.deadline is not None
+    if broker.dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES:
+        return entry.deadline.latest
+    if channel.oldest_tag != tag:
+        channel.oldest_tag, channel.oldest_by = tag, broker.latest
+    return max(entry.deadline.due, channel.oldest_by) + channel.tick + LATE_SECONDS
+
+
+def tell_of_timeouts(broker: Broker) -> None:
+    """Put down what may time out in the time that matters now."""
+    for channel, tag, entry in candidates(broker):
+        assert entry.deadline is not None
+        if entry.deadline.earliest <= broker.foreseen:
+            broker.happenings.append(_happening(channel, tag))
+
+
+def _happening(channel: Channel, tag: int) -> Frame:
+    arguments = {"connection": channel.connection, "channel": channel.number, "delivery_tag": tag}
+    # of nobody's connection, so that no order towards other inputs is implied
+    return Frame(f"deliveries on {channel.connection}.{channel.number}", tag, TIME_OUT, arguments, sent=True)
+
+
+def doubted_delivery(broker: Broker, frame: Frame) -> tuple[Channel, Unacknowledged] | None:
+    """The delivery that times out if what the frame tells of comes about; None: it cannot any more."""
+    if frame.method not in (TIME_OUT, TIME_OUT_IS_OVER):
+        return None
+    key = (frame.arguments["connection"], frame.arguments["channel"])
+    wanted = frame.arguments["delivery_tag"]
+    for channel, tag, entry in candidates(broker):
+        if channel.key == key and tag == wanted:
+            assert entry.deadline is not None
+            return (channel, entry) if entry.deadline.earliest <= broker.foreseen else None
+    return None
+
+
+def others_due(broker: Broker, frame: Frame) -> list[int]:
+    """Deliveries that may time out together with that one, before its channel is closed because of it."""
+    found = doubted_delivery(broker, frame)
+    if found is None or broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES:
+        return []
+    channel, first = found
+    if not is_told_by_close(broker, channel, first):
+        return []
+    due = [
+        (each.deadline.earliest, tag)
+        for tag, each in channel.unacknowledged.items()
+        if each is not first and each.deadline is not None and each.deadline.earliest <= broker.foreseen
+    ]
+    return [tag for _, tag in sorted(due)]
+
+
+def process_timeouts(broker: Broker, frame: Frame, others: Sequence[int]) -> None:
+    """The delivery and these others time out at one time."""
+    found = doubted_delivery(broker, frame)
+    if found is not None:
+        channel, entry = found
+        assert entry.deadline is not None
+        broker.not_before = max(broker.not_before, entry.deadline.earliest)
+        broker.stirred = min(broker.stirred, entry.deadline.earliest)
+        time_out(broker, channel, frame.arguments["delivery_tag"], frame, others)
+        tell_of_timeouts(broker)
+
+
+def process_timeout(broker: Broker, frame: Frame) -> None:
+    """The delivery times out at this point, and the next one may as well."""
+    found = doubted_delivery(broker, frame)
+    if found is not None:
+        channel, entry = found
+        assert entry.deadline is not None
+        broker.not_before = max(broker.not_before, entry.deadline.earliest)
+        broker.stirred = min(broker.stirred, entry.deadline.earliest)
+        _process(broker, channel, frame.arguments["delivery_tag"], frame)
+        tell_of_timeouts(broker)
+
+
+def _process(broker: Broker, channel: Channel, tag: int, frame: Frame) -> None:
+    if broker.dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES:
+        time_out(broker, channel, tag, frame)
+    else:
+        close_channel(broker, channel, frame)
+
+
+# ------------------------------------------------------------------------- a broker that knows the times itself
+
+
+def next_due(broker: Broker) -> float:
+    """When the next delivery times out, `NEVER` if none does."""
+    dues = [entry.deadline.since + entry.deadline.seconds for _, _, entry in candidates(broker) if entry.deadline]
+    return min(dues, default=float("inf"))
+
+
+def time_out_punctually(broker: Broker, now: float) -> None:
+    for frame in due_by(broker, now):
+        time_out_now(broker, frame)
+    note_next_timeout(broker)
+
+
+def due_by(broker: Broker, now: float) -> Iterator[Frame]:
+    """The deliveries that time out by `now`. Each must have timed out, or lost its deadline, before the next is asked
+    for.
+    """
+    while next_due(broker) <= now:
+        for channel, tag, entry in list(candidates(broker)):
+            deadline = entry.deadline
+            if deadline and deadline.since + deadline.seconds <= now and _is_open(channel, tag, entry):
+                yield _happening(channel, tag)
+
+
+def time_out_now(broker: Broker, frame: Frame) -> None:
+    """What `due_by` tells of comes about."""
+    channel = broker.channels[(frame.arguments["connection"], frame.arguments["channel"])]
+    _process(broker, channel, frame.arguments["delivery_tag"], frame)

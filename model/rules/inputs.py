@@ -1,0 +1,115 @@
+"""Processing an input: which rule a client's frame comes under, and what happens to frames that no rule admits."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.state import Channel, ChannelState, Connection, ConnectionState, Expected
+from amqpspec.model.protocol.errors import FrameError, ProtocolError, SilentEnd
+from amqpspec.model.protocol.methods import CONTENT_METHODS, CRASH, OPERATOR, TEARDOWNS, Frame
+from amqpspec.model.rules.connection.assembly import assembled
+from amqpspec.model.rules.connection.blocking import is_held, released, requirement_of
+from amqpspec.model.rules.connection.closing import abandon_connection, crash, fail, fail_frame
+from amqpspec.model.rules.connection.connection import connection_input
+from amqpspec.model.rules.connection.frames import SINGLE_FRAMES, admit_channel, frame_input
+from amqpspec.model.rules.connection.handshake import handshake_input, refuse_silently
+from amqpspec.model.rules.happenings import come_about, is_happening
+from amqpspec.model.rules.operator.operator import operate
+from amqpspec.model.rules.table import RULES
+from amqpspec.model.rules.tx.tx import check_not_committing
+
+#: What the client does, or what the broker does, without a frame that is read.
+_NOT_READ = frozenset({"socket.open", "socket.abort", "socket.silence", *TEARDOWNS})
+
+
+def process(broker: Broker, frame: Frame, credit: str = "") -> None:
+    """Process one client frame; the state changes at once. Never raises for anything that a client can send.
+
+    What the operator does and `clock.wait` come on the connection `OPERATOR`, which is none. `credit`: `Broker.credit`.
+    """
+    broker.stamp += 1
+    broker.credit = credit
+    if frame.time:
+        broker.now = frame.time
+        broker.latest = max(broker.latest, frame.time)
+        broker.stirred = min(broker.stirred, frame.time)
+    if is_happening(frame):
+        come_about(broker, frame)
+        return
+    if frame.connection == OPERATOR:
+        operate(broker, frame)
+        for each in list(broker.connections.values()):
+            for held in released(broker, each):
+                process(broker, held, requirement_of(each))
+        return
+    connection = broker.connections.get(frame.connection)
+    if connection is None:
+        connection = broker.connections[frame.connection] = Connection(frame.connection)
+    if frame.method != "socket.silence":
+        connection.heard = frame.time
+    if (broker.alarm or connection.blocked) and is_held(broker, connection, frame):
+        return
+    if frame.method == CRASH:
+        crash(broker, broker.channel(frame.connection, frame.channel))
+        return
+    if connection.out_of_step and frame.method not in _NOT_READ:
+        return
+    if frame.channel == 0 and (frame.method not in SINGLE_FRAMES or connection.state is not ConnectionState.OPEN):
+        connection_input(broker, connection, frame)
+        return
+    if connection.state is not ConnectionState.OPEN:
+        if connection.state.in_handshake:
+            handshake_input(broker, connection, frame)
+        return  # whatever follows a close is ignored (0-9-1 section 1.4.2.8)
+    try:
+        is_single = frame.method in SINGLE_FRAMES
+        understood = frame_input(broker, connection, frame) if is_single else frame
+        if understood is not None:
+            _on_channel(broker, connection, understood, is_single)
+    except FrameError as error:
+        fail_frame(broker, connection, frame, error)
+    except SilentEnd as error:
+        abandon_connection(broker, connection)
+        refuse_silently(broker, connection, error.requirement)
+
+
+def _on_channel(broker: Broker, connection: Connection, frame: Frame, is_single: bool) -> None:
+    """Raises `FrameError` and `SilentEnd`."""
+    channel = broker.channel(frame.connection, frame.channel)
+    if channel.state is ChannelState.CLOSED:
+        admit_channel(broker, connection, channel)
+    begun = channel.assembly
+    try:
+        if begun is not None or is_single or (frame.content is None and frame.method in CONTENT_METHODS):
+            whole = assembled(broker, channel, frame)
+            if whole is None:
+                return
+            frame = whole
+        if channel.state is not ChannelState.OPEN and not _admitted(broker, channel, frame):
+            return
+        rule = RULES.get(frame.method)
+        if rule is None:
+            raise ProtocolError("CHAN-011", 503, "unimplemented method")
+        check_not_committing(broker, channel, frame)
+        rule(broker, channel, frame)
+    except (FrameError, SilentEnd):
+        raise
+    except ProtocolError as error:
+        fail(broker, channel, frame if begun is None else begun.method, error)
+
+
+def _admitted(broker: Broker, channel: Channel, frame: Frame) -> bool:
+    """May this method be processed on a channel that is not open?"""
+    if channel.state is ChannelState.CLOSING:
+        if frame.method == "channel.open":
+            raise ProtocolError("CHAN-006", 504, "second 'channel.open' seen")
+        if frame.method in ("channel.close", "channel.close-ok"):
+            return True
+        broker.fired("CHAN-005")
+        return False
+    if frame.method == "channel.open":
+        return True
+    owed = broker.connections[channel.connection].owed
+    if any(isinstance(each, Expected) and each.method == "connection.close" for each in owed):
+        # it is for the channel whose error ends the connection (model.rules.connection.closing: break_connection)
+        return False
+    raise ProtocolError("CHAN-001", 504, "expected 'channel.open'")

@@ -1,0 +1,164 @@
+"""What the operator of a broker does (areas PERMISSION, CONN-009, CONN-023, CAP-003, CAP-004): no AMQP, but inputs.
+
+`operator.add-user USER password=`, `operator.set-permissions USER virtual-host= configure= write= read=` (replaces what
+was granted there before), `operator.delete-user USER`, `operator.add-vhost V` (to which nobody has access yet),
+`operator.delete-vhost V`, `operator.close-connection NAME reason=`, `operator.set-alarm`, `operator.clear-alarm` (of
+memory). Settings and policies: `model.rules.operator.settings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import QueueType
+from amqpspec.model.broker.state import Connection, ConnectionState, Expected, User
+from amqpspec.model.protocol.errors import shortened
+from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.patterns import Anything, OneOf
+from amqpspec.model.rules.connection.blocking import clear_alarm, set_alarm
+from amqpspec.model.rules.connection.closing import end_connection
+from amqpspec.model.rules.connection.handshake import owe
+from amqpspec.model.rules.operator.settings import clear_policy, configure, reset_configuration, set_policy
+
+#: Known departure: RabbitMQ does not wait until the consumers of a stream know of its end before it closes their
+#: connections (rabbit_stream_coordinator:delete_stream).
+END_OF_STREAM_UNTOLD = "vhost-closes-before-stream-ends"
+
+#: Where permissions hold, and connections go, that name no virtual host.
+DEFAULT_VHOST = "/"
+
+
+def operate(broker: Broker, frame: Frame) -> None:
+    """Process what the operator does; what is not his business (`clock.wait`) changes nothing here."""
+    rule = _RULES.get(frame.method)
+    if rule is not None:
+        rule(broker, frame)
+
+
+def force_close(broker: Broker, connection: Connection, *explanations: str) -> None:
+    """CONN-023: code 320, and one of the explanations.
+
+    The channels end at some moment before the close is sent (rabbit_reader:terminate_channels).
+    """
+    if connection.state is ConnectionState.OPEN:
+        _owe_close(broker, connection, explanations)
+        broker.teardowns.append((connection.name, 0))
+
+
+def _owe_close(broker: Broker, connection: Connection, explanations: tuple[str, ...]) -> None:
+    texts = tuple(shortened(f"CONNECTION_FORCED - {explanation}") for explanation in explanations)
+    arguments = {
+        "reply_code": 320,
+        "reply_text": OneOf(texts) if broker.dialect.fixed_reply_texts else Anything(texts[0]),
+        "class_id": 0,
+        "method_id": 0,
+    }
+    # what was not read from the client never will be
+    connection.blocked = False
+    connection.held.clear()
+    blame = {"reply_text": "CONN-023"}
+    owe(broker, connection, "connection.close", arguments, ("CONN-023",), blame)
+
+
+def _add_user(broker: Broker, frame: Frame) -> None:
+    name = frame.arguments.get("user", "")
+    broker.users[name] = User(name, frame.arguments.get("password", ""))
+
+
+def _set_permissions(broker: Broker, frame: Frame) -> None:
+    arguments = frame.arguments
+    user = broker.users.get(arguments.get("user", ""))
+    if user is None:
+        return
+    granted = (arguments.get("configure", ""), arguments.get("write", ""), arguments.get("read", ""))
+    vhost = arguments.get("virtual_host", DEFAULT_VHOST)
+    broker.users[user.name] = replace(user, permissions={**user.permissions, vhost: granted})
+
+
+def _delete_user(broker: Broker, frame: Frame) -> None:
+    """The connections of the user are closed (rabbit_connection_tracking: user_deleted)."""
+    name = frame.arguments.get("user", "")
+    if broker.users.pop(name, None) is None:
+        return
+    for connection in list(broker.connections.values()):
+        if connection.user == name:
+            force_close(broker, connection, f"user '{name}' is deleted")
+
+
+def _add_vhost(broker: Broker, frame: Frame) -> None:
+    broker.vhosts[frame.arguments.get("virtual_host", "")] = True
+
+
+def _delete_vhost(broker: Broker, frame: Frame) -> None:
+    """Its queues go first, then the connections to it are closed (rabbit_vhost:delete, rabbit_connection_tracking)."""
+    name = frame.arguments.get("virtual_host", "")
+    broker.vhosts[name] = False
+    for user in list(broker.users.values()):
+        if name in user.permissions:
+            left = {vhost: granted for vhost, granted in user.permissions.items() if vhost != name}
+            broker.users[user.name] = replace(user, permissions=left)
+    # what consumers are told of it
+    broker.credit = "CANCEL-015"
+    of_streams: set[tuple[ChannelKey, str]] = set()
+    for queue in list(broker.queues.values()):
+        if queue.vhost == name:
+            if queue.type is QueueType.STREAM:
+                of_streams.update((consumer.channel, consumer.tag) for consumer in queue.consumers)
+            broker.delete_queue(queue, "CONN-023")
+    broker.credit = ""
+    for connection in list(broker.connections.values()):
+        if connection.vhost == name:
+            # two processes hear of it, in any order (rabbit_connection_tracking: vhost_deleted, vhost_down)
+            explanations = (f"vhost '{name}' is deleted", f"vhost '{name}' is down")
+            _end_with_notices(broker, connection, explanations, of_streams)
+
+
+def _end_with_notices(
+    broker: Broker,
+    connection: Connection,
+    explanations: tuple[str, ...],
+    of_streams: Collection[tuple[ChannelKey, str]],
+) -> None:
+    """The channels end now: no queue is left that could give them anything. Notices of consumers are owed still.
+
+    `of_streams`: consumers of which RabbitMQ may not tell.
+    """
+    if connection.state is not ConnectionState.OPEN:
+        return
+    owed = {key: channel.owed for key, channel in broker.channels.items() if key[0] == connection.name}
+    end_connection(broker, connection)
+    for key, expected in owed.items():
+        channel = broker.channels[key]
+        channel.owed = [
+            replace(each, missed_as=END_OF_STREAM_UNTOLD if (key, each.arguments["consumer_tag"]) in of_streams else "")
+            for each in expected
+            if isinstance(each, Expected) and each.method == "basic.cancel"
+        ]
+        broker.settle_debts(channel)
+    connection.state = ConnectionState.CLOSING
+    connection.may_end = True
+    _owe_close(broker, connection, explanations)
+
+
+def _close_connection(broker: Broker, frame: Frame) -> None:
+    connection = broker.connections.get(frame.arguments.get("name", ""))
+    if connection is not None:
+        force_close(broker, connection, frame.arguments.get("reason", ""))
+
+
+_RULES: dict[str, Callable[[Broker, Frame], None]] = {
+    "operator.add-user": _add_user,
+    "operator.set-permissions": _set_permissions,
+    "operator.delete-user": _delete_user,
+    "operator.add-vhost": _add_vhost,
+    "operator.delete-vhost": _delete_vhost,
+    "operator.close-connection": _close_connection,
+    "operator.set-alarm": lambda broker, frame: set_alarm(broker),
+    "operator.clear-alarm": lambda broker, frame: clear_alarm(broker),
+    "operator.configure": configure,
+    "operator.reset-configuration": reset_configuration,
+    "operator.set-policy": set_policy,
+    "operator.clear-policy": clear_policy,
+}

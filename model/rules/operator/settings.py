@@ -1,0 +1,35 @@
+"""What the operator sets for all, and for single queues by policies (area TIMEOUT).
+
+`operator.configure consumer-timeout=MILLISECONDS channel-tick-interval=MILLISECONDS`: holds for what is made from then
+on. `operator.reset-configuration` takes that back. `operator.set-policy NAME queue= consumer-timeout=MILLISECONDS
+priority= virtual-host=`, `operator.clear-policy NAME virtual-host=`: the queue need not exist yet.
+"""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.consumer_timeouts import DEFAULTS
+from amqpspec.model.broker.state import Policy
+from amqpspec.model.protocol.methods import Frame
+
+
+def configure(broker: Broker, frame: Frame) -> None:
+    broker.settings.update({name: value for name, value in frame.arguments.items() if name in DEFAULTS})
+
+
+def reset_configuration(broker: Broker, frame: Frame) -> None:
+    broker.settings.clear()
+
+
+def set_policy(broker: Broker, frame: Frame) -> None:
+    arguments = frame.arguments
+    broker.policies[arguments.get("policy", "")] = Policy(
+        arguments.get("queue", ""),
+        arguments.get("virtual_host", "/"),
+        arguments.get("priority", 0),
+        arguments.get("consumer_timeout"),
+    )
+
+
+def clear_policy(broker: Broker, frame: Frame) -> None:
+    broker.policies.pop(frame.arguments.get("policy", ""), None)

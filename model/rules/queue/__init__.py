@@ -1,0 +1,1 @@
+"""Class queue: declare, bind, unbind, purge, delete, and the arguments of a queue."""

@@ -1,0 +1,276 @@
+"""Chapter queue: declare, purge, delete (0-9-1 section 1.7; area QUEUE)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from amqpspec.model.broker.broker import Broker, crossed_by_cancel
+from amqpspec.model.broker.queues import UNKNOWN_NAME, Queue, QueueType
+from amqpspec.model.broker.state import Channel, Expected
+from amqpspec.model.broker.time_to_live import missed
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import Frame, Table
+from amqpspec.model.protocol.patterns import Generated, between
+from amqpspec.model.rules.answer import answer
+from amqpspec.model.rules.extensions import queue_expiry as expiry
+from amqpspec.model.rules.extensions.direct_reply import declare as declare_address
+from amqpspec.model.rules.extensions.direct_reply import is_declared
+from amqpspec.model.rules.extensions.message_expiry import shown_by_count
+from amqpspec.model.rules.extensions.permission import check_any, check_configure, check_read
+from amqpspec.model.rules.lookup import check_owner, find_queue, queue_text, shortcut, vhost_of, without_line_breaks
+from amqpspec.model.rules.queue.queue_arguments import check_arguments
+from amqpspec.model.rules.queue.queue_equivalence import check_equivalence
+
+#: Known departure: rabbit_fifo:query_stat gives the size of its map of consumers, which holds whoever has unsettled
+#: deliveries (cancelled consumers, basic.get) and does not hold the waiting ones of a single-active-consumer queue.
+HOLDERS_COUNTED = "quorum-consumer-count"
+#: Known departure: a quorum queue that does not tell its numbers in time is said to have none
+#: (rabbit_quorum_queue:stat).
+COUNTS_GIVEN_UP = "late-counts-are-zero"
+#: Seconds that it has.
+COUNTING_SECONDS = 0.25
+
+#: Known departure: a stream never counts its consumers (rabbit_stream_queue:stat gives 0).
+STREAM_CONSUMERS_NOT_COUNTED = "stream-consumer-count"
+
+TYPES = {queue_type.value: queue_type for queue_type in QueueType}
+
+
+def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """rabbit_channel:handle_method queue.declare; the order of the checks is RabbitMQ's."""
+    arguments = frame.arguments
+    name = without_line_breaks(arguments.get("queue", ""))
+    if is_declared(broker, name):
+        declare_address(broker, channel, name, frame)
+        return
+    if arguments.get("passive"):
+        _declare_passive(broker, channel, name, frame)
+        return
+    if name.startswith("amq."):
+        # also if it exists: rabbit_channel:check_name
+        raise ProtocolError("QUEUE-005", 403, f"queue name '{name}' contains reserved prefix 'amq.*'")
+    wanted = _wanted(channel, name, arguments)
+    if not name:
+        _check_server_names(wanted)
+        broker.serial += 1
+        wanted.name = f"{UNKNOWN_NAME}{broker.serial}"
+    check_configure(broker, channel, wanted.name, "queue")
+    queue = broker.queues.get(wanted.name)
+    if queue is not None:
+        check_equivalence(broker, channel, queue, wanted)
+        requirement = _shown_by_redeclare(broker, queue, wanted, bool(arguments.get("durable")))
+    else:
+        check_arguments(broker, channel, wanted)
+        wanted.vhost = vhost_of(broker, channel)
+        queue = broker.queues[wanted.name] = wanted
+        for each in broker.channels.values():
+            each.registered_with.discard(wanted.name)
+        broker.ended_queues.pop(wanted.name, None)
+        expiry.begin(broker, queue)
+        requirement = "QUEUE-001" if name else "QUEUE-006"
+        if "x-consumer-timeout" in wanted.arguments and wanted.type is QueueType.CLASSIC:
+            requirement = "QUEUE-016"
+        elif not wanted.durable and wanted.owner is None and name:
+            requirement = "QUEUE-018"
+        elif wanted.type is QueueType.QUORUM and wanted.arguments.get("x-overflow") == "reject-publish-dlx":
+            requirement = "QUORUM-007"
+    if name != arguments.get("queue", ""):
+        requirement = "QUEUE-028"
+    channel.last_queue = queue.name
+    _answer_declare(broker, channel, frame, queue, requirement, not name)
+
+
+def _wanted(channel: Channel, name: str, arguments: Table) -> Queue:
+    """The queue that the arguments ask for. An unknown type is refused later, with the other arguments."""
+    table: Table = dict(arguments.get("arguments") or {})
+    exclusive = bool(arguments.get("exclusive"))
+    return Queue(
+        name,
+        type=TYPES.get(str(table.get("x-queue-type", "")), QueueType.CLASSIC),
+        # QUEUE-009: an exclusive queue is never durable
+        durable=bool(arguments.get("durable")) and not exclusive,
+        owner=channel.connection if exclusive else None,
+        auto_delete=bool(arguments.get("auto_delete")),
+        arguments=table,
+    )
+
+
+def _check_server_names(wanted: Queue) -> None:
+    """QUEUE-006: only classic queues may be named by the broker (rabbit_amqqueue:is_server_named_allowed)."""
+    if wanted.arguments.get("x-queue-type", "classic") not in list(TYPES):
+        # 406 like any other unknown type; only its text is another (rabbit_queue_type:discover)
+        raise ProtocolError("QUEUE-013", 406, "unknown queue type", any_text=True)
+    if wanted.type is not QueueType.CLASSIC:
+        text = f"Cannot declare a server-named queue for type rabbit_{wanted.type.value}_queue"
+        raise ProtocolError("QUEUE-006", 406, text)
+
+
+def _shown_by_redeclare(broker: Broker, queue: Queue, wanted: Queue, asked_durable: bool) -> str:
+    """What it shows that the queue may be declared again: arguments differ only where that makes no difference."""
+    names = {*wanted.arguments, *queue.arguments}
+    differing = {name for name in names if wanted.arguments.get(name) != queue.arguments.get(name)}
+    if "x-queue-type" in differing:
+        return "QUEUE-012"
+    if differing:
+        return "QUEUE-011" if differing.isdisjoint(broker.dialect.queue_arguments.of(queue.type)) else "QUEUE-010"
+    return "QUEUE-009" if wanted.owner and asked_durable else "QUEUE-001"
+
+
+def _declare_passive(broker: Broker, channel: Channel, name: str, frame: Frame) -> None:
+    """QUEUE-003, QUEUE-004. An empty name is not expanded here (CHAN-017)."""
+    check_any(broker, channel, name, "queue")
+    queue = broker.queues.get(name)
+    if queue is None:
+        requirement = broker.ended_queues.get(name, "QUEUE-003") if name else "CHAN-017"
+        raise ProtocolError(requirement, 404, f"no {queue_text(broker, channel, name)}")
+    check_owner(broker, channel, queue)
+    channel.last_queue = queue.name
+    differs = False
+    if not frame.arguments.keys().isdisjoint(("durable", "exclusive", "auto_delete", "arguments")):
+        asked = _wanted(channel, name, frame.arguments)
+        differs = (asked.durable, asked.owner, asked.auto_delete, asked.arguments) != (
+            queue.durable, queue.owner, queue.auto_delete, queue.arguments
+        )  # fmt: skip
+    _answer_declare(broker, channel, frame, queue, "QUEUE-004" if differs else "QUEUE-001", False)
+
+
+def _answer_declare(
+    broker: Broker, channel: Channel, frame: Frame, queue: Queue, requirement: str, generated: bool
+) -> None:
+    if expiry.has_been_idle(broker, queue):
+        requirement = "QUEUE-027"  # it is still there
+    is_kept = expiry.is_kept_by_consumers(broker, queue)
+    if queue.type is QueueType.CLASSIC and not frame.arguments.get("nowait"):
+        # asking for the numbers is a use (rabbit_amqqueue_process:handle_call stat); quorum queues are not asked
+        broker.used(queue)
+    low, high = broker.ready_range(queue)
+    requirements: tuple[str, ...] = (requirement,)
+    if is_kept:
+        requirements += ("CANCEL-015",)
+    if low < high and queue.unproven and queue.type is not QueueType.STREAM:
+        requirements += ("QUEUE-002",)
+    if queue.type is QueueType.STREAM:
+        # a number that some statistics of old give (rabbit_stream_queue:i, queue_coarse_metrics); 1 seen when new
+        low, high = 0, max(len(queue.log), 1)
+    arguments = {
+        "queue": Generated("amq.gen-", broker.serial) if generated else queue.name,
+        "message_count": between(low, high),
+        "consumer_count": between(len(queue.consumers), len(queue.consumers) + queue.leaving),
+    }
+    if behind := shown_by_count(broker, queue):
+        requirements += (behind,)
+    effect = ("rename_queue", queue) if generated else ("counts_seen", queue)
+    # a wrong number is the doing of whatever changed it last
+    blame = {"message_count": missed(queue, broker.latest) or queue.reason, "consumer_count": "QUEUE-001"}
+    departures: dict[str, tuple[object, str]] = {}
+    if requirement == "QUEUE-028":
+        blame["queue"] = requirement
+    elif requirement == "QUEUE-018":
+        # that there is an answer at all is what shows it
+        requirements += ("QUEUE-001",)
+        blame["queue"] = "QUEUE-001"
+    if queue.type is QueueType.QUORUM:
+        blame["consumer_count"] = "QUEUE-026"
+        if queue.consumers or broker.holders(queue):
+            requirements += ("QUEUE-026",)
+        if any(consumer.channel == channel.key for consumer in queue.consumers):
+            requirements += ("QUORUM-006",)
+        counted, most = broker.places(queue)
+        departures["consumer_count"] = (
+            # a stalled one may count a consumer that is gone (closed-seat-keeps-messages)
+            between(
+                0 if queue.seat.is_stalled else counted,
+                most + queue.leaving + queue.settling + queue.seat.is_stalled,
+            ),
+            HOLDERS_COUNTED,
+        )
+    elif queue.type is QueueType.STREAM and queue.consumers:
+        blame["consumer_count"] = "QUEUE-026"
+        requirements += ("QUEUE-026",)
+        departures["consumer_count"] = (0, STREAM_CONSUMERS_NOT_COUNTED)
+    answer(
+        broker, channel, frame, "queue.declare-ok", arguments, *requirements,
+        blame=blame, effect=effect, departures=departures,
+    )  # fmt: skip
+    if queue.type is QueueType.QUORUM and not frame.arguments.get("nowait"):
+        channel.owed[-1] = replace(_expected(channel), asked=frame.time)
+
+
+def _expected(channel: Channel) -> Expected:
+    owed = channel.owed[-1]
+    assert isinstance(owed, Expected)
+    return owed
+
+
+def is_given_up(expected: Expected, frame: Frame) -> bool:
+    """Are they the numbers of a queue that was too late to tell its own (COUNTS_GIVEN_UP)?"""
+    is_none = not frame.arguments.get("message_count") and not frame.arguments.get("consumer_count")
+    return is_none and frame.time - expected.asked >= COUNTING_SECONDS
+
+
+def purge(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """QUEUE-024: ready messages go, unacknowledged ones stay with their holders."""
+    name = shortcut(broker, channel, frame.arguments.get("queue", ""))
+    check_read(broker, channel, name, "queue")
+    queue = find_queue(broker, channel, name, "QUEUE-025")
+    if queue.type is QueueType.STREAM:
+        raise ProtocolError(
+            "QUEUE-025", 540, f"queue.purge not supported by stream queues {queue_text(broker, channel, name)}"
+        )
+    low, high = broker.ready_range(queue)
+    broker.remove_ready(queue, "QUEUE-024")
+    broker.touch(channel, queue, keeps_state=False)
+    answer(broker, channel, frame, "queue.purge-ok", {"message_count": between(low, high)}, "QUEUE-024")
+
+
+def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """QUEUE-022, QUEUE-023, QUEUE-024; rabbit_amqqueue:delete_with."""
+    name = without_line_breaks(shortcut(broker, channel, frame.arguments.get("queue", "")))
+    check_configure(broker, channel, name, "queue")
+    queue = broker.queues.get(name)
+    count: object = 0
+    if queue is not None:
+        check_owner(broker, channel, queue)
+        _check_conditions(broker, channel, queue, frame)
+        low, high = broker.ready_range(queue)
+        if queue.type is QueueType.QUORUM and not broker.is_punctual:
+            # it counts first, and hands messages out until it is deleted (rabbit_quorum_queue:delete)
+            high += queue.handed_out
+        count = 0 if queue.type is QueueType.STREAM else between(low, high)
+    requirement = "QUEUE-022" if queue is None else "QUEUE-024"
+    if queue is not None and (frame.arguments.get("if_unused") or frame.arguments.get("if_empty")):
+        requirement = "QUEUE-023"
+    tags = () if queue is None else _told_by(queue, channel)
+    effect = None
+    if queue is not None and tags:
+        effect = ("tell_of_deletion", (channel.key, tags, crossed_by_cancel(queue)))
+    blame = {"message_count": "QUEUE-024"}
+    answer(broker, channel, frame, "queue.delete-ok", {"message_count": count}, requirement, blame=blame, effect=effect)
+    if queue is not None:
+        # CANCEL-011: consumers on this channel are told after delete-ok, the others at any time from now on
+        later = channel.key if effect is not None and not frame.arguments.get("nowait") else None
+        broker.delete_queue(queue, "QUEUE-024", told_later=later)
+        channel.registered_with.add(name)  # it hears of the end first: nothing of its own crosses that
+
+
+def _check_conditions(broker: Broker, channel: Channel, queue: Queue, frame: Frame) -> None:
+    """QUEUE-023: each type has its own idea of the flags (rabbit_classic_queue, rabbit_quorum_queue: delete).
+
+    A stream is deleted whatever they say.
+    """
+    where = queue_text(broker, channel, queue.name)
+    if queue.type is QueueType.CLASSIC:
+        conditions = (("if_empty", queue.messages, "not empty"), ("if_unused", queue.consumers, "in use"))
+        for flag, violated, words in conditions:
+            if frame.arguments.get(flag) and violated:
+                raise ProtocolError("QUEUE-023", 406, f"{where} {words}")
+    elif queue.type is QueueType.QUORUM:
+        for flag in ("if_unused", "if_empty"):
+            if frame.arguments.get(flag):
+                text = f"operations with {flag.replace('_', '-')} flag set are not supported by quorum queues"
+                raise ProtocolError("QUEUE-023", 540, f"cannot delete {where}. queue.delete {text}")
+
+
+def _told_by(queue: Queue, channel: Channel) -> tuple[str, ...]:
+    """The tags of the channel's consumers that are told of the queue's end: those that time has cancelled were told."""
+    return tuple(sorted(c.tag for c in queue.consumers if c.channel == channel.key and not c.timed_out))

@@ -1,0 +1,91 @@
+"""Arguments and properties of a queue that is declared anew: what each queue type takes (QUEUE-013 to QUEUE-018)."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.state import Channel
+from amqpspec.model.promises.dialects import TransientQueues
+from amqpspec.model.protocol.erlang_wording import wire_type
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.rules.extensions.permission import check_alternative
+from amqpspec.model.rules.lookup import queue_text
+from amqpspec.model.rules.queue.queue_values import CHECKS, invalid_value
+
+#: Octets of the largest segment that a stream may have (rabbit_stream_queue).
+LARGEST_SEGMENT = 3_000_000_000
+
+
+def check_arguments(broker: Broker, channel: Channel, wanted: Queue) -> None:
+    """Refuse what the queue type cannot be; the order is that of rabbit_channel and rabbit_amqqueue:declare."""
+    where = queue_text(broker, channel, wanted.name)
+    _check_dead_letter_exchange(broker, channel, wanted, where)
+    _check_values(broker, wanted, where)
+    _check_support(broker, wanted, where)
+    if wanted.owner is None and not wanted.durable and broker.dialect.transient_queues is TransientQueues.REFUSED:
+        # the text is the broker's own advice, which depends on its configuration
+        raise ProtocolError("QUEUE-018", 541, "Feature `transient_nonexcl_queues` is deprecated.", any_text=True)
+    if wanted.type is not QueueType.CLASSIC:
+        _check_properties(wanted, where)
+    if wanted.type is QueueType.STREAM:
+        _check_stream_sizes(broker, wanted)
+
+
+def _check_dead_letter_exchange(broker: Broker, channel: Channel, wanted: Queue, where: str) -> None:
+    """rabbit_misc:r_arg, which comes before all other checks."""
+    name = "x-dead-letter-exchange"
+    if name in wanted.arguments and not isinstance(wanted.arguments[name], str):
+        text = f"invalid type '{wire_type(wanted.arguments[name])}' for arg '{name}' in {where}"
+        raise ProtocolError("QUEUE-014", 406, text)
+    if name in wanted.arguments:
+        check_alternative(broker, channel, wanted.name, "queue", wanted.arguments[name])
+
+
+def _check_values(broker: Broker, wanted: Queue, where: str) -> None:
+    """rabbit_amqqueue:check_arguments_type_and_value: the type first, then what it knows, in the order of `CHECKS`."""
+    known = broker.dialect.queue_arguments
+    own = known.of(wanted.type)
+    for argument in ("x-queue-type", *(name for name in CHECKS if name in own)):
+        if argument not in wanted.arguments:
+            continue
+        reason = invalid_value(argument, wanted.arguments[argument], wanted.arguments, known)
+        if reason is not None:
+            raise ProtocolError("QUEUE-013", 406, f"invalid arg '{argument}' for {where}: {reason}")
+
+
+def _check_support(broker: Broker, wanted: Queue, where: str) -> None:
+    """rabbit_amqqueue:check_arguments_key, in the order of the table.
+
+    Where the broker puts a missing x-queue-type into the table, it sorts the table (rabbit_misc:set_table_value).
+    """
+    unsupported = broker.dialect.queue_arguments.unsupported(wanted.type)
+    is_sorted = broker.dialect.default_queue_type_in_errors is not None and "x-queue-type" not in wanted.arguments
+    for argument in sorted(wanted.arguments, key=str.encode) if is_sorted else wanted.arguments:
+        if argument in unsupported:
+            of_classic_timeout = argument == "x-consumer-timeout" and wanted.type is QueueType.CLASSIC
+            raise ProtocolError(
+                "QUEUE-016" if of_classic_timeout else "QUEUE-015",
+                406,
+                f"invalid arg '{argument}' for {where} of queue type rabbit_{wanted.type.value}_queue",
+            )
+
+
+def _check_properties(wanted: Queue, where: str) -> None:
+    """QUEUE-017; rabbit_quorum_queue:declare, rabbit_stream_queue:declare."""
+    for property_, is_wrong in (
+        ("auto-delete", wanted.auto_delete),
+        ("exclusive-owner", wanted.owner is not None),
+        ("non-durable", not wanted.durable),
+    ):
+        if is_wrong:
+            raise ProtocolError("QUEUE-017", 406, f"invalid property '{property_}' for {where}")
+
+
+def _check_stream_sizes(broker: Broker, wanted: Queue) -> None:
+    """rabbit_stream_queue:check_max_segment_size_bytes, check_filter_size."""
+    if wanted.arguments.get("x-stream-max-segment-size-bytes", 0) > LARGEST_SEGMENT:
+        raise ProtocolError("QUEUE-013", 406, "Exceeded max value for x-stream-max-segment-size-bytes")
+    text = broker.dialect.queue_arguments.filter_size_text
+    size = wanted.arguments.get("x-stream-filter-size-bytes", 16)
+    if text is not None and not (type(size) is int and 16 <= size <= 255):
+        raise ProtocolError("QUEUE-013", 406, text)

@@ -1,0 +1,1 @@
+"""Class tx: select, commit, rollback."""

@@ -1,0 +1,93 @@
+"""Publishing when the transaction is committed, to queues that may be others by then (TX-002, TX-003)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import Message, Queue, QueueType
+from amqpspec.model.broker.routing import OUT_OF_THE_ORDINARY
+from amqpspec.model.broker.state import Channel
+from amqpspec.model.broker.transaction import Publication
+from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.rules.basic.publish import deliver
+from amqpspec.model.rules.lookup import queue_text
+
+Copies = tuple[tuple[Queue, Message], ...]
+
+
+def publish_kept(broker: Broker, channel: Channel, publication: Publication) -> tuple[Copies, bool]:
+    """Publish what the transaction kept back. Gives the copies of it, and whether a queue refuses its own (TX-008).
+
+    Raises `ProtocolError` where the dialect has it that a queue which is gone breaks the connection.
+    """
+    routes = publication.routes
+    queues = reached_now(broker, channel, publication)
+    refused = any(queue.deleted and _refuses(broker, queue) for queue in routes.queues)
+    # queues that are kept count as routed to, even if they are gone
+    mandatory = publication.mandatory and (_looks_up(broker) or not routes.queues)
+    copies = deliver(broker, channel, replace(publication, routes=replace(routes, queues=queues), mandatory=mandatory))
+    return copies, refused or _is_told(channel, [queue for queue, message in copies if message.refused_by])
+
+
+def reached_now(broker: Broker, channel: Channel, publication: Publication) -> dict[Queue, str]:
+    """The queues that get what the transaction kept back, with the requirements of their doing so.
+
+    Raises `ProtocolError` as `publish_kept`.
+    """
+    queues: dict[Queue, str] = {}
+    for queue, reason in publication.routes.queues.items():
+        now = _now(broker, channel, queue)
+        if now is not None:
+            queues[now] = reason if reason in OUT_OF_THE_ORDINARY else "TX-002"
+    pattern = publication.pattern
+    late = broker.queues.get(pattern.routing_key) if _looks_up(broker) and not pattern.exchange else None
+    if late is not None and not late.reply_address:
+        queues.setdefault(late, "TX-002")  # the default exchange routes to names, whether there are such queues or not
+    return queues
+
+
+def _looks_up(broker: Broker) -> bool:
+    return broker.dialect.deleted_before_commit is DeletedBeforeCommit.LOOKED_UP
+
+
+def _is_told(channel: Channel, refusing: list[Queue]) -> bool:
+    """Does the client hear that these queues have refused the message?
+
+    Who forgets what a quorum queue says waits no longer for the others that the message went to.
+    """
+    forgets = channel.transaction is not None and channel.transaction.forgets_refusals
+    return bool(refusing) and not (forgets and any(queue.type is QueueType.QUORUM for queue in refusing))
+
+
+def _refuses(broker: Broker, queue: Queue) -> bool:
+    """Does a queue that is gone count as one that refuses?"""
+    return queue.type is QueueType.CLASSIC and broker.dialect.deleted_before_commit is not DeletedBeforeCommit.LOOKED_UP
+
+
+def is_missed(broker: Broker, queue: Queue) -> bool:
+    """Does it break the connection that this queue is gone?"""
+    if not queue.deleted:
+        return False
+    ways = broker.dialect.deleted_before_commit
+    if ways is DeletedBeforeCommit.MISSED:
+        return queue.name not in broker.queues
+    return ways is DeletedBeforeCommit.KEPT and queue.type is QueueType.STREAM
+
+
+def _now(broker: Broker, channel: Channel, queue: Queue) -> Queue | None:
+    """The queue that gets what was routed to that one; None: nobody does."""
+    if not queue.deleted:
+        return queue
+    namesake = broker.queues.get(queue.name)
+    if broker.dialect.deleted_before_commit is DeletedBeforeCommit.LOOKED_UP:
+        return namesake
+    if is_missed(broker, queue) and not (channel.transaction and channel.transaction.overlooks_deletion):
+        text = f"Stream not found for {queue_text(broker, channel, queue.name)}"
+        if broker.dialect.deleted_before_commit is DeletedBeforeCommit.MISSED:
+            text = f"failed to deliver message: {{not_found,{queue.name}}}"
+        # how Erlang breaks its lines is nobody's contract
+        raise ProtocolError("TX-002", 506, text, any_text=not text.startswith("Stream"))
+    is_same = namesake is not None and namesake.type is queue.type is not QueueType.CLASSIC
+    return namesake if is_same else None

@@ -1,0 +1,80 @@
+"""Chapter tx (0-9-1 section 1.9; area TX): publishes and settlements that take effect together, or not at all."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.overflow import hear
+from amqpspec.model.broker.queues import Message, Queue
+from amqpspec.model.broker.state import Channel
+from amqpspec.model.broker.transaction import Transaction
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.basic.settlement import carry_out
+from amqpspec.model.rules.extensions.message_expiry import expire_timeless
+from amqpspec.model.rules.tx.commit import publish_kept
+from amqpspec.model.rules.tx.uncommitted import drop
+
+
+def select(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """TX-001: there is a transaction from now on; repeating it changes nothing, what is in it included."""
+    if channel.confirming:
+        raise ProtocolError("CONFIRM-015", 406, "cannot switch from confirm to tx mode")
+    if channel.transaction is None:
+        channel.transaction = Transaction()
+    broker.owe(channel, "tx.select-ok", {}, "TX-001")
+
+
+def commit(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """First the publishes in their order, then the settlements in theirs; the next transaction begins (TX-001).
+
+    TX-004: commit-ok waits until what was published has arrived. TX-008: what a queue refused is told behind it all.
+    """
+    transaction = _of(channel)
+    broker.blame(channel, "TX-001")
+    hear(channel)
+    copies: list[tuple[Queue, Message]] = []
+    is_refused = False
+    for publication in transaction.publications:
+        made, refused = publish_kept(broker, channel, publication)
+        copies += [(queue, message) for queue, message in made if not (queue.reply_address or message.refused_by)]
+        is_refused |= refused
+    if transaction.expires_between:
+        expire_timeless(broker)
+    channel.transaction = Transaction()  # what is reserved is the client's again, to be settled now
+    for ruling, tags in transaction.batches():
+        broker.fired("TX-005")
+        carry_out(broker, channel, tags, ruling, "TX-005")
+    if is_refused:
+        raise ProtocolError("TX-008", 406, "partial tx completion")
+    if copies and broker.dialect.extensions:
+        channel.transaction.arriving = tuple(copies)
+        broker.owe(channel, "tx.commit-ok", {}, "TX-004", "TX-001", effect=("committed", channel.key))
+    else:
+        broker.owe(channel, "tx.commit-ok", {}, "TX-001")
+
+
+def rollback(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """TX-002, TX-007: the publishes are gone; what was settled is the client's to settle again, and stays with him."""
+    transaction = _of(channel)
+    broker.blame(channel, "TX-001")
+    drop(broker, channel, "TX-007" if transaction.rulings else "TX-002")
+    restored = transaction.reserved | transaction.restored
+    channel.transaction = Transaction(restored=restored.intersection(channel.unacknowledged))
+    broker.owe(channel, "tx.rollback-ok", {}, "TX-001")
+
+
+def _of(channel: Channel) -> Transaction:
+    if channel.transaction is None:
+        raise ProtocolError("TX-001", 406, "channel is not transactional")
+    return channel.transaction
+
+
+def check_not_committing(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """TX-010: while commit-ok waits nothing but channel.close is processed (rabbit_channel:handle_method)."""
+    transaction = channel.transaction
+    if transaction is None or not (transaction.arriving or transaction.is_failing):
+        return
+    if frame.method == "channel.close":
+        broker.fired("TX-010")
+    else:
+        raise ProtocolError("TX-010", 504, "unexpected command while processing 'tx.commit'")

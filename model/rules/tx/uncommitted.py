@@ -1,0 +1,66 @@
+"""What a transaction keeps back, and what becomes of it when it is dropped (TX-002, TX-005, TX-007, TX-009)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import Queue
+from amqpspec.model.broker.state import Channel
+from amqpspec.model.broker.transaction import Publication, Ruling, Transaction
+
+#: Bodies beyond this many octets are not kept to recognize them.
+LARGE_BODY = 65_536
+
+
+def keep(broker: Broker, channel: Channel, transaction: Transaction, publication: Publication) -> None:
+    """TX-002: the message is nowhere to be seen until it is committed."""
+    transaction.publications.append(publication)
+    if publication.routes.queues:
+        broker.fired("TX-002")
+    broker.blame(channel, "TX-002")
+    _nowhere(broker, channel, publication, "TX-002")
+
+
+def reserve(broker: Broker, channel: Channel, transaction: Transaction, tags: Iterable[int], ruling: Ruling) -> None:
+    """TX-005: nothing becomes of the deliveries until that is committed; only no second ruling on them is accepted."""
+    tags = tuple(tags)
+    if not tags:
+        return
+    if transaction.restored.intersection(tags):
+        broker.fired("TX-007")
+    broker.blame(channel, "TX-007" if transaction.restored.intersection(tags) else "TX-005")
+    transaction.rulings.append((ruling, tags))
+    for tag in tags:
+        _unchanged(broker, channel, channel.queue_of(tag), "TX-005")
+
+
+def drop(broker: Broker, channel: Channel, requirement: str) -> None:
+    """Nothing becomes of what was not committed, by that requirement."""
+    transaction = channel.transaction
+    if transaction is None:
+        return
+    if transaction.rulings or any(publication.routes.queues for publication in transaction.publications):
+        broker.fired(requirement)
+    for publication in transaction.publications:
+        _nowhere(broker, channel, publication, requirement)
+    for tag in transaction.reserved:
+        _unchanged(broker, channel, channel.queue_of(tag), requirement)
+
+
+def _nowhere(broker: Broker, channel: Channel, publication: Publication, requirement: str) -> None:
+    """Note what is to blame if the message turns up."""
+    for queue in publication.routes.queues:
+        _unchanged(broker, channel, queue, requirement)
+    body = publication.pattern.content.body
+    if len(body) <= LARGE_BODY and broker.counting:
+        broker.published.append((body, requirement))
+
+
+def _unchanged(broker: Broker, channel: Channel, queue: Queue, requirement: str) -> None:
+    """Have the queue looked at, of which nothing changed, and blame the requirement if something has."""
+    if queue.deleted or queue.reply_address:
+        return
+    broker.touch(channel, queue, keeps_state=False)
+    if not queue.unproven:
+        queue.reason = requirement

@@ -1,0 +1,1 @@
+"""Brokers that the suite starts or finds: Docker, processes, the embedded one, and what their operator can do."""

@@ -1,0 +1,133 @@
+"""The embedded broker: the reference model behind a TCP port, for real clients and for the suite itself.
+
+One thread and one selector serve all connections. Each frame is given to the model and all that the model then
+permits is sent, so that in lockstep the broker is quiet when its last reply arrives.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT, Dialect, dialect_named
+from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, Frame
+from amqpspec.targets.address import Address
+from amqpspec.targets.brokers.embedded_operator import EmbeddedOperator
+from amqpspec.targets.brokers.operator import Operator
+from amqpspec.targets.clock import COMMON, Clock, HastyClock
+from amqpspec.targets.embedded.handshake import Access
+from amqpspec.targets.embedded.loop import Loop
+from amqpspec.targets.embedded.responder import Responder
+from amqpspec.targets.errors import TargetError, TargetUnreachable
+from amqpspec.targets.faults.all_faults import fault_named
+
+
+class EmbeddedBrokerFailure(TargetError):
+    """The embedded broker met a defect of its own; one line for each."""
+
+
+class EmbeddedBroker:
+    """A broker of one virtual host and one user, in this process.
+
+    As a context manager it serves from a thread of its own, until the end of the block; `serve_forever` serves from
+    the caller's. `port` 0 takes any that is free; `address` says which. `fault` names one of
+    `targets.faults.all_faults`, which chooses the dialect if none is given; raises `UnknownFault`. With an
+    `ssl_context` it speaks TLS only. It goes by the `clock`, and clients that share a hasty one need not wait.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        fault: str | None = None,
+        user: str = "guest",
+        password: str = "guest",
+        vhost: str = "/",
+        ssl_context: ssl.SSLContext | None = None,
+        clock: Clock = COMMON,
+    ) -> None:
+        faulty = fault_named(fault) if fault else None
+        self._dialect = dialect or (dialect_named(faulty.dialect) if faulty else DEFAULT_DIALECT)
+        self._place = (host, port)
+        self._access = Access(user, password, vhost)
+        self._tls = ssl_context
+        self._clock = clock
+        self._responder = Responder(self._dialect, faulty, self._access, clock)
+        self._thread: threading.Thread | None = None
+        self._address: Address | None = None
+        self._loop: Loop | None = None
+
+    @property
+    def address(self) -> Address:
+        """Where it listens. Raises `RuntimeError` before it does."""
+        if self._address is None:
+            raise RuntimeError("the embedded broker does not listen yet")
+        return self._address
+
+    def __enter__(self) -> Self:
+        loop = self._listen()
+        self._thread = threading.Thread(target=loop.run, name="embedded broker", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ends all connections. Raises `EmbeddedBrokerFailure` if it broke down, unless something else is raised."""
+        self.stop()
+        if self._thread is not None:
+            self._thread.join()
+        if error is None and self.failures:
+            raise EmbeddedBrokerFailure("; ".join(self.failures))
+
+    def serve_forever(self, on_ready: Callable[[Address], None] | None = None) -> None:
+        """Serve until `stop` is called from another thread, or the caller is interrupted.
+
+        `on_ready` is called once it listens. Raises `TargetUnreachable` if it cannot listen there.
+        """
+        loop = self._listen()
+        try:
+            if on_ready is not None:
+                on_ready(self.address)
+        except BaseException:
+            loop.close()
+            raise
+        loop.run()
+
+    def stop(self) -> None:
+        """End the serving; from any thread, any number of times."""
+        if self._loop is not None:
+            self._loop.stop()
+
+    def operator(self) -> Operator:
+        """Who operates it while it serves. Raises `RuntimeError` before it does."""
+        if self._loop is None:
+            raise RuntimeError("the embedded broker does not serve yet")
+        return EmbeddedOperator(self._loop.orders)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Defects of the broker itself that were met so far; each has ended a connection with 541."""
+        return tuple(self._loop.failures) if self._loop is not None else ()
+
+    def _listen(self) -> Loop:
+        host, port = self._place
+        try:
+            family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+            listener = socket.create_server((host, port), family=family, backlog=128)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise TargetUnreachable(f"cannot listen on {host} port {port}: {reason}") from None
+        bound_port = int(listener.getsockname()[1])
+        access = self._access
+        self._address = Address(host, bound_port, access.user, access.password, access.vhost, self._tls is not None)
+        self._loop = Loop(listener, self._tls, self._responder, self._dialect, access, self._clock)
+        if isinstance(self._clock, HastyClock):
+            self._clock.attend(partial(self._loop.orders.give, Frame(OPERATOR, 0, CLOCK_WAIT, {}, sent=True)))
+        return self._loop

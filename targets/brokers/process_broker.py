@@ -1,0 +1,189 @@
+"""A broker as a process of our own on this machine, for as long as a `with` block lasts."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from amqpspec.targets.address import Address
+from amqpspec.targets.brokers.operator import Operator
+from amqpspec.targets.brokers.rabbitmqctl_operator import operator_by
+from amqpspec.targets.brokers.readiness import BrokerUnavailable, LogMemory, wait_until_ready
+from amqpspec.targets.errors import OperatorError
+
+_STOP_TIMEOUT = 10.0  # seconds from the polite signal to the other
+_OPERATOR_TIMEOUT = 60.0  # seconds for one call of rabbitmqctl
+
+
+class ProcessBroker:
+    """Context manager: starts the executable `path` on a free loopback port and ends it, with its children.
+
+    The executable learns what it needs from its environment: `AMQPSPEC_PORT` and `AMQPSPEC_DIRECTORY` (an
+    empty directory, deleted at the end), and the same in RabbitMQ's names, so that `rabbitmq-server` runs as
+    it is. A broker that wants arguments needs a small script around it. It must log in guest with password
+    guest. Raises BrokerUnavailable where it cannot be started or does not answer AMQP in time.
+    """
+
+    def __init__(self, path: str, *, start_timeout: float = 90.0) -> None:
+        self.path = path
+        self._start_timeout = start_timeout
+        self._environment: dict[str, str] = {}
+        self._process: subprocess.Popen[str] | None = None
+        self._reader: threading.Thread | None = None
+        self._directory: tempfile.TemporaryDirectory[str] | None = None
+        self._address: Address | None = None
+
+    @property
+    def address(self) -> Address:
+        """Where the broker listens. Raises BrokerUnavailable outside the `with` block."""
+        if self._address is None:
+            raise BrokerUnavailable(f"{self.path} is not running")
+        return self._address
+
+    def __enter__(self) -> Self:
+        address = Address(host="127.0.0.1", port=_free_port())
+        self._directory = tempfile.TemporaryDirectory(prefix="amqpspec-broker-", ignore_cleanup_errors=True)
+        try:
+            self._process = self._start(address.port, Path(self._directory.name))
+            self._await_ready(self._process, address)
+        except BaseException:
+            self._end()
+            raise
+        self._address = address
+        return self
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    def operator(self) -> Operator | None:
+        """Who operates the broker, if there is a rabbitmqctl beside the executable, and it reaches the broker."""
+        found = shutil.which(self.path)
+        beside = [path.with_name("rabbitmqctl") for path in (Path(found), Path(found).resolve())] if found else []
+        for rabbitmqctl in beside:
+            if rabbitmqctl.is_file():
+                return operator_by(partial(self._rabbitmqctl, rabbitmqctl))
+        return None
+
+    def _rabbitmqctl(self, path: Path, *arguments: str) -> str:
+        try:
+            done = subprocess.run(
+                [path, "-n", self._environment.get("RABBITMQ_NODENAME", ""), *arguments],
+                env=self._environment,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_OPERATOR_TIMEOUT,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise OperatorError(f"{path}: {error}") from error
+        if done.returncode != 0:
+            raise OperatorError(f"{path}: exit status {done.returncode}: {' '.join(done.stderr.split())[:300]}")
+        return done.stdout
+
+    def _start(self, port: int, directory: Path) -> subprocess.Popen[str]:
+        environment = self._environment = os.environ | {
+            "AMQPSPEC_PORT": str(port),
+            "AMQPSPEC_DIRECTORY": str(directory),
+            "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODE_PORT": str(port),
+            "RABBITMQ_DIST_PORT": str(_free_port()),
+            "RABBITMQ_NODENAME": f"amqpspec-{secrets.token_hex(6)}@localhost",
+            "RABBITMQ_MNESIA_BASE": str(directory / "data"),
+            "RABBITMQ_LOG_BASE": str(directory / "log"),
+            "RABBITMQ_LOGS": "-",
+            "RABBITMQ_PID_FILE": str(directory / "pid"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(directory / "enabled_plugins"),
+        }
+        try:
+            return subprocess.Popen(
+                [self.path],
+                env=environment,
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,  # one signal then reaches the children as well
+            )
+        except OSError as error:
+            raise BrokerUnavailable(f"cannot start {self.path}: {error.strerror or error}") from error
+
+    def _await_ready(self, process: subprocess.Popen[str], address: Address) -> None:
+        signs: queue.SimpleQueue[object] = queue.SimpleQueue()
+        memory = LogMemory()
+
+        def follow() -> None:
+            # Read on for the whole life: a full pipe would stop the broker.
+            with contextlib.suppress(OSError, ValueError):
+                for line in process.stdout or ():
+                    memory.add(line)
+                    signs.put(line)
+            signs.put("")
+
+        reader = self._reader = threading.Thread(target=follow, name=f"log of {self.path}", daemon=True)
+        reader.start()
+
+        def has_ended() -> bool:
+            return process.poll() is not None
+
+        deadline = time.monotonic() + self._start_timeout
+        if wait_until_ready(address.host, address.port, deadline, signs, has_ended):
+            return
+        if has_ended():
+            reader.join(timeout=1.0)
+            problem = f"ended with exit status {process.returncode} before it was ready"
+        else:
+            problem = f"did not answer AMQP on port {address.port} within {self._start_timeout:g} s"
+        raise BrokerUnavailable(f"{self.path} {problem}{memory.quote()}")
+
+    def _end(self) -> None:
+        process, self._process, self._address = self._process, None, None
+        if process is not None:
+            _end_group(process)
+            self._close_output(process)
+        if self._directory is not None:
+            self._directory.cleanup()
+            self._directory = None
+
+
+    def _close_output(self, process: subprocess.Popen[str]) -> None:
+        """A daemon that the broker left behind may hold the pipe open: then closing it would block."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.join(timeout=1.0)
+        if process.stdout is not None and (reader is None or not reader.is_alive()):
+            process.stdout.close()
+
+
+def _end_group(process: subprocess.Popen[str]) -> None:
+    for kind in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, kind)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=_STOP_TIMEOUT)
+
+
+def _free_port() -> int:
+    """A port that was free just now. Another program may take it first; then the broker says so."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

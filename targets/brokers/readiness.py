@@ -1,0 +1,98 @@
+"""When is a broker that was just started ready: it answers the protocol header with connection.start."""
+
+from __future__ import annotations
+
+import queue
+import socket
+import struct
+import time
+from collections.abc import Callable
+
+from amqpspec.targets.errors import TargetError
+
+_PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
+_METHOD_FRAME = 1
+_CONNECTION_START = (10, 10)
+_OPENING = struct.Struct(">BHIHH")  # frame type, channel, size, class, method
+
+_LONGEST_ANSWER = 5.0  # seconds for one attempt: a broker that is up answers within milliseconds
+_LONGEST_LULL = 0.25  # seconds without a sign of life before the next attempt
+
+
+class BrokerUnavailable(TargetError):
+    """A broker could not be had: the message is one line that names it, what is wrong, and what to do."""
+
+
+class LogMemory:
+    """What to quote of a broker's log when it fails: the first line about an error, else the last line."""
+
+    def __init__(self) -> None:
+        self._first_error = ""
+        self._last = ""
+
+    def add(self, text: str) -> None:
+        for line in filter(None, map(str.strip, text.splitlines())):
+            self._last = line
+            if not self._first_error and "error" in line.lower():
+                self._first_error = line
+
+    def quote(self) -> str:
+        """A clause to append to a message; empty for a broker that said nothing."""
+        line = self._first_error or self._last
+        return f"; it said: {line[:200]}" if line else ""
+
+
+def answers_amqp(host: str, port: int, timeout: float) -> bool:
+    """True when the peer at `host`:`port` opens an AMQP 0-9-1 handshake within `timeout` seconds.
+
+    A port forwarder accepts connections before the broker behind it listens, so only a whole method header
+    counts. Raises nothing for a peer that refuses, closes, or says something else.
+    """
+    deadline = time.monotonic() + timeout
+    received = b""
+    try:
+        with socket.create_connection((host, port), timeout) as connection:
+            connection.sendall(_PROTOCOL_HEADER)
+            while len(received) < _OPENING.size:
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
+                    return False
+                connection.settimeout(remaining)
+                chunk = connection.recv(_OPENING.size - len(received))
+                if not chunk:
+                    return False
+                received += chunk
+    except OSError:
+        return False
+    kind, channel, _size, class_id, method_id = _OPENING.unpack(received)
+    return (kind, channel) == (_METHOD_FRAME, 0) and (class_id, method_id) == _CONNECTION_START
+
+
+def wait_until_ready(
+    host: str,
+    port: int,
+    deadline: float,
+    life_signs: queue.SimpleQueue[object],
+    has_ended: Callable[[], bool],
+) -> bool:
+    """True once the broker answers; False when `deadline` (time.monotonic) passes or `has_ended()` holds.
+
+    An attempt follows each sign of life (such as a line of its log), or a short lull for a silent broker.
+    """
+    while (remaining := deadline - time.monotonic()) > 0:
+        if answers_amqp(host, port, min(remaining, _LONGEST_ANSWER)):
+            return True
+        if has_ended():
+            return False
+        _wait_for_sign(life_signs, min(max(deadline - time.monotonic(), 0.0), _LONGEST_LULL))
+    return False
+
+
+def _wait_for_sign(life_signs: queue.SimpleQueue[object], timeout: float) -> None:
+    """Waits for one sign, and takes with it those that came earlier: one attempt covers them all."""
+    try:
+        life_signs.get(timeout=timeout)
+        while True:
+            life_signs.get_nowait()
+    except queue.Empty:
+        return

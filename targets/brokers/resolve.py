@@ -1,0 +1,105 @@
+"""What a TARGET on the command line means, and getting it to run.
+
+`amqp://…`, `amqps://…`: a broker that runs somewhere. `embedded`, `embedded:FAULT`: ours. `docker:IMAGE`,
+`process:PATH`: started for the run. Anything else: the name of an entry point in the group `amqpspec.targets`,
+a function without arguments that gives a context manager with an `address`, and an `operator()` if it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Protocol, runtime_checkable
+
+from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.protocol.methods import Table
+from amqpspec.targets.address import Address, parse_address
+from amqpspec.targets.brokers.operator import Operator
+from amqpspec.targets.client.wire import WireClient
+from amqpspec.targets.clock import COMMON, Clock
+
+ENTRY_POINT_GROUP = "amqpspec.targets"
+
+
+class TargetSyntaxError(ValueError):
+    """A TARGET that means nothing; one line."""
+
+
+class RunningBroker(Protocol):
+    """What an in-house target has to offer while its context is entered."""
+
+    @property
+    def address(self) -> Address: ...
+
+
+@runtime_checkable
+class OperatedBroker(RunningBroker, Protocol):
+    """What it may offer besides."""
+
+    def operator(self) -> Operator | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Elsewhere:
+    """A broker that runs without us, and that we do not operate."""
+
+    address: Address
+
+
+@contextmanager
+def running(target: str, dialect: Dialect | None = None) -> Iterator[Address]:
+    """Start the target if it has to be, give its address, and stop it at the end.
+
+    `dialect` is spoken by the embedded broker. Raises `TargetSyntaxError`, `AddressError` (both ValueErrors) and
+    `TargetError`.
+    """
+    with running_broker(target, dialect) as broker:
+        yield broker.address
+
+
+@contextmanager
+def running_broker(target: str, dialect: Dialect | None = None, clock: Clock = COMMON) -> Iterator[RunningBroker]:
+    """The same, giving the broker. The embedded one goes by the `clock`."""
+    if target.startswith(("amqp://", "amqps://")):
+        yield _Elsewhere(parse_address(target))
+        return
+    with _broker(target, dialect, clock) as broker:
+        yield broker
+
+
+def operator_of(broker: RunningBroker) -> Operator | None:
+    """Who operates the broker, if somebody of ours can."""
+    return broker.operator() if isinstance(broker, OperatedBroker) else None
+
+
+def _broker(target: str, dialect: Dialect | None, clock: Clock) -> AbstractContextManager[RunningBroker]:
+    kind, _, rest = target.partition(":")
+    if kind == "embedded":
+        from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+
+        return EmbeddedBroker(dialect, fault=rest or None, clock=clock)
+    if kind == "docker" and rest:
+        from amqpspec.targets.brokers.docker_broker import DockerBroker
+
+        return DockerBroker(rest)
+    if kind == "process" and rest:
+        from amqpspec.targets.brokers.process_broker import ProcessBroker
+
+        return ProcessBroker(rest)
+    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
+        if entry_point.name == target:
+            in_house: AbstractContextManager[RunningBroker] = entry_point.load()()
+            return in_house
+    raise TargetSyntaxError(
+        f"{target!r} is no target: give amqp://user:password@host:port/vhost, embedded, embedded:FAULT, docker:IMAGE,"
+        f" process:PATH, or the name of an entry point in the group {ENTRY_POINT_GROUP}"
+    )
+
+
+def server_properties(address: Address) -> Table:
+    """What the broker says of itself; raises `TargetError` where it cannot be reached or refuses."""
+    with WireClient(address) as client:
+        client.open("probe")
+        return client.server_properties("probe")

@@ -1,0 +1,1 @@
+"""The frame-level client with which the suite speaks to a broker."""

@@ -1,0 +1,1 @@
+"""Octets: frames and methods to and from the wire."""

@@ -1,0 +1,1 @@
+"""The model served over TCP."""

@@ -1,0 +1,112 @@
+"""Who stands at the door of the embedded broker: what the model must not know, and cannot say, of a handshake.
+
+The handshake itself is the model's (`model.rules.connection.handshake`). Here are the password, which it never sees,
+what the server says of itself, and the limits that octets are held to afterwards.
+"""
+
+from __future__ import annotations
+
+import hmac
+import platform
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+
+from amqpspec.model.promises.dialects import EMBEDDED_PRODUCT, Dialect
+from amqpspec.model.protocol.credentials import credentials_of
+from amqpspec.model.protocol.errors import REPLY_CODES
+from amqpspec.model.protocol.methods import MASK, METHOD_IDS, Frame, Table
+from amqpspec.targets.client.handshake import Tune
+from amqpspec.targets.codec.framing import PROTOCOL_HEADER, ProtocolHeader
+
+#: In place of a mask that a client sends, which would let him in.
+_NOT_A_MASK = "no mask"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may log in, and to what."""
+
+    user: str = "guest"
+    password: str = field(default="guest", repr=False)
+    vhost: str = "/"
+
+
+DEFAULT_ACCESS = Access()
+
+
+class Doorkeeper:
+    """Of one connection, until it is open. `tune`: what the client's tune-ok said."""
+
+    def __init__(self, dialect: Dialect, access: Access) -> None:
+        self._dialect = dialect
+        self._access = access
+        self.awaits_header = True
+        self.tune = Tune(channel_max=0, frame_max=0, heartbeat=0)
+
+    def header(self, connection: str, item: ProtocolHeader | bytes) -> Frame:
+        """The first octets of a client, whatever they are, as an input of the model."""
+        self.awaits_header = False
+        octets = item.octets if isinstance(item, ProtocolHeader) else item
+        whole = octets[: len(PROTOCOL_HEADER)].ljust(len(PROTOCOL_HEADER), b"\0")
+        return Frame(connection, 0, "protocol.header", {"octets": whole.hex()}, sent=True)
+
+    def shown(self, frame: Frame) -> Frame:
+        """A frame of the client as the model may see it: with the right password, and only that, masked."""
+        if frame.channel == 0 and frame.method == "connection.tune-ok":
+            said = frame.arguments
+            self.tune = Tune(said["channel_max"], said["frame_max"], said["heartbeat"])
+        elif frame.method == "connection.start-ok":
+            response = frame.arguments["response"]
+            if self._admits(frame.arguments["mechanism"], response):
+                response = MASK
+            elif response == MASK:
+                response = _NOT_A_MASK
+            return replace(frame, arguments={**frame.arguments, "response": response})
+        return frame
+
+    def _admits(self, mechanism: str, response: str) -> bool:
+        credentials = credentials_of(mechanism, response)
+        if credentials is None:
+            return False
+        is_user = hmac.compare_digest(_octets(credentials.user), _octets(self._access.user))
+        return hmac.compare_digest(_octets(credentials.password), _octets(self._access.password)) and is_user
+
+    def introduced(self, frame: Frame) -> Frame:
+        """connection.start with what the server says of itself where the model only says that there is something."""
+        said = frame.arguments["server_properties"]
+        known = server_properties(self._dialect)
+        told = {name: known.get(name, value) if value == "" else value for name, value in said.items()}
+        return replace(frame, arguments={**frame.arguments, "server_properties": {"dialect": known["dialect"], **told}})
+
+
+def _octets(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def closing(connection: str, code: int, explanation: str, method: str = "") -> Frame:
+    """A connection.close by the server itself; the reply text is cut to what a short string holds."""
+    class_id, method_id = METHOD_IDS.get(method, (0, 0))
+    text = f"{REPLY_CODES[code][0]} - {explanation}".encode()[:255].decode(errors="ignore")
+    arguments = {"reply_code": code, "reply_text": text, "class_id": class_id, "method_id": method_id}
+    return Frame(connection, 0, "connection.close", arguments, sent=False)
+
+
+def server_properties(dialect: Dialect) -> Table:
+    """CONN-025, without the capabilities. `dialect` is for `model.promises.dialects.dialect_of`."""
+    return {
+        "cluster_name": "amqpspec@embedded",
+        "copyright": "The amqpspec authors",
+        "dialect": dialect.name,
+        "host": platform.node(),
+        "information": f"The reference model of amqpspec, as {dialect.title}",
+        "platform": f"Python {platform.python_version()}",
+        "product": EMBEDDED_PRODUCT,
+        "version": _version(),
+    }
+
+
+def _version() -> str:
+    try:
+        return metadata.version("amqpspec")
+    except metadata.PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,89 @@
+"""What a fault is: one defect, put into the served model by hooks at its edges.
+
+A chapter of faults declares each with one decorator; the decorated function is the defect:
+
+* `on_input(name, requirement, defect, *methods)`: called in place of processing a client's frame of these methods;
+  it calls `proceed` with the frame, with another one, or not at all, and may change the state before and after;
+  `delivery.time-out` is an input of nobody's (`model.rules.extensions.timeouts`): who does not proceed moves its
+  deadline;
+* `on_output(name, requirement, defect, *methods)`: gives the frames that are sent in place of a right one of these
+  methods, which the model has already taken as sent;
+* `in_broker(name, requirement, defect)`: decorates a subclass of `ServedBroker` that goes wrong in one step.
+
+A hook that must remember something keeps it in `broker.memory`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.targets.embedded.served_broker import ServedBroker
+
+#: Processes a client's frame as the model says.
+Proceed = Callable[[Frame], None]
+InputHook = Callable[[ServedBroker, Frame, Proceed], None]
+OutputHook = Callable[[ServedBroker, Frame], Iterable[Frame]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One defect, and the requirement that must catch it. `defect` is a sentence."""
+
+    name: str
+    requirement: str
+    defect: str
+    #: methods that the hooks look at
+    methods: frozenset[str] = frozenset()
+    input_hook: InputHook | None = None
+    output_hook: OutputHook | None = None
+    broker_type: type[ServedBroker] = ServedBroker
+    #: name of the dialect in which it can show
+    dialect: str = DEFAULT_DIALECT.name
+
+
+class Chapter:
+    """The faults of one file, in their order; a name is given once (`ValueError`)."""
+
+    def __init__(self) -> None:
+        self.faults: dict[str, Fault] = {}
+
+    def on_input(
+        self, name: str, requirement: str, defect: str, *methods: str, dialect: str = DEFAULT_DIALECT.name
+    ) -> Callable[[InputHook], InputHook]:
+        def declare(hook: InputHook) -> InputHook:
+            self._add(Fault(name, requirement, defect, frozenset(methods), input_hook=hook, dialect=dialect))
+            return hook
+
+        return declare
+
+    def on_output(
+        self, name: str, requirement: str, defect: str, *methods: str, dialect: str = DEFAULT_DIALECT.name
+    ) -> Callable[[OutputHook], OutputHook]:
+        def declare(hook: OutputHook) -> OutputHook:
+            self._add(Fault(name, requirement, defect, frozenset(methods), output_hook=hook, dialect=dialect))
+            return hook
+
+        return declare
+
+    def in_broker(
+        self, name: str, requirement: str, defect: str, *, dialect: str = DEFAULT_DIALECT.name
+    ) -> Callable[[type[ServedBroker]], type[ServedBroker]]:
+        def declare(broker_type: type[ServedBroker]) -> type[ServedBroker]:
+            self._add(Fault(name, requirement, defect, broker_type=broker_type, dialect=dialect))
+            return broker_type
+
+        return declare
+
+    def _add(self, fault: Fault) -> None:
+        if fault.name in self.faults:
+            raise ValueError(f"two faults are named {fault.name}")
+        self.faults[fault.name] = fault
+
+
+def altered(frame: Frame, **arguments: Any) -> Frame:
+    """The frame with other values of these arguments."""
+    return replace(frame, arguments={**frame.arguments, **arguments})

@@ -1,0 +1,301 @@
+"""The loop of the embedded broker: one selector, all its connections, and the model behind them."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import selectors
+import socket
+import ssl
+
+from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.targets.clock import Clock
+from amqpspec.targets.codec.methods_codec import PROTOCOL_HEADER, Decoded, EncodingError, ProtocolHeader
+from amqpspec.targets.codec.server_decoder import OutOfRoom
+from amqpspec.targets.embedded.connection import ClientConnection, Phase
+from amqpspec.targets.embedded.handshake import Access, Doorkeeper, closing
+from amqpspec.targets.embedded.orders import Orders
+from amqpspec.targets.embedded.responder import ModelDefect, Responder
+
+logger = logging.getLogger(__name__)
+#: Items of one connection, and frames of the model, before others have their turn.
+_TURN = 200
+_NEVER = float("inf")
+
+
+class Loop:
+    """Serves what connects to `listener` until `stop`. `failures`: defects of the broker itself that were met."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        tls: ssl.SSLContext | None,
+        responder: Responder,
+        dialect: Dialect,
+        access: Access,
+        clock: Clock,
+    ) -> None:
+        self.failures: list[str] = []
+        self._listener = listener
+        self._tls = tls
+        self._responder = responder
+        self._dialect = dialect
+        self._access = access
+        self._clock = clock
+        self._clients: dict[str, ClientConnection] = {}
+        #: of those who are not let in yet
+        self._doorkeepers: dict[str, Doorkeeper] = {}
+        #: have an inbox to go on with, or are lost and to be forgotten
+        self._waiting: dict[str, ClientConnection] = {}
+        #: were written to, or changed otherwise, in this turn
+        self._changed: dict[str, ClientConnection] = {}
+        #: the model permits more than its turn had room for
+        self._unfinished = False
+        self.orders = Orders()
+        self._serial = 0
+        self._next_tick = _NEVER
+        self._stopping = False
+        self._selector = selectors.DefaultSelector()
+        listener.setblocking(False)
+        self._selector.register(listener, selectors.EVENT_READ)
+        self._selector.register(self.orders.alarm, selectors.EVENT_READ)
+
+    def run(self) -> None:
+        """Serve until `stop`; then, or on an error, close everything."""
+        try:
+            while not self._stopping:
+                self._turn()
+        except Exception as error:
+            logger.exception("the embedded broker broke down")
+            self.failures.append(f"the embedded broker broke down: {_described(error)}")
+        finally:
+            self.close()
+
+    def stop(self) -> None:
+        """Ask `run` to return; from any thread."""
+        self._stopping = True
+        self.orders.ring()
+
+    def close(self) -> None:
+        for client in self._clients.values():
+            client.close()
+        self._clients.clear()
+        self._selector.close()
+        self._listener.close()
+        self.orders.close()
+
+    # ------------------------------------------------------------------------------------------ one turn
+
+    def _turn(self) -> None:
+        serving, self._waiting = self._waiting, {}
+        for key, events in self._selector.select(self._patience(bool(serving))):
+            client = key.data
+            if client is None:
+                if key.fileobj is self._listener:
+                    self._accept()
+                else:
+                    self._obey()
+                continue
+            if events & selectors.EVENT_WRITE:
+                client.flush()
+            if events & selectors.EVENT_READ and not client.inbox:
+                client.read()
+            serving[client.name] = client
+        for client in serving.values():
+            self._serve(client)
+        self._pump()
+        if self._next_tick < _NEVER:
+            self._tick(self._clock.now())
+        while self._changed:
+            self._settle(self._changed.popitem()[1])
+
+    def _patience(self, busy: bool) -> float | None:
+        if busy or self._unfinished:
+            return 0.0
+        self._next_tick = min(self._next_tick, self._responder.due())
+        return None if self._next_tick == _NEVER else max(self._next_tick - self._clock.now(), 0.0)
+
+    def _serve(self, client: ClientConnection) -> None:
+        """Handle what is in the inbox, for a turn, and while the client reads what he gets for it."""
+        for _ in range(_TURN):
+            if client.congested or not client.inbox:
+                break
+            self._handle(client, client.inbox.popleft())
+        self._changed[client.name] = client
+
+    def _settle(self, client: ClientConnection) -> None:
+        """Write, and note what to wait for."""
+        if client.name not in self._clients:
+            return
+        was_congested = client.congested
+        client.flush()
+        if was_congested and not client.congested:
+            self._unfinished = True  # deliveries have waited for this
+        if client.inbox and not client.congested:
+            self._waiting[client.name] = client
+        elif client.lost:
+            self._forget(client)
+            return
+        events = client.wanted_events()
+        if events != client.events:
+            client.events = events
+            self._selector.modify(client.stream, events, client)
+        self._next_tick = min(self._next_tick, client.due())
+
+    def _tick(self, now: float) -> None:
+        if now < self._next_tick:
+            return
+        self._responder.tick(now)
+        self._pump()
+        self._next_tick = self._responder.due()
+        for client in self._clients.values():
+            client.tick(now)
+        self._changed.update(self._clients)
+
+    # --------------------------------------------------------------------------------- clients come and go
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE):
+                    # nobody else can come in until somebody leaves
+                    self._selector.unregister(self._listener)
+                return
+            self._serial += 1
+            name = f"client-{self._serial}"
+            try:
+                sock.setblocking(False)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if self._tls is not None:
+                    sock = self._tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+            except OSError:
+                sock.close()
+                continue
+            client = self._clients[name] = ClientConnection(name, sock, self._clock)
+            self._doorkeepers[name] = Doorkeeper(self._dialect, self._access)
+            self._selector.register(client.stream, client.events, client)
+            self._next_tick = min(self._next_tick, client.due())
+            self._take(client, Frame(name, 0, "socket.open", {}, sent=True))
+
+    def _forget(self, client: ClientConnection) -> None:
+        del self._clients[client.name]
+        self._doorkeepers.pop(client.name, None)
+        self._selector.unregister(client.stream)
+        client.close()
+        self._responder.end(client.name)
+        self._pump()
+        if self._listener not in self._selector.get_map():
+            self._selector.register(self._listener, selectors.EVENT_READ)
+
+    def _obey(self) -> None:
+        """Do what the operator wants."""
+        for frame in self.orders.taken(self._client_from):
+            self._responder.take(frame)
+            self._pump()
+
+    def _client_from(self, port: int) -> str | None:
+        return next((name for name, client in self._clients.items() if client.stream.peer_port == port), None)
+
+    # ------------------------------------------------------------------------------------ what clients say
+
+    def _handle(self, client: ClientConnection, item: Decoded | OutOfRoom) -> None:
+        doorkeeper = self._doorkeepers.get(client.name)
+        if doorkeeper is not None and doorkeeper.awaits_header:
+            self._take(client, doorkeeper.header(client.name, item if isinstance(item, ProtocolHeader) else b""))
+            if self._responder.is_foreign(client.name):
+                client.send_octets(PROTOCOL_HEADER)
+                client.hang_up()
+        elif isinstance(item, OutOfRoom):
+            self._refuse(client, 506, "contents that are not complete exceed the memory for them")
+        elif client.phase is Phase.CLOSING:
+            self._while_closing(client, item)
+        elif isinstance(item, Frame):
+            self._take(client, item if doorkeeper is None else doorkeeper.shown(item))
+        elif isinstance(item, ProtocolHeader):
+            self._take(client, Frame(client.name, 0, "protocol.header", {"octets": item.octets.hex()}, sent=True))
+
+    def _while_closing(self, client: ClientConnection, item: Decoded) -> None:
+        """The server closes: nothing counts but the client's close-ok, or his own close that crossed ours."""
+        if not isinstance(item, Frame) or item.channel != 0:
+            return
+        if item.method == "connection.close":
+            self._emit(Frame(client.name, 0, "connection.close-ok", {}, sent=False))
+        elif item.method == "connection.close-ok":
+            client.hang_up()
+
+    def _refuse(self, client: ClientConnection, code: int, explanation: str) -> None:
+        """Close because of something that the model knows nothing of."""
+        self._responder.end(client.name)
+        self._emit(closing(client.name, code, explanation))
+        client.hang_up()
+
+    # --------------------------------------------------------------------------------------- what we say
+
+    def _take(self, client: ClientConnection, frame: Frame) -> None:
+        try:
+            self._responder.take(frame)
+        except Exception as error:
+            logger.exception("the model broke down over %s", frame.method)
+            self._break_down(client.name, f"the model broke down over {frame.method}: {_described(error)}")
+        self._pump()
+
+    def _pump(self) -> None:
+        """Send what the model permits, until it is quiet."""
+        for _ in range(_TURN):
+            try:
+                frames = self._responder.next_frames(self._is_congested, self._is_busy)
+            except ModelDefect as error:
+                self._break_down(error.connection, str(error))
+                continue
+            if frames is None:
+                self._unfinished = False
+                return
+            for frame in frames:
+                self._emit(frame)
+        self._unfinished = True
+
+    def _is_congested(self, name: str) -> bool:
+        client = self._clients.get(name)
+        return client is not None and client.congested
+
+    def _is_busy(self, name: str) -> bool:
+        return name in self._clients and bool(self._clients[name].inbox)
+
+    def _emit(self, frame: Frame) -> None:
+        client = self._clients.get(frame.connection)
+        if client is None or client.phase is Phase.HANGING_UP:
+            return
+        if frame.method == "socket.closed":
+            client.hang_up()
+            self._changed[client.name] = client
+            return
+        doorkeeper = self._doorkeepers.get(client.name)
+        if doorkeeper is not None and frame.method == "connection.start":
+            frame = doorkeeper.introduced(frame)
+        try:
+            client.send(frame)
+        except EncodingError as error:
+            self._break_down(client.name, f"the model sends what cannot be encoded, {frame.method}: {error}")
+            return
+        self._changed[client.name] = client
+        if doorkeeper is not None and frame.method == "connection.open-ok":
+            del self._doorkeepers[client.name]
+            client.adopt(doorkeeper.tune)
+        elif frame.method == "connection.close":
+            client.await_close_ok()
+        elif frame.method == "connection.close-ok":
+            client.hang_up()
+
+    def _break_down(self, name: str, reason: str) -> None:
+        """A defect of ours ends the connection that met it, as RabbitMQ does it, and is told at the end."""
+        self.failures.append(reason)
+        self._responder.end(name)
+        self._emit(closing(name, 541, "internal error"))
+
+
+def _described(error: Exception) -> str:
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,73 @@
+"""What the operator of the embedded broker wants, on its way from his thread to the broker's."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.targets.errors import OperatorError
+
+#: Seconds for the broker to come round to it.
+PATIENCE = 10.0
+#: Octets read at once.
+_RINGS = 200
+
+
+@dataclass(slots=True)
+class _Order:
+    """Something that the operator wants, `done` with or without a `problem`."""
+
+    frame: Frame
+    port: int | None
+    problem: str = ""
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+class Orders:
+    """A queue of them. `alarm` is readable when it is to be looked into, or when somebody rang for another reason."""
+
+    def __init__(self) -> None:
+        self.alarm, self._bell = socket.socketpair()
+        self.alarm.setblocking(False)
+        self._orders: queue.SimpleQueue[_Order] = queue.SimpleQueue()
+
+    def ring(self) -> None:
+        """Wake the broker; from any thread."""
+        with contextlib.suppress(OSError):
+            self._bell.send(b"\0")
+
+    def close(self) -> None:
+        self.alarm.close()
+        self._bell.close()
+
+    def give(self, frame: Frame, port: int | None = None) -> None:
+        """Have the frame processed; from any thread, and back when what follows from it is under way.
+
+        `port`: that of the client whose connection the frame is about. Raises `OperatorError`.
+        """
+        order = _Order(frame, port)
+        self._orders.put(order)
+        self.ring()
+        if not order.done.wait(PATIENCE):
+            raise OperatorError(f"{frame.method}: the embedded broker does not serve")
+        if order.problem:
+            raise OperatorError(f"{frame.method}: {order.problem}")
+
+    def taken(self, client_from: Callable[[int], str | None]) -> Iterator[Frame]:
+        """Those that wait, each done when the next one is asked for; `client_from` gives the client's name by port."""
+        with contextlib.suppress(BlockingIOError):
+            self.alarm.recv(_RINGS)
+        while not self._orders.empty():
+            order = self._orders.get()
+            frame = order.frame
+            name = client_from(order.port) if order.port is not None else None
+            if order.port is not None and name is None:
+                order.problem = f"no client is connected from port {order.port}"
+            else:
+                yield replace(frame, arguments={**frame.arguments, "name": name}) if name is not None else frame
+            order.done.set()

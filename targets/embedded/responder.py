@@ -1,0 +1,113 @@
+"""The model as a server: takes a client's frame, gives the frames to send, one permitted behaviour of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from amqpspec.model.broker.state import ConnectionState
+from amqpspec.model.outputs.observation import observe
+from amqpspec.model.outputs.permitted import permitted
+from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.extensions.queue_expiry import expire_punctually, next_expiry
+from amqpspec.model.rules.extensions.timeouts import due_by, time_out_now
+from amqpspec.model.rules.happenings import all_come_about
+from amqpspec.model.rules.inputs import process
+from amqpspec.targets.clock import COMMON, Clock
+from amqpspec.targets.embedded.handshake import DEFAULT_ACCESS, Access
+from amqpspec.targets.embedded.hooks import Fault, Proceed
+from amqpspec.targets.embedded.served_broker import ServedBroker
+
+
+class ModelDefect(Exception):
+    """The model contradicts itself: it does not accept a frame that it permits. `connection`: whose frame."""
+
+    def __init__(self, message: str, connection: str) -> None:
+        super().__init__(message)
+        self.connection = connection
+
+
+class Responder:
+    """One served virtual host; `fault` is the defect that it has."""
+
+    def __init__(
+        self, dialect: Dialect, fault: Fault | None = None, access: Access = DEFAULT_ACCESS, clock: Clock = COMMON
+    ) -> None:
+        self._fault = fault
+        self._clock = clock
+        self._broker = (fault.broker_type if fault else ServedBroker)(dialect, access.vhost, access.user)
+        self._process: Proceed = partial(process, self._broker)
+
+    def take(self, frame: Frame) -> None:
+        """Process a client's frame."""
+        now = self._clock.now()
+        self.tick(now)
+        self._broker.now = self._broker.latest = self._broker.rested = now
+        self._take_in(frame, self._process)
+        all_come_about(self._broker)
+        self.tick(self._broker.now)
+        self._broker.touched.clear()
+        self._broker.teardowns.clear()
+
+    def _take_in(self, frame: Frame, proceed: Proceed) -> None:
+        """Process an input as the fault does it, if it looks at these."""
+        fault = self._fault
+        if fault is not None and fault.input_hook is not None and frame.method in fault.methods:
+            fault.input_hook(self._broker, frame, proceed)
+        else:
+            proceed(frame)
+
+    def due(self) -> float:
+        """When (by its clock) `tick` has something to do."""
+        return next_expiry(self._broker)
+
+    def tick(self, now: float) -> None:
+        """What the passing of time brings about: deliveries time out (area TIMEOUT), queues expire (QUEUE-027), and
+        messages (area TTL).
+        """
+        self._broker.now = self._broker.latest = max(now, self._broker.latest)
+        for frame in due_by(self._broker, now):
+            self._take_in(frame, partial(time_out_now, self._broker))
+        expire_punctually(self._broker, now)
+
+    def next_frames(self, congested: Callable[[str], bool], busy: Callable[[str], bool]) -> Iterable[Frame] | None:
+        """The next frame that the broker sends, as its fault makes it (so perhaps none or several); None: it is quiet.
+
+        Deliveries to connections that are `congested` wait; and so do confirms of what queues have taken to those that
+        are `busy`, of which more is to be read: so they come together, and behind what is confirmed at once, as from a
+        broker whose queues take their time. Raises `ModelDefect`.
+        """
+        if self._broker.quiet:
+            return None
+        for frame in permitted(self._broker):
+            if frame.method == "basic.deliver" and congested(frame.connection):
+                continue
+            if frame.method == "basic.ack" and busy(frame.connection) and self._is_taken(frame):
+                continue
+            break
+        else:
+            return None
+        mismatches = observe(self._broker, frame)
+        if mismatches:
+            details = ", ".join(mismatch.detail for mismatch in mismatches)
+            raise ModelDefect(f"the model does not accept its own {frame}: {details}", frame.connection)
+        fault = self._fault
+        if fault is not None and fault.output_hook is not None and frame.method in fault.methods:
+            return fault.output_hook(self._broker, frame)
+        return (frame,)
+
+    def _is_taken(self, confirm: Frame) -> bool:
+        """Is it the confirm of a publish that some queue has taken?"""
+        channel = self._broker.channel(confirm.connection, confirm.channel)
+        return bool(channel.unconfirmed[confirm.arguments["delivery_tag"]])
+
+    def is_foreign(self, connection: str) -> bool:
+        """Does the client want another protocol, which the dialect's broker would speak?"""
+        return self._broker.connections[connection].state is ConnectionState.FOREIGN
+
+    def end(self, connection: str) -> None:
+        """The TCP connection is over: its channels end, and nothing of it is kept."""
+        if connection in self._broker.connections:
+            self.take(Frame(connection, 0, "socket.abort", {}, sent=True))
+            self._broker.forget_connection(connection)

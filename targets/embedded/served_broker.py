@@ -1,0 +1,56 @@
+"""The model's broker without the doubts that a judge needs: a server knows what it has done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import Arrival, Consumer, Dropping, Message, Queue
+from amqpspec.model.promises.dialects import Dialect
+
+
+class ServedBroker(Broker):
+    """Every message has arrived in its queue at once, so all counts are exact, and no step looks through a queue."""
+
+    is_punctual = True
+
+    def __init__(self, dialect: Dialect, virtual_host: str = "/", own_user: str = "") -> None:
+        super().__init__(dialect, virtual_host, own_user)
+        self.counting = False
+        #: of faults that have to remember something
+        self.memory: dict[Any, Any] = {}
+
+    def enqueue(self, queue: Queue, message: Message) -> None:
+        super().enqueue(queue, message)
+        self.prove(queue, message)
+        if message.deadline is not None:
+            message.deadline = message.deadline.begun_by(message.deadline.since)
+
+    def prove(self, queue: Queue, message: Message, *, by_confirm: bool = False) -> None:
+        if message.arrival is not Arrival.PROVEN:
+            message.arrival = Arrival.PROVEN
+            queue.unproven.pop(message, None)
+
+    def doubt_drop(self, queue: Queue, dropping: Dropping) -> None:
+        pass
+
+    def may_begin(self, earliest: int, latest: int) -> tuple[int, int]:
+        return earliest, earliest
+
+    def ready_range(self, queue: Queue) -> tuple[int, int]:
+        return len(queue.messages), len(queue.messages)
+
+    def remove_consumer(self, consumer: Consumer, requirement: str) -> None:
+        super().remove_consumer(consumer, requirement)
+        consumer.queue.leaving = 0
+
+    def doubt_consumers(self, name: str) -> None:
+        """It has not lost any."""
+
+    def forget_connection(self, name: str) -> None:
+        """Drop what the model keeps of a connection that is over."""
+        self.connections.pop(name, None)
+        for key in [key for key in self.channels if key[0] == name]:
+            del self.channels[key]
+            self.debtors.pop(key, None)
+        self.debtors.pop((name, 0), None)

@@ -1,0 +1,139 @@
+"""Faults of the timeouts that close channels, up to 4.2 (area TIMEOUT)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from amqpspec.model.broker.consumer_timeouts import ARGUMENT, of_queue_and_policy
+from amqpspec.model.broker.queues import QueueType
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT, time_out
+from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
+from amqpspec.targets.embedded.served_broker import ServedBroker
+from amqpspec.targets.faults.timeouts import begin, delivery_of, handed_over
+
+TIMEOUTS_OF_CHANNELS = Chapter()
+on_input, on_output = TIMEOUTS_OF_CHANNELS.on_input, TIMEOUTS_OF_CHANNELS.on_output
+
+_BEFORE_4_3, _BEFORE_3_12 = "rabbitmq-4.0", "rabbitmq-3"
+
+#: Seconds between two looks at a channel when nobody sets them.
+_USUAL_TICK = 60.0
+
+
+@on_input(
+    "channel-closed-for-capable-only", "TIMEOUT-001", "Channels time out of clients with the capability only.",
+    TIME_OUT, dialect=_BEFORE_4_3,
+)  # fmt: skip
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    if broker.connections[frame.arguments["connection"]].is_told_of_cancels:
+        proceed(frame)
+    else:
+        delivery_of(broker, frame).deadline = None
+
+
+@on_input(
+    "consumer-cancelled-before-4.3", "TIMEOUT-001", "The consumer is cancelled, and the channel stays.",
+    TIME_OUT, dialect=_BEFORE_4_3,
+)  # fmt: skip
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    channel = broker.channel(frame.arguments["connection"], frame.arguments["channel"])
+    if delivery_of(broker, frame).queue.type is QueueType.QUORUM:
+        time_out(broker, channel, frame.arguments["delivery_tag"], frame)
+    else:
+        proceed(frame)
+
+
+@on_input(
+    "channel-tick-not-set", "TIMEOUT-002", "A channel looks at its deliveries once a minute whatever is set.",
+    TIME_OUT, dialect=_BEFORE_4_3,
+)  # fmt: skip
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    deadline = delivery_of(broker, frame).deadline
+    assert deadline is not None
+    delivery_of(broker, frame).deadline = replace(deadline, seconds=deadline.seconds + _USUAL_TICK)
+
+
+@on_input(
+    "youngest-delivery-counts", "TIMEOUT-003", "A channel looks at its youngest delivery.",
+    TIME_OUT, dialect=_BEFORE_4_3,
+)  # fmt: skip
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    channel = broker.channel(frame.arguments["connection"], frame.arguments["channel"])
+    *_, youngest = channel.unacknowledged.values()
+    if youngest.deadline is None or youngest.deadline.due <= broker.latest:
+        proceed(frame)
+    else:
+        delivery_of(broker, frame).deadline = youngest.deadline
+
+
+@on_input(
+    "settled-delivery-counts", "TIMEOUT-003", "The clock of a channel goes on when the oldest delivery is settled.",
+    "basic.ack", dialect=_BEFORE_4_3,
+)  # fmt: skip
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    channel = broker.channel(frame.connection, frame.channel)
+    oldest = next(iter(channel.unacknowledged.values()), None)
+    proceed(frame)
+    for entry in channel.unacknowledged.values():
+        if oldest is not None:
+            entry.deadline = oldest.deadline
+
+
+@on_input(
+    "timed-out-channel-keeps", "TIMEOUT-004", "What a channel held that has timed out is lost.",
+    TIME_OUT, dialect=_BEFORE_4_3,
+)  # fmt: skip
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    channel = broker.channel(frame.arguments["connection"], frame.arguments["channel"])
+    held = list(channel.unacknowledged.values())
+    proceed(frame)
+    for entry in held:
+        if entry.message in entry.queue.messages:
+            broker.take(entry.queue, entry.queue.messages.index(entry.message))
+            broker.refresh(entry.queue)
+
+
+@on_input(
+    "queue-timeout-ignored", "TIMEOUT-005", "A queue's x-consumer-timeout is ignored.",
+    "queue.declare", dialect=_BEFORE_4_3,
+)  # fmt: skip
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    arguments = frame.arguments.get("arguments") or {}
+    proceed(altered(frame, arguments={name: value for name, value in arguments.items() if name != ARGUMENT}))
+
+
+@on_output(
+    "queue-timeout-before-3.12", "TIMEOUT-005", "A queue's x-consumer-timeout holds.",
+    "basic.deliver", dialect=_BEFORE_3_12,
+)  # fmt: skip
+def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+    entry = handed_over(broker, frame)
+    seconds = of_queue_and_policy(broker, entry.queue) if entry is not None else None
+    if entry is not None and seconds is not None:
+        begin(broker, frame, entry, seconds)
+    yield frame
+
+
+@on_output(
+    "consumer-timeout-before-4.3", "TIMEOUT-006", "A consumer's x-consumer-timeout holds.",
+    "basic.deliver", dialect=_BEFORE_4_3,
+)  # fmt: skip
+def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+    entry = handed_over(broker, frame)
+    milliseconds = entry.consumer.arguments.get(ARGUMENT) if entry is not None and entry.consumer is not None else None
+    if entry is not None and milliseconds is not None:
+        begin(broker, frame, entry, milliseconds / 1000)
+    yield frame
+
+
+@on_output(
+    "stream-never-times-out", "TIMEOUT-032", "Deliveries from streams may wait for ever.",
+    "basic.deliver", dialect=_BEFORE_4_3,
+)  # fmt: skip
+def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+    entry = handed_over(broker, frame)
+    if entry is not None and entry.queue.type is QueueType.STREAM:
+        entry.deadline = None
+    yield frame

@@ -1,0 +1,245 @@
+"""Faults of consumer timeouts (area TIMEOUT): what becomes of a delivery whose time is up, of its consumer and of what
+its client does about it later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from amqpspec.model.broker.queues import Consumer, Queue
+from amqpspec.model.broker.state import Channel
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT, close_without_value
+from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
+from amqpspec.targets.embedded.served_broker import ServedBroker
+from amqpspec.targets.faults.timeouts import delivery_of
+
+TIMEOUT_EFFECTS = Chapter()
+on_input, on_output, in_broker = TIMEOUT_EFFECTS.on_input, TIMEOUT_EFFECTS.on_output, TIMEOUT_EFFECTS.in_broker
+
+_SETTLEMENTS = ("basic.ack", "basic.nack", "basic.reject")
+
+
+def _channel_of(broker: ServedBroker, frame: Frame) -> Channel:
+    """The channel on which something times out."""
+    return broker.channel(frame.arguments["connection"], frame.arguments["channel"])
+
+
+# -------------------------------------------------------------------------------------------------- the message
+
+
+@on_input("timed-out-message-lost", "TIMEOUT-012", "What has timed out does not go back to its queue.", TIME_OUT)
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    entry = delivery_of(broker, frame)
+    proceed(frame)
+    broker.take(entry.queue, entry.queue.messages.index(entry.message))
+    broker.refresh(entry.queue)
+
+
+@on_input("younger-deliveries-time-out", "TIMEOUT-020", "All deliveries to the consumer time out together.", TIME_OUT)
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    channel, consumer = _channel_of(broker, frame), delivery_of(broker, frame).consumer
+    others = [tag for tag, other in channel.unacknowledged.items() if other.consumer is consumer is not None]
+    proceed(frame)
+    for tag in others:
+        if tag in channel.unacknowledged:
+            proceed(altered(frame, delivery_tag=tag))
+
+
+@on_input("timeout-counts-as-failed", "TIMEOUT-013", "What has timed out counts as a failed delivery.", TIME_OUT)
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    delivery_of(broker, frame).message.delivery_count += 1
+    proceed(frame)
+
+
+@on_input("timed-out-not-redelivered", "TIMEOUT-012", "What has timed out is not marked as redelivered.", TIME_OUT)
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    message = delivery_of(broker, frame).message
+    proceed(frame)
+    message.redelivered = False
+
+
+# ------------------------------------------------------------------------------------------- what the client is told
+
+
+def _told_of_timeout(broker: ServedBroker, frame: Frame) -> list[Consumer]:
+    """The other consumers of the channel, if the basic.cancel is because of a timeout: before them the one itself."""
+    consumers = broker.channel(frame.connection, frame.channel).consumers
+    consumer = consumers.get(frame.arguments["consumer_tag"])
+    if consumer is None or not consumer.timed_out:
+        return []
+    return [consumer, *(other for other in consumers.values() if other is not consumer)]
+
+
+@on_output(
+    "timeout-told-twice", "TIMEOUT-008", "The client is told twice that his consumer is cancelled.", "basic.cancel"
+)
+def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+    yield frame
+    if _told_of_timeout(broker, frame):
+        yield frame
+
+
+@on_output("timeout-not-told", "TIMEOUT-008", "The client is not told that his consumer has timed out.", "basic.cancel")
+def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+    if not _told_of_timeout(broker, frame):
+        yield frame
+
+
+@on_output("timeout-of-another-told", "TIMEOUT-022", "Another consumer of the channel is cancelled.", "basic.cancel")
+def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+    others = _told_of_timeout(broker, frame)[1:]
+    yield altered(frame, consumer_tag=others[0].tag) if others else frame
+
+
+@on_output("timeout-of-all-told", "TIMEOUT-022", "All consumers of the channel are cancelled.", "basic.cancel")
+def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+    yield frame
+    for other in _told_of_timeout(broker, frame)[1:]:
+        yield altered(frame, consumer_tag=other.tag)
+
+
+@on_input("timeout-stops-channel", "TIMEOUT-022", "Other consumers of the channel are served no longer.", TIME_OUT)
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    channel, consumer = _channel_of(broker, frame), delivery_of(broker, frame).consumer
+    proceed(frame)
+    for other in channel.consumers.values():
+        if other is not consumer:
+            other.is_forgotten = True
+            broker.refresh(other.queue)
+
+
+@on_input(
+    "timeout-closes-channel", "TIMEOUT-008", "The channel is closed whatever the client's capabilities.", TIME_OUT
+)
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    with _capable(broker, frame, capable=False):
+        proceed(frame)
+
+
+@on_input("timeout-told-uncalled", "TIMEOUT-009", "basic.cancel is sent whatever the client's capabilities.", TIME_OUT)
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    with _capable(broker, frame, capable=True):
+        proceed(frame)
+
+
+@contextmanager
+def _capable(broker: ServedBroker, frame: Frame, *, capable: bool) -> Iterator[None]:
+    """Take the client for one that understands basic.cancel, or for one that does not."""
+    connection = broker.connections[frame.arguments["connection"]]
+    capabilities = connection.capabilities
+    connection.capabilities = {**capabilities, "consumer_cancel_notify": capable}
+    yield
+    connection.capabilities = capabilities
+
+
+@on_output(
+    "timed-out-channel-not-closed", "TIMEOUT-009", "The channel of a client without capability stays.", "channel.close"
+)
+def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+    if not broker.channel(frame.connection, frame.channel).closed_for_timeout:
+        yield frame
+
+
+@on_input(
+    "timeout-after-cancel-closes", "TIMEOUT-011", "Behind basic.cancel of the client's a timeout closes.", TIME_OUT
+)
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    channel, consumer = _channel_of(broker, frame), delivery_of(broker, frame).consumer
+    proceed(frame)
+    if consumer is not None and consumer.tag not in channel.consumers:
+        close_without_value(broker, channel, frame, "TIMEOUT-011")
+
+
+# ------------------------------------------------------------------------------------------------- the consumer
+
+
+@in_broker("timed-out-consumer-served", "TIMEOUT-014", "A consumer that has timed out is handed messages.")
+class _ServingOn(ServedBroker):
+    def has_room(self, consumer: Consumer) -> bool:
+        timed_out, consumer.timed_out = consumer.timed_out, 0
+        try:
+            return super().has_room(consumer)
+        finally:
+            consumer.timed_out = timed_out
+
+
+@in_broker("timed-out-keeps-seat", "TIMEOUT-029", "A single active consumer that has timed out keeps its seat.")
+class _KeepingSeat(ServedBroker):
+    def elect(self, queue: Queue, requirement: str) -> None:
+        if requirement != "TIMEOUT-029":
+            super().elect(queue, requirement)
+
+
+@on_input("timed-out-tag-kept", "TIMEOUT-015", "Cancelling what has timed out leaves its tag in use.", "basic.cancel")
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    channel = broker.channel(frame.connection, frame.channel)
+    consumer = channel.consumers.get(frame.arguments["consumer_tag"])
+    proceed(frame)
+    if consumer is not None and consumer.timed_out:
+        consumer.timed_out = 0
+        channel.consumers[consumer.tag] = consumer
+
+
+@on_input("timed-out-tag-in-use", "TIMEOUT-030", "The tag of what has timed out cannot be used again.", "basic.consume")
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    consumer = broker.channel(frame.connection, frame.channel).consumers.get(frame.arguments["consumer_tag"])
+    if consumer is not None:
+        consumer.timed_out = 0
+    proceed(frame)
+
+
+# -------------------------------------------------------------------------------------------------- settling late
+
+
+def _late_tags(broker: ServedBroker, frame: Frame) -> list[int]:
+    """The tags that have timed out among those that the frame settles."""
+    tag, multiple = frame.arguments.get("delivery_tag", 0), frame.arguments.get("multiple")
+    late = broker.channel(frame.connection, frame.channel).timed_out
+    return [other for other in late if other == tag or (multiple and (other < tag or not tag))]
+
+
+@on_input("late-settling-refused", "TIMEOUT-019", "The tag of what has timed out is not known.", *_SETTLEMENTS)
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    for tag in _late_tags(broker, frame):
+        del broker.channel(frame.connection, frame.channel).timed_out[tag]
+    proceed(frame)
+
+
+@on_input("late-settling-settles", "TIMEOUT-019", "Settling late settles for who has the message now.", *_SETTLEMENTS)
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    settled = broker.memory.setdefault("messages", [])
+    channel = broker.channel(frame.connection, frame.channel)
+    settled += [channel.timed_out[tag].message for tag in _late_tags(broker, frame)]
+    entry = channel.unacknowledged.get(frame.arguments.get("delivery_tag", 0))
+    is_settled = entry is not None and entry.message in settled and "requeue" in frame.arguments
+    proceed(altered(frame, requeue=False) if is_settled else frame)
+
+
+def _unresumed(name: str, requirement: str, defect: str, *methods: str) -> None:
+    """A consumer is not served again when its client settles late."""
+
+    @on_input(name, requirement, defect, *methods)
+    def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+        channel = broker.channel(frame.connection, frame.channel)
+        before = [consumer for consumer in channel.consumers.values() if consumer.timed_out]
+        proceed(frame)
+        for consumer in before:
+            consumer.is_forgotten = not consumer.timed_out
+            broker.refresh(consumer.queue)
+
+
+_unresumed("late-ack-does-not-resume", "TIMEOUT-016", "Late acks let a consumer rest for ever.", "basic.ack")
+_unresumed("late-nack-does-not-resume", "TIMEOUT-017", "Late nacks let a consumer rest for ever.", "basic.nack")
+_unresumed("late-recover-does-not-resume", "TIMEOUT-018", "basic.recover lets a consumer rest.", "basic.recover")
+
+
+@on_input("late-ack-resumes-early", "TIMEOUT-016", "The first late ack is enough for a consumer.", "basic.ack")
+def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+    channel = broker.channel(frame.connection, frame.channel)
+    consumers = [channel.timed_out[tag].consumer for tag in _late_tags(broker, frame)]
+    for consumer in consumers:
+        if consumer is not None:
+            consumer.timed_out = consumers.count(consumer)
+    proceed(frame)
