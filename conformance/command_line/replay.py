@@ -22,7 +22,6 @@ from amqpspec.model.defects.known_departures import is_as_known
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict, worst
-from amqpspec.model.protocol.wording import describe
 from amqpspec.reports.text import visible
 
 #: Frames that every connection begins with: they would hide what the commands bring about.
@@ -39,7 +38,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         if isinstance(event, CommandIssued):
             console.print(Text(event.text, style="bold"))
         elif isinstance(event, FrameObserved) and event.frame.method not in HANDSHAKE:
-            text = "    " + plain(describe(event.frame))
+            text = "    " + plain(str(event.frame))
             console.print(Text(visible(text), style="" if event.frame.sent else "cyan"))
 
     judgements = []

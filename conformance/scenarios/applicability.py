@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Iterable
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.scenarios.scenario_files import selected
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.model.promises.capabilities import METHODS, lacking
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.protocol.methods import OPERATOR
-from amqpspec.model.rules.connection.capabilities import METHODS, lacking
 
 Obstacle = Callable[[CommandFile, TargetUnderTest], str | None]
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from amqpspec.conformance.search.actions import QUEUES, Draw, Key, flags, queues, seldom
 from amqpspec.conformance.search.consumers import DONE, ConsumerActions, kinds, limits
 from amqpspec.conformance.search.traffic import CHOSEN
-from amqpspec.model.broker.queues import Consumer, QueueType
+from amqpspec.model.broker.queues import Consumer
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Table
 
 _crossings = st.sampled_from(

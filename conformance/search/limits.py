@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from amqpspec.conformance.search.actions import QUEUES, Draw, Key, flags, picks, seldom
 from amqpspec.conformance.search.consumers import ConsumerActions, limits
-from amqpspec.model.broker.queues import QueueType
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Table
 
 _channel_limits = st.sampled_from((2, 3, 1, 4, 0))

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from amqpspec.conformance.search.actions import Draw, Key, flags, seldom
 from amqpspec.conformance.search.traffic import TrafficActions
-from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.queues import Queue
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Table
 
 TARGETS = ("q1", "q2", "q3")

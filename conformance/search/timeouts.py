@@ -16,8 +16,9 @@ from amqpspec.conformance.search.actions import QUEUES, Draw, Key, flags, picks,
 from amqpspec.conformance.search.consumers import ConsumerActions
 from amqpspec.conformance.search.traffic import SETTLING
 from amqpspec.model.broker.consumer_timeouts import ARGUMENT
-from amqpspec.model.broker.queues import Consumer, Queue, QueueType
+from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, Table
 
 #: How often each action is tried, in parts of the whole.

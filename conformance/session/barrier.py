@@ -16,10 +16,12 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import UNKNOWN_NAME, Queue, QueueType
+from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import ChannelState, Connection, ConnectionState
 from amqpspec.model.judging.doubts import may_give_up, unprocessed
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.patterns import UNKNOWN_NAME
 from amqpspec.model.rules.extensions.dead_letter import EXCHANGE
 
 if TYPE_CHECKING:

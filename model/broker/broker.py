@@ -19,10 +19,11 @@ from amqpspec.model.broker.limits import note_settlement, own_limit_holds, shari
 from amqpspec.model.broker.message_order import all_have_left
 from amqpspec.model.broker.phantoms import note_removal
 from amqpspec.model.broker.queue_steps import QueueSteps
-from amqpspec.model.broker.queues import Consumer, Queue, QueueType
+from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
 from amqpspec.model.broker.stream_log import stored
 from amqpspec.model.broker.topology import remove_bindings_to
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Frame, Table
 
 #: A rule: what the broker does with one method on an open channel.

@@ -10,9 +10,10 @@ from collections import Counter, deque
 
 from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.broker.measurement import Due, Measurement
-from amqpspec.model.broker.queues import Exchange, Queue, QueueType
+from amqpspec.model.broker.queues import Exchange, Queue
 from amqpspec.model.broker.state import Channel, Connection, Expected, Policy, User
 from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Frame, Table
 
 PREDECLARED_EXCHANGES = {

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from amqpspec.model.broker.queues import Consumer, Queue, QueueType
+from amqpspec.model.broker.queues import Consumer, Queue
+from amqpspec.model.promises.queue_types import QueueType
 
 #: The credit of a quorum queue's consumer without limit (rabbit_fifo_client: UNLIMITED_PREFETCH_COUNT).
 UNLIMITED = 2000

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from amqpspec.model.broker.broker_state import BrokerState
-from amqpspec.model.broker.queues import Consumer, Queue, QueueType
+from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, PendingGet, Unacknowledged
+from amqpspec.model.promises.queue_types import QueueType
 
 
 def own_limit_holds(consumer: Consumer) -> bool:

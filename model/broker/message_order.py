@@ -11,8 +11,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
 
-from amqpspec.model.broker.queues import Arrival, Message, Queue, QueueType
+from amqpspec.model.broker.queues import Arrival, Message, Queue
 from amqpspec.model.promises.dialects import Dialect, QuorumPriorities
+from amqpspec.model.promises.queue_types import QueueType
 
 #: A quorum queue with strict priorities knows them up to this (MAX_PRIORITY in rabbit_fifo.hrl of 4.3) ...
 HIGHEST = 31

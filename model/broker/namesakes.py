@@ -12,8 +12,9 @@ basic.get being a consumer of its own (rabbit_fifo). To a stream they are offset
 from __future__ import annotations
 
 from amqpspec.model.broker.broker_state import BrokerState
-from amqpspec.model.broker.queues import Consumer, Message, Queue, QueueType
+from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.state import Unacknowledged
+from amqpspec.model.promises.queue_types import QueueType
 
 
 def number(queue: Queue, message: Message) -> None:

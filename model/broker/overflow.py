@@ -17,8 +17,9 @@ from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.dead_letters import published_expiration, without_history
 from amqpspec.model.broker.dispatch import contenders
 from amqpspec.model.broker.limits import counted, own_limit_holds, shared_limit_holds
-from amqpspec.model.broker.queues import Consumer, Message, Queue, QueueType
+from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.state import Admission, Channel, PendingGet
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.content_size import properties_size
 from amqpspec.model.protocol.methods import ChannelKey
 

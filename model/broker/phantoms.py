@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.dispatch import priority, rank
-from amqpspec.model.broker.queues import Consumer, Phantom, Queue, QueueType
+from amqpspec.model.broker.queues import Consumer, Phantom, Queue
 from amqpspec.model.broker.state import ChannelState
+from amqpspec.model.promises.queue_types import QueueType
 
 
 def namesakes(broker: BrokerState, consumer: Consumer) -> set[Consumer]:

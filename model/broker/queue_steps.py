@@ -12,10 +12,11 @@ from amqpspec.model.broker.message_order import all_have_left, has_left, put_new
 from amqpspec.model.broker.namesakes import number
 from amqpspec.model.broker.overflow import has_dropped, most_ready, tell_publishers
 from amqpspec.model.broker.phantoms import note_election, note_end_of_holder, note_late_leave
-from amqpspec.model.broker.queues import Arrival, Consumer, Dropping, Message, Queue, QueueType
+from amqpspec.model.broker.queues import Arrival, Consumer, Dropping, Message, Queue
 from amqpspec.model.broker.state import Channel, PendingGet
 from amqpspec.model.broker.stream_log import append, close_chunks, goes_on_in_chunk
 from amqpspec.model.broker.time_to_live import begin
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Table
 
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from amqpspec.model.broker.deadlines import NEVER, Deadline
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Content, Table
 
-#: Begins the name in the model of a queue that the broker named, until its reply has told the name.
-UNKNOWN_NAME = "amq.gen-?"
 #: … and so the tag of a consumer. What the broker chooses begins with the first of these.
 CHOSEN_TAG = "amq.ctag-"
 UNKNOWN_TAG = "amq.ctag-?"
@@ -47,12 +46,6 @@ class Phantom(Enum):
     HEIR = "heir"
     #: it is there, and followed one that was to leave the seat and ought to have stayed after all
     SUCCESSOR = "successor"
-
-
-class QueueType(Enum):
-    CLASSIC = "classic"
-    QUORUM = "quorum"
-    STREAM = "stream"
 
 
 @dataclass(slots=True, eq=False)

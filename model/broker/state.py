@@ -13,8 +13,9 @@ from typing import Any
 
 from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.broker.measurement import Due
-from amqpspec.model.broker.queues import Consumer, Message, Queue, QueueType
+from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.transaction import Transaction
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Content, Frame, Table
 
 

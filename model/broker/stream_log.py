@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker_state import BrokerState
-from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue, QueueType
+from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.queue_types import QueueType
 
 
 def append(queue: Queue, message: Message, now: float) -> None:

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from amqpspec.model.broker.deadlines import NEVER, Deadline
-from amqpspec.model.broker.queues import Message, Queue, QueueType
+from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.queue_types import QueueType
 
 ARGUMENT = "x-message-ttl"
 

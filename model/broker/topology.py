@@ -5,12 +5,8 @@ RabbitMQ: rabbit_db_exchange:delete, rabbit_db_binding:maybe_auto_delete_exchang
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.queues import Binding, Exchange, Queue
-
-if TYPE_CHECKING:
-    from amqpspec.model.broker.broker import Broker
 
 #: How many exchanges that ended by themselves, and bindings of one exchange, are remembered: to blame a broker that
 #: keeps them.
@@ -18,14 +14,14 @@ REMEMBERED = 64
 REMEMBERED_BINDINGS = 8
 
 
-def delete_exchange(broker: Broker, exchange: Exchange) -> None:
+def delete_exchange(broker: BrokerState, exchange: Exchange) -> None:
     """The exchange is gone, with the bindings from it and to it."""
     del broker.exchanges[exchange.name]
     exchange.bindings, exchange.unbound = [], []
     remove_bindings_to(broker, exchange)
 
 
-def remove_bindings_to(broker: Broker, destination: Queue | Exchange) -> None:
+def remove_bindings_to(broker: BrokerState, destination: Queue | Exchange) -> None:
     """Nothing is bound to it any more; auto-delete exchanges that are left without bindings go too, and so on."""
     gone: list[Queue | Exchange] = [destination]
     while gone:
@@ -48,7 +44,7 @@ def add_binding(source: Exchange, binding: Binding) -> None:
         source.unbound.remove(binding)
 
 
-def remove_binding(broker: Broker, source: Exchange, place: int) -> None:
+def remove_binding(broker: BrokerState, source: Exchange, place: int) -> None:
     """That binding is gone."""
     source.unbound.append(source.bindings.pop(place))
     del source.unbound[:-REMEMBERED_BINDINGS]
@@ -56,7 +52,7 @@ def remove_binding(broker: Broker, source: Exchange, place: int) -> None:
         remove_bindings_to(broker, source)
 
 
-def _ends(broker: Broker, exchange: Exchange) -> bool:
+def _ends(broker: BrokerState, exchange: Exchange) -> bool:
     """EXCHANGE-008: the exchange has lost a binding from it; if that was the last, auto-delete takes effect."""
     if exchange.bindings or not exchange.auto_delete:
         return False

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.namesakes import has_priorities
-from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.defects.departure import ANY_NUMBER, Departure, internal_error
 from amqpspec.model.defects.settling import RECOVERS, knows, meant, settling_channel
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.settlement import tags_meant
 from amqpspec.model.rules.connection.closing import break_connection

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
-from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.queues import Queue
 from amqpspec.model.defects.departure import ANY_NUMBER, Departure
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, Frame
 from amqpspec.model.rules.extensions.dead_letter import EXCHANGE
 from amqpspec.model.rules.extensions.message_expiry import EXPIRE

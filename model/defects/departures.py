@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import Consumer, Queue, QueueType
+from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.reply_addresses import REPLY_TO
 from amqpspec.model.broker.routing import TIME_STAMPS
 from amqpspec.model.broker.state import ChannelState, ConnectionState, Expected, PendingGet
@@ -34,6 +34,7 @@ from amqpspec.model.defects.tags import TAG_DEPARTURES, break_some_time
 from amqpspec.model.defects.timeouts import TIMEOUT_DEPARTURES
 from amqpspec.model.defects.transactions import TRANSACTION_DEPARTURES
 from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Frame
 from amqpspec.model.rules.basic.publish import routes_of
 from amqpspec.model.rules.inputs import process

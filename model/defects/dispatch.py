@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import Arrival, Phantom, Queue, QueueType
+from amqpspec.model.broker.queues import Arrival, Phantom, Queue
 from amqpspec.model.broker.state import Unacknowledged
 from amqpspec.model.defects.departure import Departure
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, Frame
 from amqpspec.model.rules.inputs import process
 

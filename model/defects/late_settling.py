@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, ChannelState, TimedOut, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome
 from amqpspec.model.defects.departure import ANY_NUMBER, Departure
 from amqpspec.model.defects.timeouts import settled_late
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.requeue import give_back
 from amqpspec.model.rules.inputs import process

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.overflow import BYTES, tell_publishers
-from amqpspec.model.broker.queues import Message, Queue, QueueType
+from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState
 from amqpspec.model.defects.departure import ANY_NUMBER, Departure
 from amqpspec.model.defects.dispatch import OFTEN_WRONG
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.content_size import properties_size
 from amqpspec.model.protocol.methods import TEARDOWNS, Frame
 from amqpspec.model.rules.extensions.dead_letter import EXCHANGE

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import LONGEST
 from amqpspec.model.broker.phantoms import is_heir_with, namesakes
-from amqpspec.model.broker.queues import Consumer, Phantom, Queue, QueueType
+from amqpspec.model.broker.queues import Consumer, Phantom, Queue
 from amqpspec.model.defects.departure import ANY_NUMBER, Departure
 from amqpspec.model.defects.dispatch import ENDS, OFTEN_WRONG, RETURNS, seats, stall
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, Frame
 from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT, TIME_OUT_IS_OVER
 from amqpspec.model.rules.inputs import process

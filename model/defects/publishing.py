@@ -8,10 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import Arrival, Exchange, Message, Queue, QueueType
+from amqpspec.model.broker.queues import Arrival, Exchange, Message, Queue
 from amqpspec.model.broker.state import ChannelState, Expected
 from amqpspec.model.defects.departure import Departure, crash_with
 from amqpspec.model.outputs.stream_content import is_nested
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, ChannelKey, Frame, Table
 from amqpspec.model.rules.basic.publish import routes_of
 from amqpspec.model.rules.inputs import process

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import Consumer, Queue, QueueType
+from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import ChannelState, Expected
 from amqpspec.model.defects.departure import Departure, crash_with
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Frame
 from amqpspec.model.rules.basic.publish import routes_of
 from amqpspec.model.rules.connection.closing import break_connection

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import Consumer, QueueType
+from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.state import ChannelState, Unacknowledged
 from amqpspec.model.defects.departure import ANY_NUMBER, Departure
 from amqpspec.model.defects.limits import DELIVERY_METHODS, brings_deliveries
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.requeue import delivery_limit
 from amqpspec.model.rules.basic.settlement import tags_meant

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.namesakes import means
-from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.defects.departure import ANY_NUMBER, Departure
 from amqpspec.model.defects.limits import follow_limiters
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.rules.basic.requeue import give_back
 from amqpspec.model.rules.basic.settlement import tags_meant

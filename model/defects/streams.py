@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import UNKNOWN_TAG, QueueType
+from amqpspec.model.broker.queues import UNKNOWN_TAG
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome
 from amqpspec.model.defects.departure import Departure, crash_with
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.extensions.stream_consuming import offset_has_wrong_type
 from amqpspec.model.rules.inputs import process

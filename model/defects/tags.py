@@ -8,9 +8,10 @@ from itertools import islice
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.limits import own_limit_holds
-from amqpspec.model.broker.queues import Consumer, QueueType
+from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.state import ChannelState, ConnectionState, Expected, Unacknowledged
 from amqpspec.model.defects.departure import Departure, internal_error
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.protocol.patterns import Printed
 from amqpspec.model.rules.inputs import process

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.overflow import Overflow, is_limited, overflow
-from amqpspec.model.broker.queues import Consumer, QueueType
+from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.state import ChannelState, Expected
 from amqpspec.model.defects.departure import Departure
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.publish import deliver

@@ -12,7 +12,7 @@ from functools import partial
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.limits import counted, room_on
-from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet
 from amqpspec.model.broker.time_to_live import time_to_live
 from amqpspec.model.broker.transaction import Outcome, Transaction
@@ -20,6 +20,7 @@ from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.alternatives_of_queues import alternatives_of_queues
 from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
 from amqpspec.model.promises.dialects import TransientQueues
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.cancel import crosses_notice, withdraw_notice
 from amqpspec.model.rules.connection.closing import is_said_by_queue

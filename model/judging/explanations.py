@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.broker.overflow import is_limited
-from amqpspec.model.broker.queues import QueueType
 from amqpspec.model.broker.stream_log import know_no_more_than, known_chunks
 from amqpspec.model.defects.departure import Departure
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.outputs.mismatch import Mismatches
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, ChannelKey, Frame
 from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT
 from amqpspec.model.rules.extensions.dead_letter import EXCHANGE

@@ -9,7 +9,6 @@ from amqpspec.model.outputs.debts import Debt, debt_text
 from amqpspec.model.outputs.mismatch import Mismatch
 from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.protocol.wording import describe
 
 
 def failure_of(broker: Broker, frame: Frame, mismatch: Mismatch, command: str, departure: str) -> Failure:
@@ -20,7 +19,7 @@ def failure_of(broker: Broker, frame: Frame, mismatch: Mismatch, command: str, d
         mismatch.shape,
         mismatch.detail,
         command,
-        describe(frame),
+        str(frame),
         allowed,
         state_lines(broker, frame),
         departure,

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import PendingGet
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, Frame
 from amqpspec.model.rules.extensions.dead_letter import EXCHANGE
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected
 from amqpspec.model.outputs.permitted import permitted
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.protocol.wording import describe, value_text
+from amqpspec.model.protocol.wording import value_text
 
 #: Most lines, and most permitted frames, that a failure shows.
 MOST = 12
@@ -19,7 +20,7 @@ def allowed_frames(broker: Broker, connection: str | None = None) -> tuple[str, 
     """What the broker might have sent instead, in words; "nothing" when it owes nothing, barriers apart."""
     barrier = set(_owed_to_barrier(broker))
     frames = [
-        describe(frame)
+        str(frame)
         for frame in permitted(broker)
         if (frame.connection, frame.channel, frame.method) not in barrier
     ]

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.overflow import refusal_of, refused_for_nothing, tells_of_arrival
-from amqpspec.model.broker.queues import Arrival, Message, Queue, QueueType
+from amqpspec.model.broker.queues import Arrival, Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected
 from amqpspec.model.broker.stream_log import stored
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches, unexpected
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Frame
 

@@ -6,10 +6,10 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Connection, ConnectionState, Expected
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
 from amqpspec.model.outputs.replies import take_expected
+from amqpspec.model.promises.capabilities import missing
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import NO_HEARTBEAT, Frame
 from amqpspec.model.rules.connection.blocking import requirement_of
-from amqpspec.model.rules.connection.capabilities import missing
 from amqpspec.model.rules.connection.closing import end_connection
 
 #: Seconds by which clocks may differ, of the two sides and of those who look at them.

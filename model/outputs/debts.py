@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.limits import suspected
-from amqpspec.model.broker.queues import Consumer, Queue, QueueType
+from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Expected, PendingGet
 from amqpspec.model.broker.stream_log import missing_requirement
 from amqpspec.model.broker.time_to_live import missed
 from amqpspec.model.outputs.confirms import shown_by_confirm
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.outputs.turns import held_up_by
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.protocol.wording import describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,4 +119,4 @@ def _delivery_requirement(broker: Broker, queue: Queue, consumer: Consumer) -> s
 
 
 def debt_text(debt: Debt) -> str:
-    return describe(debt.frame) if debt.frame is not None else debt.detail
+    return str(debt.frame) if debt.frame is not None else debt.detail

@@ -12,7 +12,7 @@ from amqpspec.model.broker.dead_letters import shown_by as shown_by_dead_letter
 from amqpspec.model.broker.limits import broken_by_delivery, note_delivery, nothing_was_got, shown_by_delivery
 from amqpspec.model.broker.message_order import priority_requirement, shows_priority
 from amqpspec.model.broker.namesakes import note_unnumbered, number_of
-from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Message, Queue, QueueType
+from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
 from amqpspec.model.broker.time_to_live import BEHIND, LATE_BY_PRIORITY, dropped_by_fetch, is_long_over, missed
 from amqpspec.model.outputs.late_deliveries import (
@@ -28,6 +28,7 @@ from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpect
 from amqpspec.model.outputs.replies import nothing_explains
 from amqpspec.model.outputs.stream_deliveries import observe_stream_deliver
 from amqpspec.model.outputs.turns import check_turn, note_order, note_turn
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.requeue import give_back, shown_by

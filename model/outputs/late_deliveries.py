@@ -14,10 +14,11 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.overflow import BEYOND_LIMIT
-from amqpspec.model.broker.queues import Consumer, Message, QueueType
+from amqpspec.model.broker.queues import Consumer, Message
 from amqpspec.model.broker.state import Channel, Expected, Lost
 from amqpspec.model.outputs.messages import check_delivery
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches, unexpected
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Frame
 

@@ -23,13 +23,14 @@ from amqpspec.model.broker.message_order import (
     priority_requirement,
 )
 from amqpspec.model.broker.overflow import undo_drop
-from amqpspec.model.broker.queues import Arrival, Message, Queue, QueueType
+from amqpspec.model.broker.queues import Arrival, Message, Queue
 from amqpspec.model.broker.reply_addresses import agree
 from amqpspec.model.broker.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_KEYS, SEVERAL_BINDINGS
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.outputs.mismatch import Mismatch
 from amqpspec.model.outputs.stream_content import departures_of_content, would_show
 from amqpspec.model.promises.dialects import CarriedFailures
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.erlang_wording import wire_type
 from amqpspec.model.protocol.field_types import retyped

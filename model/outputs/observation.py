@@ -11,10 +11,10 @@ from amqpspec.model.broker.state import Channel, ChannelState, ConnectionState, 
 from amqpspec.model.outputs.confirms import observe_confirm
 from amqpspec.model.outputs.connections import observe_on_connection
 from amqpspec.model.outputs.deliveries import observe_deliver, observe_get
+from amqpspec.model.outputs.kept_capabilities import broken_promise
 from amqpspec.model.outputs.mismatch import NONE, Mismatches, unexpected
 from amqpspec.model.outputs.replies import UNSOLICITED, fits, observe_reply
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.rules.connection.capabilities import broken_promise
 
 
 def observe(broker: Broker, frame: Frame) -> Mismatches:

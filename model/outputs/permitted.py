@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dead_letters import chosen
 from amqpspec.model.broker.overflow import refusal_of
-from amqpspec.model.broker.queues import Message, Queue, QueueType
+from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet
 from amqpspec.model.broker.stream_log import first_owed
 from amqpspec.model.broker.time_to_live import dropped_by_fetch
 from amqpspec.model.outputs.messages import expected_properties
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Content, Frame, Table
 from amqpspec.model.protocol.patterns import choose
 

@@ -14,9 +14,10 @@ from itertools import takewhile
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dispatch import contenders, priority, stays_after_all, wakes, was_on_its_way
-from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue, QueueType
+from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.broker.state import ChannelState
 from amqpspec.model.outputs.mismatch import NONE, Mismatches, unexpected
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey
 
 #: Deliveries that a classic queue makes to a channel before one is on the wire (rabbit_queue_consumers:is_ch_blocked).

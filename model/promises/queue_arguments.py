@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from amqpspec.model.broker.queues import QueueType
+from amqpspec.model.promises.queue_types import QueueType
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from amqpspec.model.broker.queues import UNKNOWN_NAME
-from amqpspec.model.protocol.patterns import Pattern
+from amqpspec.model.protocol.patterns import UNKNOWN_NAME, Pattern
 
 #: reply code: (constant's name, whether it closes the connection; the others close the channel)
 REPLY_CODES: dict[int, tuple[str, bool]] = {

@@ -43,6 +43,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from amqpspec.model.protocol.wording import arguments_text, value_text
+
 #: Arguments of a method, or a field table: names to values.
 Table = dict[str, Any]
 
@@ -62,6 +64,18 @@ class Content:
 
 
 EMPTY_CONTENT = Content()
+
+
+def method_text(method: str, arguments: Mapping[str, Any], content: Content | None = None) -> str:
+    """`basic.deliver consumer-tag=t delivery-tag=1 redelivered=false body=m1`."""
+    text = method
+    if arguments_line := arguments_text(arguments):
+        text += f" {arguments_line}"
+    if content is not None:
+        text += f" body={value_text(content.body)}"
+        if properties := arguments_text(content.properties):
+            text += f" {properties}"
+    return text
 
 
 @dataclass(slots=True)
@@ -84,9 +98,9 @@ class Frame:
         return self  # the model never changes a frame
 
     def __str__(self) -> str:
-        from amqpspec.model.protocol.wording import describe
-
-        return describe(self)
+        """`a.1 < basic.deliver consumer-tag=t delivery-tag=1 redelivered=false body=m1`."""
+        arrow = ">" if self.sent else "<"
+        return f"{self.connection}.{self.channel} {arrow} {method_text(self.method, self.arguments, self.content)}"
 
 
 #: class-id and method-id by method name (AMQP 0-9-1 section 1, and RabbitMQ's extensions).

@@ -142,3 +142,7 @@ def matches(expected: Any, value: Any) -> bool:
 def choose(expected: Any) -> Any:
     """The value that the embedded broker sends for what is expected."""
     return expected.choose() if isinstance(expected, Pattern) else expected
+
+
+#: Begins the name in the model of a queue that the broker named, until its reply has told the name.
+UNKNOWN_NAME = "amq.gen-?"

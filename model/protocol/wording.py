@@ -1,12 +1,9 @@
-"""How frames, values and failures are put into words: one line that a person reads."""
+"""How values and arguments are put into words: one line that a person reads."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from amqpspec.model.protocol.methods import Content, Frame
+from typing import Any
 
 #: Longest text of a value that is shown whole.
 LONGEST_VALUE = 120
@@ -34,21 +31,3 @@ def arguments_text(arguments: Mapping[str, Any]) -> str:
         for name, value in arguments.items()
         if value not in ("", False, None, {}) or name in ("redelivered", "message_count", "consumer_count")
     )
-
-
-def content_text(content: Content | None) -> str:
-    if content is None:
-        return ""
-    properties = arguments_text(content.properties)
-    return f" body={value_text(content.body)}" + (f" {properties}" if properties else "")
-
-
-def method_text(method: str, arguments: Mapping[str, Any], content: Content | None = None) -> str:
-    text = arguments_text(arguments)
-    return method + (f" {text}" if text else "") + content_text(content)
-
-
-def describe(frame: Frame) -> str:
-    """`a.1 < basic.deliver consumer-tag=t delivery-tag=1 redelivered=false body=m1`."""
-    arrow = ">" if frame.sent else "<"
-    return f"{frame.connection}.{frame.channel} {arrow} {method_text(frame.method, frame.arguments, frame.content)}"

@@ -13,8 +13,9 @@ from itertools import islice
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dispatch import priority
-from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue, QueueType
+from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, Lost
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.requeue import delivery_limit
 from amqpspec.model.rules.extensions.dead_letter import exceed_limit

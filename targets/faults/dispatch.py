@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Iterator
 
 from amqpspec.model.broker.dispatch import contenders, highest, priority
-from amqpspec.model.broker.queues import Consumer, Queue, QueueType
+from amqpspec.model.broker.queues import Consumer, Queue
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.targets.embedded.hooks import Chapter, Proceed
 from amqpspec.targets.embedded.served_broker import ServedBroker

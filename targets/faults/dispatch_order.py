@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from amqpspec.model.broker.message_order import HIGHEST
-from amqpspec.model.broker.queues import Message, Queue, QueueType
+from amqpspec.model.broker.queues import Message, Queue
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.targets.embedded.hooks import Chapter, Proceed
 from amqpspec.targets.embedded.served_broker import ServedBroker

@@ -18,7 +18,8 @@ from amqpspec.model.broker.overflow import (
     size,
     waiting_in,
 )
-from amqpspec.model.broker.queues import Message, Queue, QueueType
+from amqpspec.model.broker.queues import Message, Queue
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Content, Frame, Table
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker

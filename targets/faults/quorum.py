@@ -8,7 +8,8 @@ from typing import Any
 
 from amqpspec.model.broker.dead_letters import HISTORY
 from amqpspec.model.broker.message_order import put_back_in_front
-from amqpspec.model.broker.queues import Message, Queue, QueueType
+from amqpspec.model.broker.queues import Message, Queue
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Content, Frame, Table
 from amqpspec.model.rules.basic.requeue import delivery_limit
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered

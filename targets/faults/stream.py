@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from amqpspec.model.broker.queues import Consumer, Message, Queue, QueueType
+from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Content, Frame
 from amqpspec.model.rules.extensions.stream_consuming import interval
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered

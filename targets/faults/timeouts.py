@@ -20,8 +20,9 @@ from amqpspec.model.broker.consumer_timeouts import (
     time_of,
 )
 from amqpspec.model.broker.deadlines import NEVER, Deadline
-from amqpspec.model.broker.queues import Consumer, Queue, QueueType
+from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, Unacknowledged
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT
 from amqpspec.targets.embedded.hooks import Chapter, Proceed

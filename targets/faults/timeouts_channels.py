@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from amqpspec.model.broker.consumer_timeouts import ARGUMENT, of_queue_and_policy
-from amqpspec.model.broker.queues import QueueType
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT, time_out
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered

@@ -22,9 +22,9 @@ from amqpspec.conformance.traces.trace import TraceWriter, read_trace, sequences
 from amqpspec.conformance.verdicts.judge import judge
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
 from amqpspec.model.broker.state import ConnectionState
+from amqpspec.model.promises.capabilities import CAPABILITIES
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.rules.connection.capabilities import CAPABILITIES
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.codec.methods_codec import encode

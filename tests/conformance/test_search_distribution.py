@@ -29,8 +29,8 @@ from amqpspec.conformance.search.machine import THEMES, CommandSearch
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.conformance.search.round import run_round
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import QueueType
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
+from amqpspec.model.promises.queue_types import QueueType
 from tests.conformance import consumer_questions, publisher_questions
 from tests.conformance.consumer_questions import QUESTIONS_OF_CHANNEL_LIMITS, Question, exercised
 

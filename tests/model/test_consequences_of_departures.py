@@ -7,10 +7,10 @@ import pytest
 from amqpspec.conformance.language.command import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.copying import copy_broker
-from amqpspec.model.broker.queues import QueueType
 from amqpspec.model.defects.departure import Departure
 from amqpspec.model.defects.departures import DEPARTURES
 from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.rules.inputs import process
 from tests.model.test_acceptor import declared
 from tests.model.test_departures import frame_of

@@ -20,12 +20,12 @@ from amqpspec.conformance.search.machine import CommandSearch
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.fingerprint import fingerprint
-from amqpspec.model.broker.queues import QueueType
 from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet
 from amqpspec.model.outputs.debts import debts
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.inputs import process
 from amqpspec.targets.embedded.responder import Responder

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import CANCELLING, Broker
-from amqpspec.model.broker.queues import QueueType
 from amqpspec.model.broker.state import Channel, ChannelState, Connection, Expected
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.answer import answer

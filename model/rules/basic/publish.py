@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import Exchange, Message, Queue, QueueType
+from amqpspec.model.broker.queues import Exchange, Message, Queue
 from amqpspec.model.broker.routing import ENDED_BINDING, Routes, out_of_the_ordinary, route
 from amqpspec.model.broker.state import Channel, Expected
 from amqpspec.model.broker.transaction import Publication
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Content, Frame
 from amqpspec.model.rules.basic.message_checks import as_delivered, check_properties, check_size, further_keys

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.deadlines import LATE_SECONDS
-from amqpspec.model.broker.queues import Consumer, Message, Queue, QueueType
+from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.state import (
     Channel,
     ChannelState,
@@ -22,6 +22,7 @@ from amqpspec.model.broker.state import (
     Unacknowledged,
 )
 from amqpspec.model.promises.dialects import ConsumerTimeouts
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import FrameError, ProtocolError
 from amqpspec.model.protocol.methods import METHOD_IDS, ChannelKey, Frame
 from amqpspec.model.protocol.patterns import Anything

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from amqpspec.model.promises.capabilities import required_of
 from amqpspec.model.promises.dialects import Dialect
 from amqpspec.model.protocol.methods import Table
 from amqpspec.model.protocol.patterns import Anything, Pattern
-from amqpspec.model.rules.connection.capabilities import required_of
 
 #: Protocol headers: "AMQP" and four octets.
 HEADER_0_9_1 = "414d515000000901"

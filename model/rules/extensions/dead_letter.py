@@ -24,9 +24,10 @@ from amqpspec.model.broker.dead_letters import (
     sent_history,
 )
 from amqpspec.model.broker.overflow import BYTES, Overflow, overflow
-from amqpspec.model.broker.queues import Arrival, Dropping, Exchange, Message, Queue, QueueType
+from amqpspec.model.broker.queues import Arrival, Dropping, Exchange, Message, Queue
 from amqpspec.model.broker.routing import route
 from amqpspec.model.promises.dialects import CarriedFailures
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Content, Table
 from amqpspec.model.rules.extensions.overflow import drop_excess, refuse, refuses
 

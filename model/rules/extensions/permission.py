@@ -11,9 +11,9 @@ from functools import cache
 from typing import Literal
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import UNKNOWN_NAME
 from amqpspec.model.broker.state import Channel, User
 from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.patterns import UNKNOWN_NAME
 from amqpspec.model.rules.lookup import vhost_of
 
 Kind = Literal["queue", "exchange"]

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.queues import Queue
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.extensions.message_expiry import expire_messages_punctually, next_message_expiry
 from amqpspec.model.rules.extensions.timeouts import next_due, time_out_punctually

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import Queue, QueueType
+from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, Unacknowledged
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.rules.basic.requeue import by_consumer, give_back, return_order
 from amqpspec.model.rules.extensions.dead_letter import give_up

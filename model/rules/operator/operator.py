@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import QueueType
 from amqpspec.model.broker.state import Connection, ConnectionState, Expected, User
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import shortened
 from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.protocol.patterns import Anything, OneOf

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker, crossed_by_cancel
-from amqpspec.model.broker.queues import UNKNOWN_NAME, Queue, QueueType
+from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, Expected
 from amqpspec.model.broker.time_to_live import missed
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame, Table
-from amqpspec.model.protocol.patterns import Generated, between
+from amqpspec.model.protocol.patterns import UNKNOWN_NAME, Generated, between
 from amqpspec.model.rules.answer import answer
 from amqpspec.model.rules.extensions import queue_expiry as expiry
 from amqpspec.model.rules.extensions.direct_reply import declare as declare_address

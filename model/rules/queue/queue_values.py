@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from amqpspec.model.broker.queues import QueueType
 from amqpspec.model.promises.queue_arguments import KnownArguments
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.erlang_wording import wire_type
 from amqpspec.model.protocol.methods import Table
 
