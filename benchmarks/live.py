@@ -153,8 +153,8 @@ def _judged(target: TargetUnderTest, commands: Sequence[Command], path: Path) ->
             session.run(command)
         taken = timer.taken()
         judgement = session.finish()
-    # a known departure ends nothing: judging goes on from where it leads to
-    unknown = [failure.identity for failure in judgement.failures if not failure.departure]
+    # a known defect ends nothing: judging goes on from where it leads to
+    unknown = [failure.identity for failure in judgement.failures if not failure.defect]
     if unknown or session.over or judgement.verdict is Verdict.INCONCLUSIVE:
         why = judgement.reason or ", ".join(unknown)
         raise Invalid(f"the workload did not pass on {target.description.label}: {why}")

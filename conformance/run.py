@@ -306,6 +306,6 @@ class Runner:
             undecided=tuple(self.tally.undecided),
             seconds=time.monotonic() - self._began,
             lost=lost,
-            departures=self.tally.departures(dialect),
+            defects=self.tally.defects(dialect),
             measurements=tuple(self.tally.measurements),
         )

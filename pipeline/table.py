@@ -26,7 +26,7 @@ from amqpspec.conformance.verdicts.judgement import (
     failure_to_json,
     requirement_verdicts,
 )
-from amqpspec.conformance.verdicts.known_behaviour import departures_tested
+from amqpspec.conformance.verdicts.known_behaviour import defects_tested
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.reports.accuracy import Accuracy, added_up
 from amqpspec.reports.text import visible
@@ -46,7 +46,7 @@ Judge = Callable[[Iterable[TraceRow]], SequenceJudgement]
 class TableRow:
     """So many sequences ended in `verdict` for `requirement` on `target`; "" for searches that did not end.
 
-    `as_known` is their verdict against the broker as it is known: "pass" where every failure is a known departure.
+    `as_known` is their verdict against the broker as it is known: "pass" where every failure is a known defect.
     `exercised` is how often the rule made a difference in these sequences; `reason` is an example for
     verdicts that need one (inconclusive, not applicable), else "".
     """
@@ -73,12 +73,12 @@ class TableFailure:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class TableDeparture:
-    """A known departure on a target: the sequences that showed it, and those that would have and did not."""
+class TableDefect:
+    """A known defect on a target: the sequences that showed it, and those that would have and did not."""
 
     target: str
     dialect: str
-    departure: str
+    defect: str
     seen: int
     refuted: int
 
@@ -94,7 +94,7 @@ class TableAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class ComplianceTable:
-    """What any number of traces say. Rows, failures and departures are in the order of their texts."""
+    """What any number of traces say. Rows, failures and known defects are in the order of their texts."""
 
     rows: tuple[TableRow, ...]
     failures: tuple[TableFailure, ...]
@@ -103,14 +103,14 @@ class ComplianceTable:
     #: sequences that repeated or shortened others, which are judged and not counted; `frames` has theirs as well
     repeats: int = 0
     #: those only that some sequence put to the test
-    departures: tuple[TableDeparture, ...] = ()
+    defects: tuple[TableDefect, ...] = ()
     #: those targets only on which a time was up
     accuracies: tuple[TableAccuracy, ...] = ()
 
     @property
     def exit_code(self) -> int:
         """1 if a requirement failed, else 4 if a sequence was inconclusive, else 0. Against the promise: that a
-        departure is known makes nothing green.
+        known defect is known makes nothing green.
         """
         verdicts = {row.verdict for row in self.rows}
         return 1 if Verdict.FAIL in verdicts else 4 if Verdict.INCONCLUSIVE in verdicts else 0
@@ -120,10 +120,11 @@ class ComplianceTable:
 class Part:
     """What is known of one row or one failure of the table; parts of the same `key` can be merged.
 
-    `kind` is "verdict", "failure", "departure", "measurement" or "total"; `name` is the verdict, the failure's
-    identity, the departure's name, the milliseconds by which something was late, or for "total" whether the sequences
-    only repeated others; `as_known` is the second verdict, whether the departure was "seen" or "refuted", or the
-    lateness "expected" or "unexpected". `sequences` is a number of measurements for these. `example` and `text` go
+    `kind` is "verdict", "failure", "known defect", "measurement" or "total"; `name` is the verdict, the failure's
+    identity, the known defect's name, the milliseconds by which something was late, or for "total" whether the
+    sequences only repeated others; `as_known` is the second verdict, whether the known defect was "seen" or "refuted",
+    or the lateness "expected" or "unexpected". `sequences` is a number of measurements for these. `example` and `text`
+    go
     together: the sequence whose name is the first, and its failure (JSON) or reason.
     """
 
@@ -163,9 +164,9 @@ class TableBuilder:
             self.merge(
                 Part("verdict", id, target, dialect, str(verdict), 1, exercised, 0, sequence, text, str(as_known))
             )
-        for name, seen in departures_tested(judgement.failures, judgement.refuted, dialect).items():
+        for name, seen in defects_tested(judgement.failures, judgement.refuted, dialect).items():
             outcome = SEEN if seen else REFUTED
-            self.merge(Part("departure", "", target, dialect, name, 1, 0, 0, sequence, "", outcome))
+            self.merge(Part("known_defect", "", target, dialect, name, 1, 0, 0, sequence, "", outcome))
         for measured in judgement.measurements:
             late = str(round(measured.most * 1000))
             outcome = EXPECTED if measured.is_expected else UNEXPECTED
@@ -223,16 +224,16 @@ class TableBuilder:
             sum(part.sequences for part in totals if part.name != REPEATED),
             sum(part.frames for part in totals),
             sum(part.sequences for part in totals if part.name == REPEATED),
-            _departures(by_kind["departure"]),
+            _defects(by_kind["known_defect"]),
             _accuracies(by_kind["measurement"]),
         )
 
 
-def _departures(parts: Iterable[Part]) -> tuple[TableDeparture, ...]:
+def _defects(parts: Iterable[Part]) -> tuple[TableDefect, ...]:
     counts: dict[tuple[str, str, str], dict[str, int]] = {}
     for part in parts:
         counts.setdefault((part.target, part.dialect, part.name), {})[part.as_known] = part.sequences
-    return tuple(sorted(TableDeparture(*key, n.get(SEEN, 0), n.get(REFUTED, 0)) for key, n in counts.items()))
+    return tuple(sorted(TableDefect(*key, n.get(SEEN, 0), n.get(REFUTED, 0)) for key, n in counts.items()))
 
 
 def _accuracies(parts: Iterable[Part]) -> tuple[TableAccuracy, ...]:

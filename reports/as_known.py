@@ -1,4 +1,4 @@
-"""The second verdict in words: against the broker as it is known, and what became of its known departures."""
+"""The second verdict in words: against the broker as it is known, and what became of its known defects."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
-from amqpspec.conformance.verdicts.known_behaviour import DepartureOutcome, Standing
-from amqpspec.model.defects.departure import KnownDeparture
-from amqpspec.model.defects.known_departures import KNOWN_DEPARTURES, known_departures
+from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome, Standing
+from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, known_defects
+from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.reports.text import plural
 
-#: The order in which departures are listed: what an upgrade may have changed comes first.
+#: The order in which known defects are listed: what an upgrade may have changed comes first.
 _ORDER = (Standing.NOT_SEEN, Standing.SEEN, Standing.NOT_TESTED)
 
 #: A sign for each standing, so that none depends on colour alone.
@@ -20,11 +20,11 @@ STANDING_SIGNS: Mapping[Standing, str] = {Standing.NOT_SEEN: "!", Standing.SEEN:
 
 
 @dataclass(frozen=True, slots=True)
-class DepartureEntry:
-    """A known departure, and what became of it in the run."""
+class DefectEntry:
+    """A known defect, and what became of it in the run."""
 
-    departure: KnownDeparture
-    outcome: DepartureOutcome
+    defect: KnownDefect
+    outcome: DefectOutcome
     #: the target is of the product that is known for it: it may have been mended there
     is_own: bool = True
 
@@ -49,34 +49,34 @@ def broker_as_known(result: RunResult) -> str:
     return dialect.title if dialect is not None else result.target.dialect
 
 
-def departure_entries(result: RunResult) -> tuple[DepartureEntry, ...]:
-    """The departures known of the target's dialect; those that were not seen come first."""
+def defect_entries(result: RunResult) -> tuple[DefectEntry, ...]:
+    """The known defects of the target's dialect; those that were not seen come first."""
     product = result.target.product
     found = []
-    for outcome in result.departures:
-        departure = KNOWN_DEPARTURES[outcome.name]
-        is_own = any(broker.startswith(f"{product} ") for broker in departure.brokers)
-        found.append(DepartureEntry(departure, outcome, is_own))
+    for outcome in result.defects:
+        defect = KNOWN_DEFECTS[outcome.name]
+        is_own = any(broker.startswith(f"{product} ") for broker in defect.brokers)
+        found.append(DefectEntry(defect, outcome, is_own))
     return tuple(sorted(found, key=lambda entry: _ORDER.index(entry.outcome.standing)))
 
 
-def not_seen(result: RunResult) -> tuple[DepartureEntry, ...]:
-    """Known departures of the target's product that the run would have shown, and that did not show: fixed?"""
-    entries = departure_entries(result)
+def not_seen(result: RunResult) -> tuple[DefectEntry, ...]:
+    """Known defects of the target's product that the run would have shown, and that did not show: fixed?"""
+    entries = defect_entries(result)
     return tuple(each for each in entries if each.is_own and each.outcome.standing is Standing.NOT_SEEN)
 
 
 def new_as_known(result: RunResult) -> list[FoundFailure]:
-    """The failures that neither a known departure explains nor the deviation file lists."""
+    """The failures that neither a known defect explains nor the deviation file lists."""
     return [found for found in result.failures if found.known is None and not result.is_as_known(found)]
 
 
 def headline_as_known(result: RunResult) -> str | None:
-    """The result against the broker as it is known, in a sentence; None where no departure is known of the dialect.
+    """The result against the broker as it is known, in a sentence; None where no known defect is known of the dialect.
 
     It says what is new to somebody who knows the broker, and never that the broker conforms.
     """
-    if not known_departures(result.target.dialect):
+    if not known_defects(result.target.dialect):
         return None
     new = new_as_known(result)
     said = "no new failure"
@@ -85,10 +85,10 @@ def headline_as_known(result: RunResult) -> str | None:
         named = ", ".join(blamed[:3]) + (f" and {len(blamed) - 3} more" if len(blamed) > 3 else "")
         said = f"{plural(len(new), 'new failure')} ({named})"
     if missing := not_seen(result):
-        said += f"; {plural(len(missing), 'known departure')} not seen: fixed?"
+        said += f"; {plural(len(missing), 'known defect')} not seen: fixed?"
     return f"As {broker_as_known(result)} is known: {said}"
 
 
-def as_known_text(departure: KnownDeparture) -> str:
-    """A departure with its name, source and versions, in one paragraph."""
-    return f"{departure.statement} (departure {departure.name}; {'; '.join(departure.brokers)}; {departure.source})"
+def as_known_text(defect: KnownDefect) -> str:
+    """A known defect with its name, source and versions, in one paragraph."""
+    return f"{defect.statement} (known defect {defect.name}; {'; '.join(defect.brokers)}; {defect.source})"

@@ -14,7 +14,7 @@ from amqpspec.reports.accuracy_plot import accuracy_plot
 from amqpspec.reports.as_known import (
     STANDING_SIGNS,
     broker_as_known,
-    departure_entries,
+    defect_entries,
     headline_as_known,
     new_as_known,
 )
@@ -43,7 +43,7 @@ def render_html(result: RunResult, registry: Mapping[str, Requirement] | None = 
         headline_as_known=headline_as_known(result),
         new_as_known=new_as_known(result),
         broker_as_known=broker_as_known(result),
-        departures=departure_entries(result),
+        defects=defect_entries(result),
         standing_signs=STANDING_SIGNS,
         plot=accuracy_plot(result),
         accuracy_line=accuracy_line(result),

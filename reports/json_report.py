@@ -8,7 +8,7 @@ from typing import Any
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.reports.as_known import DepartureEntry, departure_entries
+from amqpspec.reports.as_known import DefectEntry, defect_entries
 
 
 def report_object(result: RunResult) -> dict[str, Any]:
@@ -17,8 +17,8 @@ def report_object(result: RunResult) -> dict[str, Any]:
     `requirements[].verdict` and `summary` are against the promise, `as_known` and `summary_as_known` against the
     broker as it is known; `exit_code` goes by the promise. `requirements[].reason` is there for inconclusive and not
     applicable only. `failures[].rate` is [failed, tried] when the commands were run again, `failures[].known` what
-    explains a known deviation, `failures[].as_known` "pass" where its departure is known of the target's dialect.
-    `departures` are all that are known of it, with the sequences that showed them, and those that would have.
+    explains a known deviation, `failures[].as_known` "pass" where its known defect is known of the target's dialect.
+    `defects` are all that are known of it, with the sequences that showed them, and those that would have.
     `measurements` are of times that were up, all in seconds: `late` is by how much the broker was late, at least and
     at most, `expected` the same as the model expects it, `tick` the time between two looks at its clock.
     """
@@ -50,20 +50,20 @@ def report_object(result: RunResult) -> dict[str, Any]:
             for requirement in result.requirements
         ],
         "failures": [_failure(found, result.is_as_known(found)) for found in result.failures],
-        "departures": [_departure(entry) for entry in departure_entries(result)],
+        "known_defects": [_defect(entry) for entry in defect_entries(result)],
         "measurements": [_measurement(sequence, measurement) for sequence, measurement in result.measurements],
         "undecided": [{"sequence": sequence, "reason": reason} for sequence, reason in result.undecided],
     }
 
 
-def _departure(entry: DepartureEntry) -> dict[str, Any]:
-    departure, outcome = entry.departure, entry.outcome
+def _defect(entry: DefectEntry) -> dict[str, Any]:
+    defect, outcome = entry.defect, entry.outcome
     return {
-        "name": departure.name,
-        "requirement": departure.requirement,
-        "statement": departure.statement,
-        "source": departure.source,
-        "brokers": list(departure.brokers),
+        "name": defect.name,
+        "requirement": defect.requirement,
+        "statement": defect.statement,
+        "source": defect.source,
+        "brokers": list(defect.brokers),
         "standing": str(outcome.standing),
         "sequences": outcome.seen,
         "not_seen_in": outcome.refuted,
@@ -99,7 +99,7 @@ def _failure(found: FoundFailure, as_known: bool) -> dict[str, Any]:
         "state": list(failure.state),
         "reproducer": found.reproducer,
         "known": found.known,
-        "departure": failure.departure or None,
+        "known_defect": failure.defect or None,
         "as_known": str(Verdict.PASS if as_known else Verdict.FAIL),
         "rate": None if found.rate is None else list(found.rate),
     }

@@ -3,7 +3,7 @@
 | verdict | in JUnit |
 |---|---|
 | pass | a test case, nothing in it |
-| fail | `<failure>`, one for each distinct new failure; a known departure is one as well, and says so |
+| fail | `<failure>`, one for each distinct new failure; a known defect is one as well, and says so |
 | fail, known deviations only | `<skipped>`, so that what fails a build is what fails the run |
 | inconclusive | `<error>` with the reason |
 | not exercised, not applicable | `<skipped>` with the reason |
@@ -46,7 +46,7 @@ def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None =
             "failing as known": str(result.summary_as_known[Verdict.FAIL]),
             "broker as known": broker_as_known(result),
             "timeouts": accuracy_line(result) or "none measured",
-            "known departures not seen": " ".join(entry.departure.name for entry in not_seen(result)),
+            "known defects not seen": " ".join(entry.defect.name for entry in not_seen(result)),
         },
     )
     text: str = to_xml_report_string([suite], encoding="utf-8")
@@ -85,7 +85,7 @@ def _text(entry: Entry, found: FoundFailure, broker: str) -> str:
     failure = found.failure
     parts = [
         ("rule", [entry.statement, f"({entry.source})"] if entry.statement else []),
-        (f"as known in {broker}", [as_known_text(each) for each in entry.departures if each.name == failure.departure]),
+        (f"as known in {broker}", [as_known_text(each) for each in entry.defects if each.name == failure.defect]),
         ("commands", list(found.commands)),
         ("allowed", list(failure.allowed)),
         ("observed", [failure.observed]),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.promises.registry import Requirement
 from amqpspec.reports.accuracy import accuracy_line
-from amqpspec.reports.as_known import as_known_text, broker_as_known, departure_entries, headline_as_known
+from amqpspec.reports.as_known import as_known_text, broker_as_known, defect_entries, headline_as_known
 from amqpspec.reports.overview import VERDICTS, Entry, again, areas, entries, headline, notes
 from amqpspec.reports.text import plural, visible
 
@@ -42,36 +42,36 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
     for entry in listed:
         for found in entry.failures:
             lines += _failure(entry, found, result)
-    lines += _departures(result)
+    lines += _defects(result)
     if result.undecided:
         lines += ["", "## Inconclusive sequences", ""]
         lines += [f"- {_prose(sequence)}: {_prose(reason)}" for sequence, reason in result.undecided]
     return "\n".join(lines) + "\n"
 
 
-def _departures(result: RunResult) -> list[str]:
-    listed = departure_entries(result)
+def _defects(result: RunResult) -> list[str]:
+    listed = defect_entries(result)
     if not listed:
         return []
     rows = [
         f"| {known.name} | {known.requirement} | {_prose(known.statement)} | {each.in_this_run} |"
         for each in listed
-        for known in (each.departure,)
+        for known in (each.defect,)
     ]
-    head = ["| departure | promise | what it does instead | in this run |", "|---|---|---|---|"]
-    return ["", f"## Known departures of {_prose(broker_as_known(result))}", "", *head, *rows]
+    head = ["| known defect | promise | what it does instead | in this run |", "|---|---|---|---|"]
+    return ["", f"## Known defects of {_prose(broker_as_known(result))}", "", *head, *rows]
 
 
 def _failure(entry: Entry, found: FoundFailure, result: RunResult) -> list[str]:
     failure = found.failure
-    departures = [each for each in entry.departures if each.name == failure.departure]
+    defects = [each for each in entry.defects if each.name == failure.defect]
     return [
         "",
         f"## {entry.id} {_prose(entry.title)}",
         "",
         f"{_prose(entry.statement)} ({_prose(entry.source)})" if entry.statement else "",
         "",
-        *(f"As known in {broker_as_known(result)}: {_prose(as_known_text(each))}\n" for each in departures),
+        *(f"As known in {broker_as_known(result)}: {_prose(as_known_text(each))}\n" for each in defects),
         f"_{_prose(', '.join(notes(found, result.target.dialect)))}_",
         *_block("Commands", found.commands),
         *_block("Allowed", failure.allowed or ("nothing",)),

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RequirementVerdict, RunResult
-from amqpspec.model.defects.departure import KnownDeparture
-from amqpspec.model.defects.known_departures import is_as_known, known_departures
+from amqpspec.model.defects.known_defects import is_as_known, known_defects
+from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.registry import AS_STATED, Requirement, requirements
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.reports.text import plural
@@ -41,8 +41,8 @@ class Entry:
     source: str
     outcome: RequirementVerdict
     failures: tuple[FoundFailure, ...]
-    #: departures from it that are known of the target's dialect, seen in this run or not
-    departures: tuple[KnownDeparture, ...] = ()
+    #: known defects from it that are known of the target's dialect, seen in this run or not
+    defects: tuple[KnownDefect, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -55,10 +55,10 @@ class Entry:
         return self.outcome.as_known
 
     @property
-    def seen_departures(self) -> frozenset[str]:
-        """Names of the departures that explain its failures."""
-        return frozenset(found.failure.departure for found in self.failures).intersection(
-            departure.name for departure in self.departures
+    def seen_defects(self) -> frozenset[str]:
+        """Names of the known defects that explain its failures."""
+        return frozenset(found.failure.defect for found in self.failures).intersection(
+            defect.name for defect in self.defects
         )
 
     @property
@@ -98,9 +98,9 @@ def entries(result: RunResult, registry: Mapping[str, Requirement] | None = None
 
 def _entry(result: RunResult, outcome: RequirementVerdict, requirement: Requirement | None) -> Entry:
     failures = tuple(found for found in result.failures if found.failure.requirement == outcome.id)
-    departures = tuple(each for each in known_departures(result.target.dialect) if each.requirement == outcome.id)
+    defects = tuple(each for each in known_defects(result.target.dialect) if each.requirement == outcome.id)
     if requirement is None:
-        return Entry(outcome.id, UNREGISTERED, "", "", "", "", outcome, failures, departures)
+        return Entry(outcome.id, UNREGISTERED, "", "", "", "", outcome, failures, defects)
     statement = requirement.statement
     here = requirement.dialects.get(result.target.dialect, AS_STATED)
     if here != AS_STATED:
@@ -114,7 +114,7 @@ def _entry(result: RunResult, outcome: RequirementVerdict, requirement: Requirem
         requirement.source,
         outcome,
         failures,
-        departures,
+        defects,
     )
 
 
@@ -126,13 +126,13 @@ def areas(listed: tuple[Entry, ...]) -> tuple[Area, ...]:
 
 
 def headline(result: RunResult) -> str:
-    """The result in a sentence: against the promise. Departures count there like any failure, but are told apart."""
+    """The result in a sentence: against the promise. Known defects count there like any failure, but are told apart."""
     unlisted = [found for found in result.failures if found.known is None]
-    departed = sum(map(result.is_as_known, unlisted))
-    new, known = len(unlisted) - departed, len(result.failures) - len(unlisted)
+    defective = sum(map(result.is_as_known, unlisted))
+    new, known = len(unlisted) - defective, len(result.failures) - len(unlisted)
     said = [
         plural(number, noun)
-        for number, noun in ((new, "new failure"), (departed, "known departure"), (known, "known deviation"))
+        for number, noun in ((new, "new failure"), (defective, "known defect"), (known, "known deviation"))
         if number
     ]
     if result.lost is not None:
@@ -153,7 +153,7 @@ def _listed(parts: list[str]) -> str:
 def notes(found: FoundFailure, dialect: str) -> tuple[str, ...]:
     """What is worth knowing about a failure beside what happened: its shape, whether it is known, flaky, how often.
 
-    Known is what the deviation file lists, and what is a departure known of the dialect's brokers; the rest is new.
+    Known is what the deviation file lists, and what is a known defect of the dialect's brokers; the rest is new.
     """
     said = [str(found.failure.shape)]
     as_known = is_as_known(found.failure, dialect)
@@ -161,8 +161,8 @@ def notes(found: FoundFailure, dialect: str) -> tuple[str, ...]:
         said.append(f"known: {found.known}")
     elif not as_known:
         said.append("new")
-    if found.failure.departure:
-        said.append(f"{'known departure' if as_known else 'departure of others:'} {found.failure.departure}")
+    if found.failure.defect:
+        said.append(f"{'known defect' if as_known else 'defect of others:'} {found.failure.defect}")
     if found.flaky and found.rate is not None:
         said.append(f"flaky: {found.rate[0]} of {found.rate[1]} repetitions")
     said.append(plural(found.sequences, "sequence"))

@@ -22,7 +22,7 @@ from amqpspec.conformance.verdicts.events import (
     SequenceStarted,
 )
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
-from amqpspec.model.defects.known_departures import is_as_known
+from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.registry import Requirement, requirements
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.reports.accuracy import accuracy_line
@@ -56,8 +56,8 @@ def print_report(console: Console, result: RunResult, registry: Mapping[str, Req
         console.print(_lines(f"  {sequence}: {reason}" for sequence, reason in result.undecided))
     if missing := not_seen(result):
         console.print()
-        console.print(Text("Known departures that would have shown, and did not:", style=STYLES[Verdict.INCONCLUSIVE]))
-        console.print(_lines(f"  {each.departure.requirement} {each.departure.name}" for each in missing))
+        console.print(Text("Known defects that would have shown, and did not:", style=STYLES[Verdict.INCONCLUSIVE]))
+        console.print(_lines(f"  {each.defect.requirement} {each.defect.name}" for each in missing))
     console.print()
     if measured := accuracy_line(result):
         console.print(_text(measured))
@@ -80,7 +80,7 @@ def summary_table(result: RunResult, listed: tuple[Entry, ...]) -> Table:
     """How many requirements of each area ended in each verdict; the sums against the promise, and as known."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_footer=True)
     sums = [("all", result.summary)]
-    if result.departures:
+    if result.defects:
         sums = [("the promise", result.summary), ("as known", result.summary_as_known)]
     table.add_column("area", footer="\n".join(name for name, _ in sums))
     for verdict in VERDICTS:
@@ -106,9 +106,9 @@ def failure_lines(entry: Entry, found: FoundFailure, result: RunResult) -> Rende
     grid.add_column(overflow="fold")
     if entry.statement:
         grid.add_row("rule", _text(entry.statement))
-    for departure in entry.departures:
-        if departure.name == failure.departure:
-            grid.add_row("as known", _text(f"{departure.statement} ({', '.join(departure.brokers)})"))
+    for defect in entry.defects:
+        if defect.name == failure.defect:
+            grid.add_row("as known", _text(f"{defect.statement} ({', '.join(defect.brokers)})"))
     grid.add_row("allowed", _lines(failure.allowed or ("nothing",), "green"))
     grid.add_row("observed", _lines([failure.observed], "red"))
     if failure.state:
@@ -194,7 +194,7 @@ class LiveDisplay:
         line.append(visible(f" {requirement.title}" if requirement else ""), style="bold")
         line.append(visible(f"  {found.failure.shape}: {found.failure.observed}"), style="")
         if is_as_known(found.failure, self._dialect):
-            line.append(f"  known departure {found.failure.departure}", style="dim")
+            line.append(f"  known defect {found.failure.defect}", style="dim")
         return line
 
     def _line(self) -> Text:

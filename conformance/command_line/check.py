@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.conformance.command_line.usage import UsageError
-from amqpspec.model.defects.known_departures import is_as_known
+from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.reports.text import plural, visible
 
 
@@ -37,14 +37,14 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         console.print(Text(visible(f"    observed {failure.observed}")))
         for allowed in failure.allowed:
             console.print(Text(visible(f"    allowed  {allowed}")))
-        if failure.departure:
+        if failure.defect:
             whose = "" if is_as_known(failure, found.dialect) else f", not known of {found.dialect}"
-            console.print(Text(f"    known as departure {failure.departure}{whose}"))
-    for each in table.departures:
+            console.print(Text(f"    known as known defect {failure.defect}{whose}"))
+    for each in table.defects:
         if not each.seen:
             where = f"{each.target}, though {plural(each.refuted, 'sequence')} would have shown it"
             console.print(
-                Text(visible(f"known departure {each.departure} not seen on {where}: fixed?"), style="yellow")
+                Text(visible(f"known defect {each.defect} not seen on {where}: fixed?"), style="yellow")
             )
     for measured in table.accuracies:
         console.print(Text(visible(f"{measured.target}: {measured.accuracy.text}")))

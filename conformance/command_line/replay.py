@@ -18,7 +18,7 @@ from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.events import CommandIssued, Event, FrameObserved
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
-from amqpspec.model.defects.known_departures import is_as_known
+from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict, worst
@@ -70,10 +70,10 @@ def _print(judgement: SequenceJudgement, queue_type: str | None, console: Consol
             console.print(Text(visible(f"    allowed   {allowed}")))
         for line in failure.state:
             console.print(Text(visible(f"    state     {line}")))
-        if failure.departure:
+        if failure.defect:
             known = is_as_known(failure, judgement.dialect)
             who = dialect_named(judgement.dialect).title if known else f"not known of {judgement.dialect}"
-            console.print(Text(f"    known as  {failure.departure} ({who})"))
+            console.print(Text(f"    known as  {failure.defect} ({who})"))
     what = f"{judgement.verdict}" + (f": {judgement.reason}" if judgement.reason else "")
     if judgement.failures and all(is_as_known(failure, judgement.dialect) for failure in judgement.failures):
         what += ", as known"

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from amqpspec.model.defects.departure import KnownDeparture
-from amqpspec.model.defects.known_departures import departures_from
+from amqpspec.model.defects.known_defects import defects_from
+from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.registry import Requirement, requirement, select
 
 
@@ -53,7 +53,7 @@ def plain_lines(requirements: Iterable[Requirement]) -> list[str]:
 
 
 def render_details(requirement: Requirement) -> Table:
-    """All fields of one requirement, one row each, and the known departures from it."""
+    """All fields of one requirement, one row each, and the known defects from it."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column("field", no_wrap=True, style="bold")
     table.add_column("value", overflow="fold")
@@ -64,20 +64,20 @@ def render_details(requirement: Requirement) -> Table:
         else:
             text = value if isinstance(value, str) else ", ".join(value)
             table.add_row(Text(name.replace("_", " ")), Text(text))
-    for departure in departures_from(requirement.id):
-        for broker in departure.brokers:
-            table.add_row(Text(f"as known in {broker}"), Text(departure.statement))
-        table.add_row(Text(f"departure {departure.name}"), Text(departure.source))
+    for defect in defects_from(requirement.id):
+        for broker in defect.brokers:
+            table.add_row(Text(f"as known in {broker}"), Text(defect.statement))
+        table.add_row(Text(f"known defect {defect.name}"), Text(defect.source))
     return table
 
 
 def to_json(requirements: Iterable[Requirement]) -> list[dict[str, Any]]:
     """One object per requirement, all fields by name; `queue_types` is a list, `dialects` an object.
 
-    `departures` are those known from it: name, statement, source, and the dialects whose brokers do it.
+    `defects` are those known from it: name, statement, source, and the dialects whose brokers do it.
     """
     return [
-        {**_fields(each), "departures": [_departure(known) for known in departures_from(each.id)]}
+        {**_fields(each), "known_defects": [_defect(known) for known in defects_from(each.id)]}
         for each in requirements
     ]
 
@@ -103,7 +103,7 @@ def render_markdown(requirements: Iterable[Requirement]) -> str:
                 f"- Verified: {_markdown(each.verified)}",
                 *(
                     f"- As known in {'; '.join(known.brokers)}: {_markdown(known.statement)} ({known.name})"
-                    for known in departures_from(each.id)
+                    for known in defects_from(each.id)
                 ),
                 "",
             ]
@@ -126,12 +126,12 @@ def _fields(requirement: Requirement) -> dict[str, Any]:
     }
 
 
-def _departure(departure: KnownDeparture) -> dict[str, Any]:
+def _defect(defect: KnownDefect) -> dict[str, Any]:
     return {
-        "name": departure.name,
-        "statement": departure.statement,
-        "source": departure.source,
-        "dialects": list(departure.dialects),
+        "name": defect.name,
+        "statement": defect.statement,
+        "source": defect.source,
+        "dialects": list(defect.dialects),
     }
 
 

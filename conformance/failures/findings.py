@@ -11,7 +11,7 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.scenarios.scenario_files import is_scenario
 from amqpspec.conformance.verdicts.events import FailureShrunk, Listener, tell
 from amqpspec.conformance.verdicts.judgement import FoundFailure, SequenceJudgement
-from amqpspec.model.defects.known_departures import is_as_known
+from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.dialects import Dialect
 from amqpspec.model.promises.verdict import Failure
 

@@ -143,7 +143,7 @@ def _head(failure: Failure) -> str:
         ("Observed", failure.observed),
         ("Allowed", failure.allowed[0] if failure.allowed else "nothing"),
         *(("or", text) for text in failure.allowed[1:]),
-        ("Known as", failure.departure),
+        ("Known as", failure.defect),
         ("Needs", "pika 1.x"),
         ("Run with", "python THIS_FILE amqp://user:password@host:port/vhost"),
     ]

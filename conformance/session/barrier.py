@@ -88,8 +88,8 @@ def _flush(session: Session, key: ChannelKey) -> Frame:
     """A request that the channel answers itself, and that changes nothing.
 
     Where the channel has a limit of its own that is channel.flow: up to RabbitMQ 4.2 basic.qos with global=false lifts
-    that limit, against the promise (the departure consumer-limit-lifts-channel-limit). The flag of the last basic.qos
-    is kept: it would else be the barrier's that is seen to work.
+    that limit, against the promise (the known defect consumer-limit-lifts-channel-limit). The flag of the last
+    basic.qos is kept: it would else be the barrier's that is seen to work.
     """
     channel = session.judge.acceptor.broker.channels[key]
     if channel.channel_prefetch:

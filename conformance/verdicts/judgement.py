@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from amqpspec.conformance.verdicts.known_behaviour import DepartureOutcome
+from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome
 from amqpspec.model.broker.measurement import Measurement
-from amqpspec.model.defects.known_departures import is_as_known
+from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
 
@@ -24,7 +24,7 @@ class SequenceJudgement:
 
     `requirement` is the one that the sequence was written for (None for searches), `exercised` counts for
     each requirement how often it made a difference, `reason` explains a verdict that is neither pass nor
-    fail, `frames` is how many frames were judged, and `refuted` names the known departures that would have shown and
+    fail, `frames` is how many frames were judged, and `refuted` names the known defects that would have shown and
     did not.
     """
 
@@ -59,7 +59,7 @@ class RequirementVerdict:
     """The verdicts of one requirement over all sequences; `reason` for inconclusive and not applicable.
 
     `verdict` is the one against the promise. `differing` is the one against the broker as it is known, where that is
-    another: every failure is one of the departures known of the target's dialect.
+    another: every failure is one of the known defects of the target's dialect.
     """
 
     id: str
@@ -80,8 +80,8 @@ class FoundFailure:
 
     `commands` is the shortest sequence known to show it, one line each; `reproducer` is what a person pastes in a
     shell to see it again; `sequences` counts the sequences that showed it. `known` is the reason that the deviation
-    file gives (None: it is not listed; a departure that the model knows is no excuse), `rate` is (failed, tried) when
-    the shrunk sequence was run again, so that what does not always repeat is reported as flaky.
+    file gives (None: it is not listed; a known defect that the model knows is no excuse), `rate` is (failed, tried)
+    when the shrunk sequence was run again, so that what does not always repeat is reported as flaky.
     """
 
     failure: Failure
@@ -115,8 +115,8 @@ class RunResult:
     seconds: float = 0.0
     #: why the run ended before its end; None if it did not
     lost: str | None = None
-    #: what became of the departures that are known of the target's dialect
-    departures: tuple[DepartureOutcome, ...] = ()
+    #: what became of the known defects that are known of the target's dialect
+    defects: tuple[DefectOutcome, ...] = ()
     #: how late the broker was with what it did by itself: (sequence, measurement)
     measurements: tuple[tuple[str, Measurement], ...] = ()
 
@@ -131,13 +131,13 @@ class RunResult:
         return _counted(requirement.as_known for requirement in self.requirements)
 
     def is_as_known(self, found: FoundFailure) -> bool:
-        """Is the failure one of the departures that are known of the target's dialect?"""
+        """Is the failure one of the known defects that are known of the target's dialect?"""
         return is_as_known(found.failure, self.target.dialect)
 
     @property
     def exit_code(self) -> int:
         """3 if the target was lost, else 1 if something deviates that the deviation file does not list, else 4 if
-        something could not be decided, else 0. That a departure is known changes nothing.
+        something could not be decided, else 0. That a known defect is known changes nothing.
         """
         if self.lost is not None:
             return 3
@@ -166,7 +166,7 @@ def requirement_verdicts(judgement: SequenceJudgement) -> dict[str, Said]:
     A requirement that a failure blames failed. The one that the sequence was written for shares the
     sequence's fate when that is inconclusive or not applicable. The others that made a difference passed. An
     inconclusive search is for no requirement; it is filed under "" so that no table loses it. Against the broker as it
-    is known, a requirement passed all of whose failures are known departures.
+    is known, a requirement passed all of whose failures are known defects.
     """
     verdicts = {id: (Verdict.PASS, count) for id, count in judgement.exercised.items() if count > 0}
     aim = judgement.requirement
@@ -195,7 +195,7 @@ def failure_to_json(failure: Failure) -> dict[str, Any]:
         "observed": failure.observed,
         "allowed": list(failure.allowed),
         "state": list(failure.state),
-        "departure": failure.departure,
+        "known_defect": failure.defect,
     }
 
 
@@ -206,6 +206,7 @@ def failure_from_json(written: Mapping[str, Any]) -> Failure:
         shape=Shape(written["shape"]),
         allowed=tuple(map(str, written["allowed"])),
         state=tuple(map(str, written["state"])),
-        departure=str(written.get("departure", "")),
+        # "departure" is what traces of version 0.1 call it
+        defect=str(written.get("known_defect", written.get("departure", ""))),
         **texts,
     )

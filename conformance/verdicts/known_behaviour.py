@@ -1,7 +1,7 @@
-"""The broker as it is known: how often each known departure of its dialect was seen, and how often it was not.
+"""The broker as it is known: how often each known defect of its dialect was seen, and how often it was not.
 
-A report has two verdicts for a requirement (DESIGN: departures): against the promise, and against the broker as it is
-known. The second one never decides the exit code.
+A report has two verdicts for a requirement (DESIGN: known defects): against the promise, and against the broker as it
+is known. The second one never decides the exit code.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from amqpspec.model.defects.known_departures import known_departures
+from amqpspec.model.defects.known_defects import known_defects
 from amqpspec.model.promises.verdict import Failure
 
 
 class Standing(StrEnum):
-    """What became of a known departure in a run."""
+    """What became of a known defect in a run."""
 
     SEEN = "seen"
     #: in every sequence that would have shown it the broker kept the promise: fixed?
@@ -25,8 +25,8 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class DepartureOutcome:
-    """A known departure in a run: the sequences that showed it, and those that would have and did not."""
+class DefectOutcome:
+    """A known defect in a run: the sequences that showed it, and those that would have and did not."""
 
     name: str
     seen: int
@@ -34,23 +34,23 @@ class DepartureOutcome:
 
     @property
     def standing(self) -> Standing:
-        """A departure that is a race, seen once, is seen."""
+        """A known defect that is a race, seen once, is seen."""
         if self.seen:
             return Standing.SEEN
         return Standing.NOT_SEEN if self.refuted else Standing.NOT_TESTED
 
 
-def departures_tested(failures: Iterable[Failure], refuted: Iterable[str], dialect: str) -> dict[str, bool]:
-    """By the name of each departure known of the dialect that one sequence put to the test: was it seen?"""
-    tested = dict.fromkeys(refuted, False) | {failure.departure: True for failure in failures}
+def defects_tested(failures: Iterable[Failure], refuted: Iterable[str], dialect: str) -> dict[str, bool]:
+    """By the name of each known defect known of the dialect that one sequence put to the test: was it seen?"""
+    tested = dict.fromkeys(refuted, False) | {failure.defect: True for failure in failures}
     return {
-        departure.name: tested[departure.name] for departure in known_departures(dialect) if departure.name in tested
+        defect.name: tested[defect.name] for defect in known_defects(dialect) if defect.name in tested
     }
 
 
-def departure_outcomes(tested: Mapping[tuple[str, bool], int], dialect: str) -> tuple[DepartureOutcome, ...]:
-    """One for each departure known of the dialect. `tested`: in how many sequences it was seen, and was not."""
+def defect_outcomes(tested: Mapping[tuple[str, bool], int], dialect: str) -> tuple[DefectOutcome, ...]:
+    """One for each known defect known of the dialect. `tested`: in how many sequences it was seen, and was not."""
     return tuple(
-        DepartureOutcome(departure.name, tested.get((departure.name, True), 0), tested.get((departure.name, False), 0))
-        for departure in known_departures(dialect)
+        DefectOutcome(defect.name, tested.get((defect.name, True), 0), tested.get((defect.name, False), 0))
+        for defect in known_defects(dialect)
     )

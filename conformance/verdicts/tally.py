@@ -12,7 +12,7 @@ from amqpspec.conformance.verdicts.judgement import (
     SequenceJudgement,
     requirement_verdicts,
 )
-from amqpspec.conformance.verdicts.known_behaviour import DepartureOutcome, departure_outcomes, departures_tested
+from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome, defect_outcomes, defects_tested
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.verdict import Verdict, worst
@@ -38,7 +38,7 @@ class Tally:
     #: identity -> the first example, with the number of sequences that showed it
     found: dict[str, FoundFailure] = field(default_factory=dict)
     undecided: list[tuple[str, str]] = field(default_factory=list)
-    #: (departure, whether it was seen) -> sequences that put it to the test
+    #: (known defect, whether it was seen) -> sequences that put it to the test
     tested: Counter[tuple[str, bool]] = field(default_factory=Counter)
     #: (sequence, measurement); to come to one takes its time, so there are never very many
     measurements: list[tuple[str, Measurement]] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Tally:
             self.counts[id, said.verdict] += 1
             self.counts_as_known[id, said.as_known] += 1
             self.exercised[id] += said.exercised
-        self.tested.update(departures_tested(judgement.failures, judgement.refuted, judgement.dialect).items())
+        self.tested.update(defects_tested(judgement.failures, judgement.refuted, judgement.dialect).items())
         if judgement.verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE):
             reason = judgement.reason or "no reason was recorded"
             self.reasons.setdefault(judgement.requirement or "", reason)
@@ -73,9 +73,9 @@ class Tally:
         """
         return _worst(self.counts, id)
 
-    def departures(self, dialect: str) -> tuple[DepartureOutcome, ...]:
-        """What became of the departures that are known of a dialect."""
-        return departure_outcomes(self.tested, dialect)
+    def defects(self, dialect: str) -> tuple[DefectOutcome, ...]:
+        """What became of the known defects that are known of a dialect."""
+        return defect_outcomes(self.tested, dialect)
 
     def requirements(
         self,

@@ -50,7 +50,7 @@ class BrokerState:
         self.stamp = 0
         #: how often each requirement made a difference
         self.exercised: Counter[str] = Counter()
-        #: known departures that would have shown, and did not (model.judging.refuted)
+        #: known defects that would have shown, and did not (model.judging.refuted)
         self.refuted: set[str] = set()
         #: how late it was with what it did by itself
         self.measurements: list[Measurement] = []
@@ -141,7 +141,7 @@ class BrokerState:
         blame: dict[str, str] | None = None,
         lane: str = "channel",
         effect: tuple[str, object] | None = None,
-        departures: dict[str, tuple[object, str]] | None = None,
+        defects: dict[str, tuple[object, str]] | None = None,
         crossing: str = "",
         due: Due | None = None,
         missed_as: str = "",
@@ -161,7 +161,7 @@ class BrokerState:
                 effect,
                 self.counting,
                 0,
-                departures or {},
+                defects or {},
                 crossing=crossing,
                 due=due,
                 missed_as=missed_as,

@@ -3,7 +3,7 @@
 Two kinds, independent of each other (RabbitMQ guide: consumer prefetch): a consumer's own, which it has from its
 beginning; and one that consumers share, those of a channel or, in the bare text, of a connection. The model counts what
 is promised to be counted. Beside that it keeps the count of RabbitMQ's own limiter, which goes by it where a known
-departure has shown (`model.defects.limits`).
+known defect has shown (`model.defects.limits`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from amqpspec.model.promises.queue_types import QueueType
 def own_limit_holds(consumer: Consumer) -> bool:
     """QOS-001, QOS-005: the consumer has as many unacknowledged deliveries as it may.
 
-    One without acknowledgements has no limit, but by a departure (`model.defects.departures`, reused tags).
+    One without acknowledgements has no limit, but by a known defect (`model.defects.transitions`, reused tags).
     """
     return 0 < consumer.prefetch <= consumer.outstanding
 

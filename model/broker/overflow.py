@@ -56,7 +56,7 @@ def overflow(queue: Queue) -> Overflow:
 
 
 def size(queue: Queue, messages: Iterable[Message]) -> int:
-    """OVERFLOW-004: octets of bodies, not of properties, but by a departure (`model.defects.overflow`)."""
+    """OVERFLOW-004: octets of bodies, not of properties, but by a known defect (`model.defects.overflow`)."""
     if queue.weighs_properties:
         return sum(stored_size(message) for message in messages)
     return sum(len(message.content.body) for message in messages)

@@ -154,13 +154,13 @@ class Consumer:
     is_doubtful: bool = field(default=True, kw_only=True)
     #: seconds in which it has to settle a delivery, by which requirement; how many of its deliveries have timed out
     #: and are not settled (model.rules.extensions.consumer_timeout); by a known defect it is not served
-    #: (departures_of_timeouts)
+    #: (model.defects.timeouts)
     timeout: float = field(default=0.0, kw_only=True)
     timeout_from: str = field(default="", kw_only=True)
     timed_out: int = field(default=0, kw_only=True)
     is_forgotten: bool = field(default=False, kw_only=True)
     #: of a single-active-consumer queue: it held more when it timed out, so that its place is not free; and by a known
-    #: defect it is served beside who has the seat by now (both: departures_of_timeouts)
+    #: defect it is served beside who has the seat by now (both: model.defects.timeouts)
     keeps_place: bool = field(default=False, kw_only=True)
     is_beside: bool = field(default=False, kw_only=True)
     #: somebody else had room when it timed out: perhaps it was not come to, and stays among those to be served
@@ -233,7 +233,7 @@ class Queue:
     consumers: list[Consumer] = field(default_factory=list)
     #: consumers that are gone but may still be counted
     leaving: int = 0
-    #: holders of deliveries that settled them and may still be counted (quorum queues; model.defects.departures)
+    #: holders of deliveries that settled them and may still be counted (quorum queues; model.defects.transitions)
     settling: int = 0
     #: what changed the number of ready messages last
     reason: str = "QUEUE-001"
@@ -276,10 +276,10 @@ class Queue:
     deadlines: int = field(default=0, kw_only=True)
     #: its limit in octets is seen to count properties as well (`model.defects.overflow`)
     weighs_properties: bool = field(default=False, kw_only=True)
-    #: consumers that nobody sees may take its messages and give them back, any number of times (departure
+    #: consumers that nobody sees may take its messages and give them back, any number of times (known defect
     #: next-queue-gets-consumers)
     is_haunted: bool = field(default=False, kw_only=True)
-    #: it told no numbers, or may have told none, as it took too long (departure late-counts-are-zero)
+    #: it told no numbers, or may have told none, as it took too long (known defect late-counts-are-zero)
     is_untold: bool = field(default=False, kw_only=True)
     #: deliveries, by channel and number, that a channel has given back and that the queue still counts for it
     still_counted: frozenset[tuple[ChannelKey, int]] = field(default=frozenset(), kw_only=True)

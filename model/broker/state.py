@@ -92,15 +92,15 @@ class Expected:
     counted: bool = True
     #: sequence number of the publish that it answers (basic.return in confirm mode), else 0
     publish: int = 0
-    #: argument to (value that a known departure gives it, name of the departure); see model.defects.departures
-    departures: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    #: argument to (value that a known defect gives it, name of the known defect); see model.defects.transitions
+    defects: dict[str, tuple[Any, str]] = field(default_factory=dict)
     #: seconds that it may take beyond the usual deadline
     patience: float = 0.0
     #: seconds after the client's last sign of life before which it may not come
     not_before: float = 0.0
     #: the requirement that a request of the client's comes under which crosses it
     crossing: str = ""
-    #: the known departure that it is if it does not come, "" for none
+    #: the known defect that it is if it does not come, "" for none
     missed_as: str = ""
     #: the time that is up, if it is sent because of one
     due: Due | None = None
@@ -220,9 +220,9 @@ class Channel:
     admissions: dict[Queue, Admission] = field(default_factory=dict, kw_only=True)
     owed: list[Expected | PendingGet] = field(default_factory=list)
     last_queue: str | None = None
-    #: the queue types that the channel has dealt with, by name: see the departure stale-queue-type
+    #: the queue types that the channel has dealt with, by name: see the known defect stale-queue-type
     known_types: dict[str, QueueType] = field(default_factory=dict)
-    #: queues that it has published to or deleted, by name: see the departure publish-crossing-deletion-breaks
+    #: queues that it has published to or deleted, by name: see the known defect publish-crossing-deletion-breaks
     registered_with: set[str] = field(default_factory=set, kw_only=True)
     #: direct replies delivered of late, that some brokers give no delivery tag of their own (model.outputs.messages)
     uncounted_replies: int = 0

@@ -57,7 +57,7 @@ def _is_overlooked(queue: Queue, message: Message) -> bool:
     return queue.messages[0] is message
 
 
-#: Known departure: a classic queue with priorities hands over, after its time, a message that went in front of others
+#: Known defect: a classic queue with priorities hands over, after its time, a message that went in front of others
 #: by its priority.
 LATE_BY_PRIORITY = "expired-priority-message-delivered"
 

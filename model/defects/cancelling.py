@@ -1,10 +1,10 @@
-"""Departures (`model.defects.departures`) of cancelling."""
+"""Known defects (`model.defects.transitions`) of cancelling."""
 
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import ChannelState, Expected
-from amqpspec.model.defects.departure import Departure, crash_with, internal_error
+from amqpspec.model.judging.known_defect import DefectTransition, crash_with, internal_error
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.cancel import crossing_of, withdraw_notice
 from amqpspec.model.rules.connection.closing import break_connection
@@ -62,8 +62,8 @@ def _answer_twice(broker: Broker, frame: Frame) -> None:
             break
 
 
-CANCELLING_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+CANCELLING_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="cancel-ok-for-no-consumer-breaks",
         requirement="CANCEL-009",
         statement="A client that answers the basic.cancel for a deleted queue with cancel-ok crashes the channel, which"
@@ -74,7 +74,7 @@ CANCELLING_DEPARTURES: tuple[Departure, ...] = (
         applies=_confirms_what_is_over,
         process=crash_with("CANCEL-009"),
     ),
-    Departure(
+    DefectTransition(
         name="cancel-crossing-deletion-breaks",
         requirement="CANCEL-006",
         statement="A basic.cancel that comes to its channel when the quorum queue is gone and the channel has not heard"
@@ -85,7 +85,7 @@ CANCELLING_DEPARTURES: tuple[Departure, ...] = (
         applies=_crosses_deletion,
         process=_break_instead,
     ),
-    Departure(
+    DefectTransition(
         name="cancel-crossing-deletion-answered-twice",
         requirement="CANCEL-006",
         statement="A basic.cancel that comes to its channel while the quorum queue is being deleted is answered by two"

@@ -1,4 +1,4 @@
-"""Departures (`model.defects.departures`) of settling: numbers that the new queue of a name cannot take."""
+"""Known defects (`model.defects.transitions`) of settling: numbers that the new queue of a name cannot take."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.namesakes import has_priorities
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, Unacknowledged
-from amqpspec.model.defects.departure import ANY_NUMBER, Departure, internal_error
 from amqpspec.model.defects.settling import RECOVERS, knows, meant, settling_channel
+from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition, internal_error
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.settlement import tags_meant
@@ -90,8 +90,8 @@ def _start_namesake_again(broker: Broker, frame: Frame) -> None:
         broker.remove_ready(queue, "ACK-024")
 
 
-CRASHING_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+CRASHING_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="crashed-namesake-is-empty",
         requirement="ACK-024",
         statement="When a new classic queue of the name of a deleted one has crashed so and is there again before"
@@ -104,7 +104,7 @@ CRASHING_DEPARTURES: tuple[Departure, ...] = (
         process=_start_namesake_again,
         shows_within=ANY_NUMBER,
     ),
-    Departure(
+    DefectTransition(
         name="deleted-queue-crashes-namesake",
         requirement="ACK-024",
         statement="Settling a delivery of a deleted queue crashes the process of a new classic queue of the same name,"

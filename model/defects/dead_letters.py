@@ -1,11 +1,11 @@
-"""Departures (`model.defects.departures`) of dead-lettering."""
+"""Known defects (`model.defects.transitions`) of dead-lettering."""
 
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.defects.departure import ANY_NUMBER, Departure
+from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, Frame
 from amqpspec.model.rules.extensions.dead_letter import EXCHANGE
@@ -51,8 +51,8 @@ def _lose_on_the_way_to_stream(broker: Broker, frame: Frame) -> None:
             broker.refresh(queue)
 
 
-DEAD_LETTER_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+DEAD_LETTER_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="stream-takes-no-dead-letters",
         requirement="DLX-005",
         statement="A dead letter that is routed to a stream is lost.",

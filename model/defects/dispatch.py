@@ -1,4 +1,4 @@
-"""Departures (`model.defects.departures`) of area SAC: a queue with ready messages that does not serve its active
+"""Known defects (`model.defects.transitions`) of area SAC: a queue with ready messages that does not serve its active
 consumer.
 
 What such a queue does next depends on what happens to wake it. So it owes nothing from then on (`Seat.is_stalled`), and
@@ -13,7 +13,7 @@ from itertools import islice
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import Arrival, Phantom, Queue
 from amqpspec.model.broker.state import Unacknowledged
-from amqpspec.model.defects.departure import Departure
+from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, Frame
 from amqpspec.model.rules.inputs import process
@@ -152,8 +152,8 @@ def _follow(broker: Broker) -> None:
             broker.refresh(queue)
 
 
-DISPATCH_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+DISPATCH_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="cancel-leaves-backlog",
         requirement="SAC-002",
         statement="When the active consumer of a classic queue is cancelled, the one that follows it is not handed what"
@@ -164,7 +164,7 @@ DISPATCH_DEPARTURES: tuple[Departure, ...] = (
         applies=lambda broker, frame: bool(_with_left_backlog(broker, frame)),
         process=_leave_backlog,
     ),
-    Departure(
+    DefectTransition(
         name="returned-seat-stays-empty",
         requirement="SAC-004",
         statement="When the active consumer gives back the last of what it holds, it leaves its seat to one of higher"
@@ -175,7 +175,7 @@ DISPATCH_DEPARTURES: tuple[Departure, ...] = (
         applies=lambda broker, frame: bool(_left_on(broker, frame)),
         process=_leave_without_successor,
     ),
-    Departure(
+    DefectTransition(
         name="left-seat-starves",
         requirement="SAC-004",
         statement="When the consumer of higher priority ends before it took the seat, the active one is handed nothing"

@@ -1,11 +1,11 @@
-"""Departures (`model.defects.departures`) of the close that an error brings about."""
+"""Known defects (`model.defects.transitions`) of the close that an error brings about."""
 
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.state import ChannelState, Expected
-from amqpspec.model.defects.departure import Departure, crash_with
+from amqpspec.model.judging.known_defect import DefectTransition, crash_with
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.inputs import process
 
@@ -41,8 +41,8 @@ def _was_cut_in_octets(close: Expected) -> bool:
     return close.requirements[0] == "CHAN-008" and isinstance(text, str) and not text.isascii()
 
 
-ERROR_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+ERROR_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="long-error-text-breaks",
         requirement="CHAN-008",
         statement="The text of a channel's error is cut to 255 characters, not octets; where that is too long for a"

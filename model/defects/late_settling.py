@@ -1,4 +1,4 @@
-"""A departure (`model.defects.departures`) of settling what has timed out: RabbitMQ's from 4.3 on (area TIMEOUT)."""
+"""A known defect of settling what has timed out: RabbitMQ's from 4.3 on (area TIMEOUT)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, ChannelState, TimedOut, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome
-from amqpspec.model.defects.departure import ANY_NUMBER, Departure
 from amqpspec.model.defects.timeouts import settled_late
+from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.requeue import give_back
@@ -117,8 +117,8 @@ def _settle_at_queue(
     broker.refresh(queue)
 
 
-LATE_SETTLING_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+LATE_SETTLING_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="late-settlement-settles-namesake",
         requirement="TIMEOUT-019",
         statement="When a consumer has timed out and was cancelled, and another one was made with its tag, to settle a"

@@ -1,4 +1,4 @@
-"""Departures (`model.defects.departures`) of limits; most are of the one that RabbitMQ sets to a channel, up to 4.2.
+"""Known defects of limits; most are of the one that RabbitMQ sets to a channel, up to 4.2.
 
 Its limiter counts beside the channel, and not always what the channel holds. A difference may show at any later input,
 of any channel: so each applies as long as there is one, and from when it has shown the limiter's count is the model's.
@@ -12,7 +12,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.limits import can_share, counted, is_counted, limited_namesake
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
-from amqpspec.model.defects.departure import Departure
+from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.protocol.methods import TEARDOWNS, Frame
 from amqpspec.model.rules.basic.settlement import tags_meant
 from amqpspec.model.rules.inputs import process
@@ -88,7 +88,7 @@ def _concerned(broker: Broker, frame: Frame, miscounts: Miscounts) -> Iterator[C
 
 
 def follow_limiters(broker: Broker) -> None:
-    """What RabbitMQ's limiters count is the count from now on, on every channel: a departure has shown that they are
+    """What RabbitMQ's limiters count is the count from now on, on every channel: a known defect has shown that they are
     there.
     """
     broker.limiters_are_followed = True
@@ -103,8 +103,8 @@ def _follow(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
 
 
-def _departure(name: str, requirement: str, statement: str, source: str, miscounts: Miscounts) -> Departure:
-    return Departure(
+def _defect(name: str, requirement: str, statement: str, source: str, miscounts: Miscounts) -> DefectTransition:
+    return DefectTransition(
         name=name,
         requirement=requirement,
         statement=statement,
@@ -140,8 +140,8 @@ def _credit_namesakes(broker: Broker, frame: Frame) -> None:
         broker.refresh(consumer.queue)
 
 
-LIMIT_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+LIMIT_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="reused-tag-gains-room",
         requirement="CONSUME-016",
         statement="Settling what a cancelled consumer of a classic queue or a stream holds lets a new consumer of its"
@@ -152,21 +152,21 @@ LIMIT_DEPARTURES: tuple[Departure, ...] = (
         applies=_credits_namesake,
         process=_credit_namesakes,
     ),
-    _departure(
+    _defect(
         "consumer-limit-lifts-channel-limit",
         "QOS-010",
         "basic.qos with global=false ends the limit of the channel, which the guide calls independent of it.",
         "rabbit_channel:handle_method basic.qos, global = false: rabbit_limiter:unlimit_prefetch",
         _is_lifted,
     ),
-    _departure(
+    _defect(
         "settled-gets-keep-their-room",
         "QOS-013",
         "What basic.get had got when the channel's limit came counts towards it for good, settled or not.",
         "rabbit_channel: basic.qos counts all of unacked_message_q, notify_limiter leaves out basic.get's",
         _keeps_room_of_gets,
     ),
-    _departure(
+    _defect(
         "uncounted-deliveries-make-room",
         "QOS-008",
         "Settling what the limiter did not count, as deliveries from quorum queues and streams, and those under way"
@@ -174,7 +174,7 @@ LIMIT_DEPARTURES: tuple[Departure, ...] = (
         "rabbit_channel:notify_limiter counts deliveries of every queue type; rabbit_limiter:handle_cast ack",
         _gives_room_for_uncounted,
     ),
-    _departure(
+    _defect(
         "channel-limit-holds-no-ack",
         "QOS-005",
         "A channel at its limit has nothing delivered to its consumers without acknowledgements either.",

@@ -1,4 +1,4 @@
-"""Departures (`model.defects.departures`) of limits on queues."""
+"""Known defects (`model.defects.transitions`) of limits on queues."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.overflow import BYTES, tell_publishers
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState
-from amqpspec.model.defects.departure import ANY_NUMBER, Departure
 from amqpspec.model.defects.dispatch import OFTEN_WRONG
+from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.content_size import properties_size
 from amqpspec.model.protocol.methods import TEARDOWNS, Frame
@@ -94,8 +94,8 @@ def _weigh_properties(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
 
 
-OVERFLOW_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+OVERFLOW_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="quorum-bytes-count-properties",
         requirement="OVERFLOW-004",
         statement="A quorum queue with x-max-length-bytes counts the octets of the properties as well: two more for a"

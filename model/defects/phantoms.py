@@ -1,4 +1,4 @@
-"""Departures (`model.defects.departures`) of areas SAC and CHAN: a quorum queue takes the wrong one for its active
+"""Known defects (`model.defects.transitions`) of areas SAC and CHAN: a quorum queue takes the wrong one for its active
 consumer.
 
 Who that is, is noted in `model.broker.phantoms`. Such a queue hands its messages to nobody, or to a client's channel
@@ -13,8 +13,8 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import LONGEST
 from amqpspec.model.broker.phantoms import is_heir_with, namesakes
 from amqpspec.model.broker.queues import Consumer, Phantom, Queue
-from amqpspec.model.defects.departure import ANY_NUMBER, Departure
 from amqpspec.model.defects.dispatch import ENDS, OFTEN_WRONG, RETURNS, seats, stall
+from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, Frame
 from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT, TIME_OUT_IS_OVER
@@ -124,8 +124,8 @@ def _lose_forgotten(broker: Broker, frame: Frame) -> None:
                 broker.drop(entry.queue, entry.message, "CANCEL-016")
 
 
-PHANTOM_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+PHANTOM_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="closed-seat-keeps-messages",
         requirement="CHAN-016",
         statement="When the channel of an active consumer ends that was to leave its seat, and held messages, the queue"
@@ -139,7 +139,7 @@ PHANTOM_DEPARTURES: tuple[Departure, ...] = (
         process=_serve_nobody(Phantom.CLOSED),
         shows_within=ANY_NUMBER,  # what it keeps may come back, which is counted
     ),
-    Departure(
+    DefectTransition(
         name="cancelled-namesake-waits-on",
         requirement="SAC-002",
         statement="A waiting consumer that is cancelled, and whose channel holds deliveries of an earlier one with its"
@@ -150,7 +150,7 @@ PHANTOM_DEPARTURES: tuple[Departure, ...] = (
         applies=_may_claim(Phantom.CANCELLED),
         process=_serve_nobody(Phantom.CANCELLED),
     ),
-    Departure(
+    DefectTransition(
         name="namesake-never-active",
         requirement="SAC-002",
         statement="A waiting consumer whose channel holds deliveries of a cancelled one with its tag takes the seat and"
@@ -161,7 +161,7 @@ PHANTOM_DEPARTURES: tuple[Departure, ...] = (
         applies=_may_claim(Phantom.NAMESAKE),
         process=_serve_nobody(Phantom.NAMESAKE),
     ),
-    Departure(
+    DefectTransition(
         name="heir-keeps-seat",
         requirement="SAC-004",
         statement="An active consumer whose channel holds deliveries of a cancelled one with its tag does not leave its"
@@ -172,7 +172,7 @@ PHANTOM_DEPARTURES: tuple[Departure, ...] = (
         applies=_may_claim(Phantom.HEIR),
         process=_serve_nobody(Phantom.HEIR),
     ),
-    Departure(
+    DefectTransition(
         name="takeover-forgets-deliveries",
         requirement="CANCEL-016",
         statement="When a consumer takes the seat over at once from one of lower priority, the queue forgets what a"

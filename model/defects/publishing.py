@@ -1,4 +1,4 @@
-"""Departures (`model.defects.departures`) of publishing."""
+"""Known defects (`model.defects.transitions`) of publishing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import Arrival, Exchange, Message, Queue
 from amqpspec.model.broker.state import ChannelState, Expected
-from amqpspec.model.defects.departure import Departure, crash_with
+from amqpspec.model.judging.known_defect import DefectTransition, crash_with
 from amqpspec.model.outputs.stream_content import is_nested
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, ChannelKey, Frame, Table
@@ -108,8 +108,8 @@ def _return_nothing(broker: Broker, frame: Frame) -> None:
     broker.fired("PUBLISH-007")
 
 
-PUBLISHING_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+PUBLISHING_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="infinite-header-breaks",
         requirement="PUBLISH-016",
         statement="A publish with a header that is an infinite number, or none at all (NaN), crashes the channel; the"
@@ -120,7 +120,7 @@ PUBLISHING_DEPARTURES: tuple[Departure, ...] = (
         applies=_has_infinite_header,
         process=crash_with("PUBLISH-016"),
     ),
-    Departure(
+    DefectTransition(
         name="stream-breaks-on-decimal",
         requirement="PUBLISH-016",
         statement="A publish to a stream with a header that is a decimal number crashes the channel; the connection"
@@ -131,7 +131,7 @@ PUBLISHING_DEPARTURES: tuple[Departure, ...] = (
         applies=_puts_decimal_into_stream,
         process=crash_with("PUBLISH-016"),
     ),
-    Departure(
+    DefectTransition(
         name="reply-to-nobody-not-returned",
         requirement="PUBLISH-007",
         statement="A mandatory message to the reply address of a consumer that is gone is neither delivered nor"
@@ -142,7 +142,7 @@ PUBLISHING_DEPARTURES: tuple[Departure, ...] = (
         applies=_replies_to_nobody,
         process=_return_nothing,
     ),
-    Departure(
+    DefectTransition(
         name="closing-overtakes-publishes",
         requirement="PUBLISH-002",
         statement="What a channel publishes to a quorum queue right before it is closed is lost, if it has published"

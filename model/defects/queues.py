@@ -1,4 +1,4 @@
-"""Departures (`model.defects.departures`) of chapter queue."""
+"""Known defects (`model.defects.transitions`) of chapter queue."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import ChannelState, Expected
-from amqpspec.model.defects.departure import Departure, crash_with
+from amqpspec.model.judging.known_defect import DefectTransition, crash_with
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Frame
 from amqpspec.model.rules.basic.publish import routes_of
@@ -181,8 +181,8 @@ def _find_it_locked(broker: Broker, frame: Frame) -> None:
     broker.fired("QUEUE-020")
 
 
-QUEUE_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+QUEUE_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="exclusive-queue-outlives-connection",
         requirement="QUEUE-020",
         statement="An exclusive queue is still there, and refused with 405 to others, when the close of its connection"
@@ -194,7 +194,7 @@ QUEUE_DEPARTURES: tuple[Departure, ...] = (
         applies=lambda broker, frame: bool(_name_left_behind(broker, frame)),
         process=_find_it_locked,
     ),
-    Departure(
+    DefectTransition(
         name="next-queue-keeps-tag",
         requirement="CANCEL-010",
         statement="The tag of a consumer that ended with its queue, of which the client is not told, is refused as one"
@@ -205,7 +205,7 @@ QUEUE_DEPARTURES: tuple[Departure, ...] = (
         applies=_uses_tag_of_gone_consumer,
         process=_refuse_tag,
     ),
-    Departure(
+    DefectTransition(
         name="stale-queue-type",
         requirement="QUEUE-029",
         statement="A channel that dealt with a queue, and meets another type under the same name after the queue was"
@@ -216,7 +216,7 @@ QUEUE_DEPARTURES: tuple[Departure, ...] = (
         applies=_uses_name_of_other_type,
         process=_crash_over_type,
     ),
-    Departure(
+    DefectTransition(
         name="next-queue-gets-consumers",
         requirement="CANCEL-010",
         statement="A channel that hears of the end of a quorum queue when a queue of that name exists again makes its"
@@ -228,7 +228,7 @@ QUEUE_DEPARTURES: tuple[Departure, ...] = (
         applies=lambda broker, frame: any(True for _ in _haunted(broker)),
         process=_haunt,
     ),
-    Departure(
+    DefectTransition(
         name="next-queue-serves-consumers",
         requirement="CANCEL-010",
         statement="A channel that hears of the end of a quorum queue or a stream when there is a classic queue of that"
@@ -239,7 +239,7 @@ QUEUE_DEPARTURES: tuple[Departure, ...] = (
         applies=lambda broker, frame: any(True for _ in _found_again(broker)),
         process=_serve_again,
     ),
-    Departure(
+    DefectTransition(
         name="publish-crossing-deletion-breaks",
         requirement="PUBLISH-002",
         statement="The first message that a channel publishes to a quorum queue, and that crosses the queue's deletion,"
@@ -251,7 +251,7 @@ QUEUE_DEPARTURES: tuple[Departure, ...] = (
         applies=_crosses_deletion,
         process=crash_with("PUBLISH-002"),
     ),
-    Departure(
+    DefectTransition(
         name="server-named-unknown-type-breaks",
         requirement="QUEUE-013",
         statement="queue.declare without a name and with an x-queue-type that does not exist crashes the channel, and"
@@ -262,7 +262,7 @@ QUEUE_DEPARTURES: tuple[Departure, ...] = (
         applies=_unknown_type_for_server_name,
         process=crash_with("QUEUE-013"),
     ),
-    Departure(
+    DefectTransition(
         name="age-without-number-breaks",
         requirement="QUEUE-013",
         statement="An x-max-age that does not begin with a digit crashes the channel, and the connection closes with"

@@ -1,4 +1,4 @@
-"""Departures (`model.defects.departures`) of what is given back to a quorum queue."""
+"""Known defects (`model.defects.transitions`) of what is given back to a quorum queue."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.state import ChannelState, Unacknowledged
-from amqpspec.model.defects.departure import ANY_NUMBER, Departure
 from amqpspec.model.defects.limits import DELIVERY_METHODS, brings_deliveries
+from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.requeue import delivery_limit
@@ -57,8 +57,8 @@ def _credit_twice(broker: Broker, frame: Frame) -> None:
         broker.refresh(consumer.queue)
 
 
-RETURN_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+RETURN_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="exceeded-limit-gives-room-twice",
         requirement="QOS-006",
         statement="For each message that a consumer gives back beyond the delivery limit its own limit grows by one.",

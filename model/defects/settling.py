@@ -1,4 +1,4 @@
-"""Departures of settling what a deleted queue delivered, where another queue has its name."""
+"""Known defects of settling what a deleted queue delivered, where another queue has its name."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from amqpspec.model.broker.namesakes import means
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome, Ruling
-from amqpspec.model.defects.departure import ANY_NUMBER, Departure
 from amqpspec.model.defects.limits import follow_limiters
+from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.rules.basic.requeue import give_back
@@ -253,8 +253,8 @@ def _settle_at_namesake(broker: Broker, channel: Channel, hit: _Hit, gives_room:
             give_up(broker, queue, entry.message, channel.key, failed=ruling.failed)
 
 
-SETTLING_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+SETTLING_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="deleted-queue-settles-namesake",
         requirement="ACK-024",
         statement="Settling a delivery of a deleted queue settles, in a new queue of the same name, a delivery that has"

@@ -1,4 +1,4 @@
-"""Departures (`model.defects.departures`) of streams."""
+"""Known defects (`model.defects.transitions`) of streams."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import UNKNOWN_TAG
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome
-from amqpspec.model.defects.departure import Departure, crash_with
+from amqpspec.model.judging.known_defect import DefectTransition, crash_with
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.extensions.stream_consuming import offset_has_wrong_type
@@ -95,8 +95,8 @@ def _has_offset_of_wrong_type(broker: Broker, frame: Frame) -> bool:
     return not {"x-priority", "x-consumer-timeout"} & table.keys() and offset_has_wrong_type(table)
 
 
-STREAM_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+STREAM_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="stream-refuses-for-namesake",
         requirement="ACK-012",
         statement="Giving back a delivery of a deleted queue is refused with 540, or crashes the channel if by"
@@ -107,7 +107,7 @@ STREAM_DEPARTURES: tuple[Departure, ...] = (
         applies=_settles_namesakes,
         process=_settle_at_namesakes,
     ),
-    Departure(
+    DefectTransition(
         name="stream-serves-before-consume-ok",
         requirement="CONSUME-001",
         statement="When news of a stream that a channel reads crosses a basic.consume of a further consumer there, that"
@@ -119,7 +119,7 @@ STREAM_DEPARTURES: tuple[Departure, ...] = (
         applies=_is_read_by_channel,
         process=_serve_before_consume_ok,
     ),
-    Departure(
+    DefectTransition(
         name="stream-offset-of-wrong-type-breaks",
         requirement="STREAM-005",
         statement="An x-stream-offset that is neither number, time nor text crashes the channel; the connection"

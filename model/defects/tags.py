@@ -1,4 +1,4 @@
-"""Departures (`model.defects.departures`) of consumer tags that are used again on quorum queues."""
+"""Known defects (`model.defects.transitions`) of consumer tags that are used again on quorum queues."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.limits import own_limit_holds
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.state import ChannelState, ConnectionState, Expected, Unacknowledged
-from amqpspec.model.defects.departure import Departure, internal_error
+from amqpspec.model.judging.known_defect import DefectTransition, internal_error
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.protocol.patterns import Printed
@@ -196,8 +196,8 @@ def _keep_room(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
 
 
-TAG_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+TAG_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="reused-tag-inherits-deliveries",
         requirement="CONSUME-016",
         statement="A quorum queue takes a consumer with the tag of a cancelled one for that one: what is still"
@@ -208,7 +208,7 @@ TAG_DEPARTURES: tuple[Departure, ...] = (
         applies=_would_be_held_back,
         process=_inherit_deliveries,
     ),
-    Departure(
+    DefectTransition(
         name="reused-tag-keeps-room",
         requirement="CONSUME-016",
         statement="A quorum queue's consumer with the tag of a cancelled one that holds more than the limit of the new"
@@ -220,7 +220,7 @@ TAG_DEPARTURES: tuple[Departure, ...] = (
         applies=_keeps_room,
         process=_keep_room,
     ),
-    Departure(
+    DefectTransition(
         name="reused-tag-breaks-at-delivery",
         requirement="CONSUME-016",
         statement="A delivery to a quorum consumer with the tag of a cancelled one, of which something is still"
@@ -232,7 +232,7 @@ TAG_DEPARTURES: tuple[Departure, ...] = (
         applies=_serves_heir,
         process=_break_heir,
     ),
-    Departure(
+    DefectTransition(
         name="reused-tag-keeps-place",
         requirement="PRIORITY-001",
         statement="A quorum queue's consumer with the tag of a cancelled one has that one's place among those to be"

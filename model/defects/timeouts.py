@@ -1,4 +1,4 @@
-"""Departures (`model.defects.departures`) of consumer timeouts, all of them RabbitMQ's from 4.3 on (area TIMEOUT)."""
+"""Known defects of consumer timeouts, all of them RabbitMQ's from 4.3 on (area TIMEOUT)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.state import Channel, ChannelState
 from amqpspec.model.broker.transaction import Outcome
-from amqpspec.model.defects.departure import ANY_NUMBER, Departure
+from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.extensions.consumer_timeout import (
     NEXT_DEADLINE_FORGOTTEN,
@@ -169,8 +169,8 @@ def _forget_next(broker: Broker, frame: Frame) -> None:
                 entry.deadline = replace(entry.deadline, by=NEVER)
 
 
-TIMEOUT_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="timeout-after-cancel-closes-channel",
         requirement="TIMEOUT-011",
         statement="When the client has cancelled its consumer and holds a delivery of it until its time is up, its"
@@ -181,7 +181,7 @@ TIMEOUT_DEPARTURES: tuple[Departure, ...] = (
         applies=_is_cancelled,
         process=_close_all_the_same,
     ),
-    Departure(
+    DefectTransition(
         name="timed-out-tag-stays-in-use",
         requirement="TIMEOUT-030",
         statement="The tag of a consumer whose client was told by basic.cancel that it has timed out is still in use:"
@@ -192,7 +192,7 @@ TIMEOUT_DEPARTURES: tuple[Departure, ...] = (
         applies=lambda broker, frame: _timed_out_namesake(broker, frame) is not None,
         process=_refuse_tag,
     ),
-    Departure(
+    DefectTransition(
         name="given-back-late-not-served",
         requirement="TIMEOUT-018",
         statement="A consumer that has timed out, and whose client gives back what timed out, is handed nothing any"
@@ -205,7 +205,7 @@ TIMEOUT_DEPARTURES: tuple[Departure, ...] = (
         process=_forget_consumer,
         shows_within=ANY_NUMBER,
     ),
-    Departure(
+    DefectTransition(
         name="timed-out-leaver-never-active",
         requirement="TIMEOUT-016",
         statement="A single active consumer that was to leave its seat to one of higher priority when it timed out"
@@ -218,7 +218,7 @@ TIMEOUT_DEPARTURES: tuple[Departure, ...] = (
         process=_leave_for_ever,
         shows_within=ANY_NUMBER,
     ),
-    Departure(
+    DefectTransition(
         name="two-active-consumers-after-timeout",
         requirement="SAC-001",
         statement="A single active consumer that timed out while it held another message, which has not, and whose"
@@ -231,7 +231,7 @@ TIMEOUT_DEPARTURES: tuple[Departure, ...] = (
         process=_serve_both,
         shows_within=ANY_NUMBER,
     ),
-    Departure(
+    DefectTransition(
         name=NEXT_DEADLINE_FORGOTTEN,
         requirement="TIMEOUT-021",
         statement="When a deadline is over, whether its delivery was settled or not, the next one of the queue may be"

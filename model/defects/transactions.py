@@ -1,4 +1,4 @@
-"""Departures (`model.defects.departures`) of transactions."""
+"""Known defects (`model.defects.transitions`) of transactions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.overflow import Overflow, is_limited, overflow
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.state import ChannelState, Expected
-from amqpspec.model.defects.departure import Departure
+from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
@@ -84,8 +84,8 @@ def _reply_at_once(broker: Broker, frame: Frame) -> None:
     channel.transaction.publications.append(replace(kept, routes=replace(kept.routes, queues=others)))
 
 
-TRANSACTION_DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+TRANSACTION_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="commit-cancels-namesakes-consumers",
         requirement="CANCEL-007",
         statement="A commit that publishes to a deleted classic queue cancels the channel's consumers of a new queue of"
@@ -97,7 +97,7 @@ TRANSACTION_DEPARTURES: tuple[Departure, ...] = (
         applies=lambda broker, frame: bool(_consumers_of_namesakes(broker, frame)),
         process=_cancel_consumers_of_namesakes,
     ),
-    Departure(
+    DefectTransition(
         name="commit-forgets-refusals",
         requirement="TX-008",
         statement="A transaction is committed with commit-ok although a quorum queue has refused what it published.",
@@ -108,7 +108,7 @@ TRANSACTION_DEPARTURES: tuple[Departure, ...] = (
         applies=_publishes_to_refusing_quorum_queue,
         process=_forget_refusals,
     ),
-    Departure(
+    DefectTransition(
         name="transaction-replies-at-once",
         requirement="TX-002",
         statement="A direct reply is delivered when it is published in a transaction, and no rollback takes it back.",

@@ -17,9 +17,8 @@ from collections import Counter
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.broker.stream_log import has_open_chunk
-from amqpspec.model.defects.departure import Departure
-from amqpspec.model.defects.departures import departures_of
 from amqpspec.model.defects.limits import follow_limiters
+from amqpspec.model.defects.transitions import defects_of
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.explanations import (
@@ -35,6 +34,7 @@ from amqpspec.model.judging.explanations import (
     settled,
 )
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
+from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.judging.pipelining import note_pipelined
 from amqpspec.model.judging.read_order import EarlyFrames, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
@@ -69,7 +69,7 @@ class Acceptor:
         self.command = ""
         #: the next input is sent without waiting for what this one brings about: it may be processed after it
         self.overlapping = False
-        self._departures = departures_of(dialect)
+        self._defects = defects_of(dialect)
         self._early = EarlyFrames()
         self._time = 0.0
         #: the last output left no doubt about what had been processed before it
@@ -84,7 +84,7 @@ class Acceptor:
             return
         self._time = max(self._time, frame.time)
         for explanation in list(self.explanations):
-            self.explanations += explanation.overlooking(frame.time, self._departures)
+            self.explanations += explanation.overlooking(frame.time, self._defects)
         for explanation in self.explanations:
             explanation.time_passes(frame.time)
         if frame.method == CLOCK_WAIT:
@@ -147,7 +147,7 @@ class Acceptor:
         before = [each.fork() for each in self.explanations] if waits else []
         if len(self.explanations) == 1 and not only.pending:
             mismatches = observe(only.broker, frame)
-            if before and not all(mismatch.departure for mismatch in mismatches):
+            if before and not all(mismatch.defect for mismatch in mismatches):
                 self._wait_with(frame, before)
             elif mismatches:
                 self._record(only.broker, frame, mismatches)
@@ -197,7 +197,7 @@ class Acceptor:
         """The state of the first explanation that is lawful: the state, where there is only one."""
         if len(self.explanations) == 1:
             return self.explanations[0].broker
-        return next((each for each in self.explanations if each.departure is None), self.explanations[0]).broker
+        return next((each for each in self.explanations if each.defect is None), self.explanations[0]).broker
 
     @property
     def exercised(self) -> Counter[str]:
@@ -205,8 +205,8 @@ class Acceptor:
 
     @property
     def refuted(self) -> frozenset[str]:
-        """Names of the known departures that would have shown, and did not (`model.judging.refuted`)."""
-        return frozenset(self.broker.refuted).difference(failure.departure for failure in self.failures)
+        """Names of the known defects that would have shown, and did not (`model.judging.refuted`)."""
+        return frozenset(self.broker.refuted).difference(failure.defect for failure in self.failures)
 
     @property
     def measurements(self) -> list[Measurement]:
@@ -236,32 +236,32 @@ class Acceptor:
 
     def _owes(self) -> bool:
         # what a known defect keeps back is owed all the same
-        lawful = (explanation for explanation in self.explanations if explanation.departure is None)
-        return not any(may_be_quiet(explanation, self._departures, self.bound) for explanation in lawful)
+        lawful = (explanation for explanation in self.explanations if explanation.defect is None)
+        return not any(may_be_quiet(explanation, self._defects, self.bound) for explanation in lawful)
 
     def unproven_queues(self) -> list[str]:
         """Names of queues of which more must be known, as by no explanation everything has come that should."""
-        return unproven_queues(self.explanations, self._departures, self.bound)
+        return unproven_queues(self.explanations, self._defects, self.bound)
 
     def may_be_proven(self, name: str) -> bool:
         """By some explanation, everything has come to that queue that should."""
-        return may_be_proven(name, self.explanations, self._departures, self.bound)
+        return may_be_proven(name, self.explanations, self._defects, self.bound)
 
     # ----------------------------------------------------------------------------------- several explanations
 
     def _process(self, explanation: Explanation, frame: Frame) -> None:
-        """Process an input. Where a known departure applies, follow that as well: there the input stays pending,
+        """Process an input. Where a known defect applies, follow that as well: there the input stays pending,
         as nothing that the lawful explanation owes says when it is processed.
         """
-        for departure in self._departures.get(frame.method, ()):
-            if departure is explanation.departure or departure.name in explanation.declined:
+        for defect in self._defects.get(frame.method, ()):
+            if defect is explanation.defect or defect.name in explanation.declined:
                 continue
-            if departure.applies(explanation.broker, frame):
-                departed = explanation.fork()
-                departed.pending.append(frame)
-                departed.departure, departed.departing = departure, frame
-                self.explanations.append(departed)
-                explanation.decline([departure])
+            if defect.applies(explanation.broker, frame):
+                defective = explanation.fork()
+                defective.pending.append(frame)
+                defective.defect, defective.defective_input = defect, frame
+                self.explanations.append(defective)
+                explanation.decline([defect])
         others = list(explanation.alternatives(frame))
         explanation.process(frame)
         if explanation.broker.teardowns or explanation.broker.happenings:
@@ -274,7 +274,7 @@ class Acceptor:
             self._process_or_wait(frame)
             return
         try:
-            self.explanations = settled(self.explanations, self._departures, self.bound)
+            self.explanations = settled(self.explanations, self._defects, self.bound)
         except TooManyExplanations:
             self._give_up()
             return
@@ -312,42 +312,42 @@ class Acceptor:
         contradicted: list[Explanation] = []
         latent: list[Explanation] = []
         for explanation in self.explanations:
-            for candidate in points(explanation, self._departures, self.bound):
+            for candidate in points(explanation, self._defects, self.bound):
                 if candidate.broker.not_before > frame.time or candidate.is_tearing_down(frame):
                     continue  # something would have come about too early, or too late
                 mismatches = observe(candidate.broker, frame)
-                if mismatches and candidate.departure is not None:
-                    if candidate.has_departed and all(m.departure and not m.fatal for m in mismatches):
+                if mismatches and candidate.defect is not None:
+                    if candidate.defect_took_place and all(m.defect and not m.fatal for m in mismatches):
                         latent.append(candidate)  # wrong in another way that is known, besides
                     contradicted.append(candidate)
                 if not mismatches:
                     if not candidate.is_foreseen:
                         survivors.append(candidate)
-                elif candidate.departure is None and not any(mismatch.fatal for mismatch in mismatches):
-                    # a departure explains a frame to the letter, or it does not explain it
+                elif candidate.defect is None and not any(mismatch.fatal for mismatch in mismatches):
+                    # a known defect explains a frame to the letter, or it does not explain it
                     if len(flawed) < self.bound:
                         flawed.append((candidate, mismatches))
-                elif best is None or not (candidate.pending or candidate.departure or candidate.is_unusual):
+                elif best is None or not (candidate.pending or candidate.defect or candidate.is_unusual):
                     best = (candidate, mismatches)
                 if len(survivors) > self.bound:
                     survivors = merged(survivors)
                     if len(survivors) > self.bound:
                         raise TooManyExplanations
-        if any(explanation.departure is None for explanation in survivors):
+        if any(explanation.defect is None for explanation in survivors):
             survivors = merged(survivors)
             self.explanations = least_advanced(survivors)
             self._is_certain = len(survivors) == 1
             note_refuted(contradicted, self.explanations)
         elif survivors:
-            # only a departure explains it
+            # only a known defect explains it
             assert best is not None or flawed
             culprit, mismatches = best or flawed[0]
-            departure = survivors[0].departure
-            assert departure is not None
-            self._record_departure(culprit.broker, frame, mismatches, departure)
+            defect = survivors[0].defect
+            assert defect is not None
+            self._record_defect(culprit.broker, frame, mismatches, defect)
             self.explanations = merged(survivors)
-            self._go_on_from_departure()
-        elif before and not any(all(each.departure for each in mismatches) for _, mismatches in flawed):
+            self._go_on_from_defect()
+        elif before and not any(all(each.defect for each in mismatches) for _, mismatches in flawed):
             self._wait_with(frame, before)
         elif flawed:
             flawed = least_flawed(flawed)
@@ -362,32 +362,32 @@ class Acceptor:
             return
         if len(self.explanations) > 1 or self.explanations[0].pending:
             try:
-                self.explanations = settled(self.explanations, self._departures, self.bound, prove, lazily=not prove)
+                self.explanations = settled(self.explanations, self._defects, self.bound, prove, lazily=not prove)
             except TooManyExplanations:
                 self._give_up()
                 return
         in_time = [explanation for explanation in self.explanations if explanation.broker.not_before <= self._time]
         self.explanations = in_time or self.explanations
         quiet = [explanation for explanation in self.explanations if explanation.broker.quiet]
-        lawful = [explanation for explanation in quiet if explanation.departure is None]
+        lawful = [explanation for explanation in quiet if explanation.defect is None]
         proven = [explanation for explanation in lawful if not prove or not any(unproven(explanation.broker))]
         if proven:
             note_refuted([each for each in self.explanations if not each.broker.quiet], quiet)
             latent = latent_beside(proven, quiet)
-            followed = {explanation.departure.name for explanation in latent if explanation.departure is not None}
+            followed = {explanation.defect.name for explanation in latent if explanation.defect is not None}
             for explanation in proven:
                 explanation.declined &= followed
             self.explanations = proven + latent
             return
-        departed = [explanation for explanation in quiet if explanation.departure is not None]
-        first = next((e for e in (*lawful, *self.explanations) if e.departure is None), self.explanations[0])
-        open_by_departure: set[str] = set()
+        defective = [explanation for explanation in quiet if explanation.defect is not None]
+        first = next((e for e in (*lawful, *self.explanations) if e.defect is None), self.explanations[0])
+        open_by_defect: set[str] = set()
         if lawful:
-            # what should be there by now and is not: a departure has to do better than that, if not than what is
+            # what should be there by now and is not: a known defect has to do better than that, if not than what is
             # open by both, of which nobody has asked
-            departed = [each for each in departed if prove and _unproven(each) < _unproven(first)]
-            open_by_departure = _unproven(departed[0]) if departed else set()
-        owed = (debt for debt in unproven(first.broker) if debt.detail not in open_by_departure)
+            defective = [each for each in defective if prove and _unproven(each) < _unproven(first)]
+            open_by_defect = _unproven(defective[0]) if defective else set()
+        owed = (debt for debt in unproven(first.broker) if debt.detail not in open_by_defect)
         missing = first_debt(first.broker) or next(owed, None)
         if missing is None:
             return
@@ -395,17 +395,17 @@ class Acceptor:
             self.reason = f"the broker does not tell in time how many messages and consumers {untold[0]} has"
             self.finished = True
             return
-        self._add(failure_of_debt(first.broker, missing, self.command, departed[0].departure if departed else None))
-        if departed:
-            self.explanations = departed
-            self._go_on_from_departure()
+        self._add(failure_of_debt(first.broker, missing, self.command, defective[0].defect if defective else None))
+        if defective:
+            self.explanations = defective
+            self._go_on_from_defect()
         else:
             self.finished = True
 
-    def _go_on_from_departure(self) -> None:
+    def _go_on_from_defect(self) -> None:
         """The broker has a known defect of RabbitMQ: so it may have this one too, which is hard to tell by itself."""
         for explanation in self.explanations:
-            explanation.departure = explanation.departing = None
+            explanation.defect = explanation.defective_input = None
             follow_limiters(explanation.broker)
         self.finished |= self.broker.is_astray
 
@@ -415,16 +415,16 @@ class Acceptor:
 
     # --------------------------------------------------------------------------------------------- failures
 
-    def _record(self, broker: Broker, frame: Frame, mismatches: Mismatches, departure: str = "") -> None:
+    def _record(self, broker: Broker, frame: Frame, mismatches: Mismatches, defect: str = "") -> None:
         for mismatch in mismatches:
-            self._add(failure_of(broker, frame, mismatch, self.command, departure or mismatch.departure))
+            self._add(failure_of(broker, frame, mismatch, self.command, defect or mismatch.defect))
             if mismatch.fatal:
-                self.finished = not departure
+                self.finished = not defect
                 return
 
-    def _record_departure(self, broker: Broker, frame: Frame, mismatches: Mismatches, departure: Departure) -> None:
-        blamed = Mismatch(departure.requirement, mismatches[0].shape, mismatches[0].detail, True, mismatches[0].allowed)
-        self._record(broker, frame, (blamed,), departure.name)
+    def _record_defect(self, broker: Broker, frame: Frame, mismatches: Mismatches, defect: DefectTransition) -> None:
+        blamed = Mismatch(defect.requirement, mismatches[0].shape, mismatches[0].detail, True, mismatches[0].allowed)
+        self._record(broker, frame, (blamed,), defect.name)
 
     def _add(self, failure: Failure) -> None:
         """Keep one of each: a harmless defect may show at every step of a sequence."""

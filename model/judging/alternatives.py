@@ -1,7 +1,7 @@
 """Alternatives: what a broker may do in place of the usual, as its build or its configuration has it.
 
 Both are right. The acceptor follows an alternative beside the usual behaviour, as another explanation, until what the
-broker sends tells which it was. Unlike a departure (`model.defects.departures`) it is no failure.
+broker sends tells which it was. Unlike a known defect (`model.defects.transitions`) it is no failure.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _count_nothing(broker: Broker, frame: Frame) -> None:
     answer = channel.owed[-1] if channel.owed else None
     if isinstance(answer, Expected) and answer.method == "queue.declare-ok":
         nothing = {**answer.arguments, "message_count": 0, "consumer_count": 0}
-        channel.owed[-1] = replace(answer, arguments=nothing, effect=None, departures={})
+        channel.owed[-1] = replace(answer, arguments=nothing, effect=None, defects={})
 
 
 #: How many deliveries, at most, may time out with the one because of which a channel is closed.

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.defects.departure import Departure
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.explanations import TooManyExplanations, points
+from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.protocol.methods import ChannelKey
 from amqpspec.model.rules.happenings import is_happening
 from amqpspec.model.rules.unseen import GIVE_UP
@@ -20,7 +20,7 @@ def unprocessed(explanations: Iterable[Explanation]) -> list[ChannelKey]:
     """Channels on which something was sent that no lawful explanation has processed: it is not known yet what that
     touches.
     """
-    lawful = [explanation for explanation in explanations if explanation.departure is None]
+    lawful = [explanation for explanation in explanations if explanation.defect is None]
     if any(explanation.is_settled for explanation in lawful):
         return []
     pending = (frame for explanation in lawful for frame in explanation.pending if not is_happening(frame))
@@ -33,11 +33,11 @@ def may_give_up(explanations: Iterable[Explanation]) -> bool:
 
 
 def unproven_queues(
-    explanations: Iterable[Explanation], departures: Mapping[str, tuple[Departure, ...]], bound: int
+    explanations: Iterable[Explanation], defects: Mapping[str, tuple[DefectTransition, ...]], bound: int
 ) -> list[str]:
     """Names of the queues that something may be on its way to; none if at some point everything is proven."""
     names: dict[str, None] = {}
-    for broker in _at_rest(explanations, departures, bound):
+    for broker in _at_rest(explanations, defects, bound):
         # a stalled one will not say
         unproven = [name for name, queue in broker.queues.items() if queue.unproven and not queue.seat.is_stalled]
         if not unproven:
@@ -47,10 +47,10 @@ def unproven_queues(
 
 
 def may_be_proven(
-    name: str, explanations: Iterable[Explanation], departures: Mapping[str, tuple[Departure, ...]], bound: int
+    name: str, explanations: Iterable[Explanation], defects: Mapping[str, tuple[DefectTransition, ...]], bound: int
 ) -> bool:
     """Is the queue as it shall be at some point?"""
-    for broker in _at_rest(explanations, departures, bound):
+    for broker in _at_rest(explanations, defects, bound):
         queue = broker.queues.get(name)
         if queue is None or not (queue.unproven or queue.dropping or queue.leaving):
             return True
@@ -58,13 +58,13 @@ def may_be_proven(
 
 
 def _at_rest(
-    explanations: Iterable[Explanation], departures: Mapping[str, tuple[Departure, ...]], bound: int
+    explanations: Iterable[Explanation], defects: Mapping[str, tuple[DefectTransition, ...]], bound: int
 ) -> Iterator[Broker]:
     """The lawful points at which all inputs are processed and nothing is owed; as many as are looked at."""
     try:
         for explanation in explanations:
-            for point in points(explanation, departures, bound):
-                if point.is_settled and point.departure is None and point.broker.quiet:
+            for point in points(explanation, defects, bound):
+                if point.is_settled and point.defect is None and point.broker.quiet:
                     yield point.broker
     except TooManyExplanations:
         return

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.state import ConnectionState, Expected
-from amqpspec.model.defects.departure import Departure
 from amqpspec.model.judging.alternatives import alternatives_to
+from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.protocol.methods import CRASH, TEARDOWN, TEARDOWNS, Frame
 from amqpspec.model.rules.connection.closing import CLEAN_UP
 from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT_IS_OVER
@@ -27,18 +27,18 @@ class Explanation:
     broker: Broker
     #: sent, not processed; in the order of sending, which is that of processing within a channel
     pending: list[Frame] = field(default_factory=list)
-    #: a known departure that this explanation follows, and the pending input that comes under it
-    departure: Departure | None = None
-    departing: Frame | None = None
+    #: a known defect that this explanation follows, and the pending input that comes under it
+    defect: DefectTransition | None = None
+    defective_input: Frame | None = None
     #: inputs of barriers: judged, but no exercise of anything; shared by all explanations
     uncounted: list[Frame] = field(default_factory=list)
     #: some input was processed in another way than the usual one (`model.judging.alternatives`): not the one to blame
     #: by
     is_unusual: bool = False
-    #: how often the broker has been at rest since the departure
+    #: how often the broker has been at rest since the known defect
     rests: int = 0
-    #: names of steady departures (`Departure.is_steady`) that this explanation could have followed and did not, as
-    #: long as another one follows them
+    #: names of steady known defects (`DefectTransition.is_steady`) that this explanation could have followed and did
+    #: not, as long as another one follows them
     declined: frozenset[str] = frozenset()
     #: the point that this one is the same as, but that one more message has expired, which may as well happen later;
     #: whether that point explains what came, so that this one need not be followed
@@ -54,7 +54,7 @@ class Explanation:
 
     def fork(self) -> Explanation:
         return Explanation(
-            copy_broker(self.broker), list(self.pending), self.departure, self.departing, self.uncounted,
+            copy_broker(self.broker), list(self.pending), self.defect, self.defective_input, self.uncounted,
             self.is_unusual, self.rests, self.declined,
         )  # fmt: skip
 
@@ -69,7 +69,7 @@ class Explanation:
             yield other
 
     def process_pending(self, index: int) -> None:
-        """Process one of the pending inputs; the one that comes under the departure as the departure says."""
+        """Process one of the pending inputs; the one that comes under the known defect as the known defect says."""
         frame = self.pending.pop(index)
         counting = self.broker.counting
         self.broker.counting = not any(frame is other for other in self.uncounted)
@@ -89,44 +89,44 @@ class Explanation:
 
     def process(self, frame: Frame) -> None:
         """Process an input as the broker does that this explanation supposes: a defect that it has it always has."""
-        departure = self.departure
-        if departure is None or not (frame is self.departing or self._departs_again(departure, frame)):
+        defect = self.defect
+        if defect is None or not (frame is self.defective_input or self._is_defective_again(defect, frame)):
             process(self.broker, frame)
         else:
-            departure.process(self.broker, frame)
+            defect.process(self.broker, frame)
 
-    def _departs_again(self, departure: Departure, frame: Frame) -> bool:
-        return self.is_latent and frame.method in departure.methods and departure.applies(self.broker, frame)
+    def _is_defective_again(self, defect: DefectTransition, frame: Frame) -> bool:
+        return self.is_latent and frame.method in defect.methods and defect.applies(self.broker, frame)
 
-    def may_depart(self, departure: Departure, frame: Frame) -> bool:
-        """May the broker process the input as that departure says, for all that it has done so far?"""
-        if departure.name in self.declined or not (self.departure is None or self.is_latent):
+    def may_be_defective(self, defect: DefectTransition, frame: Frame) -> bool:
+        """May the broker process the input as that known defect says, for all that it has done so far?"""
+        if defect.name in self.declined or not (self.defect is None or self.is_latent):
             return False
-        return departure.applies(self.broker, frame)
+        return defect.applies(self.broker, frame)
 
-    def decline(self, departures: Iterable[Departure]) -> None:
+    def decline(self, defects: Iterable[DefectTransition]) -> None:
         """The input has been processed in another way."""
-        self.declined |= {departure.name for departure in departures if departure.is_steady}
+        self.declined |= {defect.name for defect in defects if defect.is_steady}
 
     @property
-    def has_to_depart(self) -> bool:
-        """The input that comes under the departure is not processed yet."""
-        return any(frame is self.departing for frame in self.pending)
+    def defect_is_ahead(self) -> bool:
+        """The input that comes under the known defect is not processed yet."""
+        return any(frame is self.defective_input for frame in self.pending)
 
     @property
     def is_latent(self) -> bool:
-        """The departure has taken place, and need not have shown by the time that the broker is at rest."""
-        return self.has_departed and self.departure is not None and self.rests < self.departure.shows_within
+        """The known defect has taken place, and need not have shown by the time that the broker is at rest."""
+        return self.defect_took_place and self.defect is not None and self.rests < self.defect.shows_within
 
     @property
     def rests_left(self) -> int:
-        """How often the broker may be at rest yet before the departure, which has taken place, must have shown."""
-        return self.departure.shows_within - self.rests if self.departure is not None and self.has_departed else -1
+        """How often the broker may be at rest yet before the known defect, which has taken place, must have shown."""
+        return self.defect.shows_within - self.rests if self.defect is not None and self.defect_took_place else -1
 
     @property
-    def has_departed(self) -> bool:
-        """The departure has taken place."""
-        return self.departure is not None and not self.has_to_depart and not self.broker.is_astray
+    def defect_took_place(self) -> bool:
+        """The known defect has taken place."""
+        return self.defect is not None and not self.defect_is_ahead and not self.broker.is_astray
 
     def time_passes(self, now: float) -> None:
         """It is `now`: what that brings about comes about, or may (`queue_expiry`, `message_expiry`)."""
@@ -141,17 +141,17 @@ class Explanation:
             # what came about in another way, or not at all, is no longer expected
             self.pending = [f for f in self.pending if not is_happening(f) or can_come_about(self.broker, f)]
 
-    def overlooking(self, now: float, departures: Mapping[str, tuple[Departure, ...]]) -> Iterator[Explanation]:
-        """It is `now`: copies in which by a known departure something has not timed out that must have."""
-        known = departures.get(TIME_OUT_IS_OVER, ())
+    def overlooking(self, now: float, defects: Mapping[str, tuple[DefectTransition, ...]]) -> Iterator[Explanation]:
+        """It is `now`: copies in which by a known defect something has not timed out that must have."""
+        known = defects.get(TIME_OUT_IS_OVER, ())
         if not known or self.broker.next_timeout > now or not (self.is_settled and self.broker.quiet):
             return
         for frame in certain_timeouts(self.broker, now):
-            for departure in known:
-                if self.may_depart(departure, frame):
+            for defect in known:
+                if self.may_be_defective(defect, frame):
                     other = self.fork()
-                    other.departure, other.departing = departure, frame
-                    departure.process(other.broker, frame)
+                    other.defect, other.defective_input = defect, frame
+                    defect.process(other.broker, frame)
                     yield other
 
     def is_observed(self, now: float) -> None:
@@ -179,7 +179,7 @@ class Explanation:
     @property
     def is_at_rest(self) -> bool:
         """Nothing is under way, and the broker may send nothing: the next input is processed when it is sent."""
-        return self.is_settled and (self.departure is None or self.is_latent) and self.broker.quiet
+        return self.is_settled and (self.defect is None or self.is_latent) and self.broker.quiet
 
     @property
     def patience(self) -> float:

@@ -9,8 +9,8 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.broker.overflow import is_limited
 from amqpspec.model.broker.stream_log import know_no_more_than, known_chunks
-from amqpspec.model.defects.departure import Departure
 from amqpspec.model.judging.explanation import Explanation
+from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.outputs.mismatch import Mismatches
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, ChannelKey, Frame
@@ -22,7 +22,7 @@ from amqpspec.model.rules.happenings import can_come_about, is_happening
 #: What comes about when a time is up.
 TIMED = (EXPIRE, TIME_OUT)
 
-#: Most departures followed on beside what is lawful.
+#: Most known defects followed on beside what is lawful.
 MOST_LATENT = 4
 
 #: Behind how many more commands a crash may show that the broker was at rest without.
@@ -34,7 +34,7 @@ class TooManyExplanations(Exception):
 
 
 def points(
-    explanation: Explanation, departures: Mapping[str, tuple[Departure, ...]], bound: int
+    explanation: Explanation, defects: Mapping[str, tuple[DefectTransition, ...]], bound: int
 ) -> Iterator[Explanation]:
     """The points at which the broker may be: some first part of each channel's pending inputs is processed.
 
@@ -57,7 +57,7 @@ def points(
                 for index in _next_inputs(point.pending)
                 if point.pending[index].method not in TIMED or can_come_about(point.broker, point.pending[index])
                 for further in _behind(
-                    shown.get(id(point)), point.pending[index], _process_one(point, departures, index)
+                    shown.get(id(point)), point.pending[index], _process_one(point, defects, index)
                 )
             ]
         )
@@ -76,7 +76,7 @@ def _behind(before: Explanation | None, frame: Frame, reached: Iterator[Explanat
     """Note of what is reached by processing the frame, if it is one more message that expires, from where it is."""
     may_be_later = frame.method in TIMED and before is not None and not _may_be_refused_later(before.broker, frame)
     for further in reached:
-        if may_be_later and before is not None and further.departure is before.departure:
+        if may_be_later and before is not None and further.defect is before.defect:
             further.behind = before
         yield further
 
@@ -90,22 +90,22 @@ def _may_be_refused_later(broker: Broker, frame: Frame) -> bool:
 
 
 def _process_one(
-    point: Explanation, departures: Mapping[str, tuple[Departure, ...]], index: int
+    point: Explanation, defects: Mapping[str, tuple[DefectTransition, ...]], index: int
 ) -> Iterator[Explanation]:
-    """Copies of the point with that input processed: lawfully, and as each known departure that applies has it."""
+    """Copies of the point with that input processed: lawfully, and as each known defect that applies has it."""
     frame = point.pending[index]
-    applying = [each for each in departures.get(frame.method, ()) if point.may_depart(each, frame)]
+    applying = [each for each in defects.get(frame.method, ()) if point.may_be_defective(each, frame)]
     further = point.fork()
     further.process_pending(index)
     further.decline(applying)
     yield further
-    if frame is not point.departing:
+    if frame is not point.defective_input:
         yield from point.alternatives(frame)
-    for departure in applying:
-        departed = point.fork()
-        departed.departure, departed.departing = departure, frame
-        departed.process_pending(index)
-        yield departed
+    for defect in applying:
+        defective = point.fork()
+        defective.defect, defective.defective_input = defect, frame
+        defective.process_pending(index)
+        yield defective
 
 
 def _next_inputs(pending: list[Frame]) -> Iterator[int]:
@@ -129,7 +129,7 @@ def _next_inputs(pending: list[Frame]) -> Iterator[int]:
 
 def merged(explanations: list[Explanation]) -> list[Explanation]:
     """Without those that are equal to an earlier one. What is not known alike of the chunks of streams is not known; of
-    departures that have led to one state it is the one that is followed longest.
+    known defects that have led to one state it is the one that is followed longest.
     """
     unique: dict[object, Explanation] = {}
     for explanation in explanations:
@@ -137,8 +137,8 @@ def merged(explanations: list[Explanation]) -> list[Explanation]:
         if first is not explanation:
             know_no_more_than(first.broker, explanation.broker)
             if explanation.rests_left > first.rests_left:
-                first.departure, first.rests = explanation.departure, explanation.rests
-                first.departing = explanation.departing
+                first.defect, first.rests = explanation.defect, explanation.rests
+                first.defective_input = explanation.defective_input
     return list(unique.values())
 
 
@@ -154,7 +154,7 @@ def least_advanced(explanations: list[Explanation]) -> list[Explanation]:
     places = {(_key(each), known_chunks(each.broker)): place for place, each in enumerate(explanations)}
     reached: dict[int, set[int]] = {}
     for place, explanation in enumerate(explanations):
-        if explanation.departure is None:
+        if explanation.defect is None:
             for index in _next_inputs(explanation.pending):
                 further = explanation.fork()
                 further.process_pending(index)
@@ -186,9 +186,9 @@ def _key(explanation: Explanation) -> object:
         fingerprint(explanation.broker),
         tuple(_identity(each) for each in explanation.pending if not is_happening(each)),
         _happenings(explanation),
-        explanation.departure is None,
+        explanation.defect is None,
         # two that lead to one state are as good as one, but not before they have led there
-        explanation.departure.name if explanation.departure is not None and explanation.has_to_depart else "",
+        explanation.defect.name if explanation.defect is not None and explanation.defect_is_ahead else "",
     )
 
 
@@ -208,7 +208,7 @@ def _identity(pending: Frame) -> object:
 
 def settled(
     explanations: list[Explanation],
-    departures: Mapping[str, tuple[Departure, ...]],
+    defects: Mapping[str, tuple[DefectTransition, ...]],
     bound: int,
     finally_: bool = False,
     lazily: bool = False,
@@ -222,7 +222,7 @@ def settled(
         if lazily and explanation.is_settled and explanation.broker.quiet:
             found.append(explanation)
             continue
-        for point in points(explanation, departures, bound):
+        for point in points(explanation, defects, bound):
             if point.is_settled and not (finally_ and point.has_to_clean_up):
                 if lazily and point.broker.quiet and point.is_foreseen:
                     continue
@@ -234,13 +234,13 @@ def settled(
     return merged(found)
 
 
-def may_be_quiet(explanation: Explanation, departures: Mapping[str, tuple[Departure, ...]], bound: int) -> bool:
+def may_be_quiet(explanation: Explanation, defects: Mapping[str, tuple[DefectTransition, ...]], bound: int) -> bool:
     """Is there a point at which all inputs are processed, lawfully, and nothing is owed?"""
     if explanation.is_settled and explanation.broker.quiet:
         return True
     return bool(explanation.pending) and any(
-        point.is_settled and point.departure is None and point.broker.quiet
-        for point in points(explanation, departures, bound)
+        point.is_settled and point.defect is None and point.broker.quiet
+        for point in points(explanation, defects, bound)
     )
 
 
@@ -257,7 +257,7 @@ def _is_lately_astray(explanation: Explanation) -> bool:
 
 
 def latent_beside(proven: list[Explanation], quiet: list[Explanation]) -> list[Explanation]:
-    """Of those at rest, the ones of departures that may show later, and do not come to what is lawful anyway."""
+    """Of those at rest, the ones of known defects that may show later, and do not come to what is lawful anyway."""
     undecided = any(_may_have_crashed(explanation.broker) for explanation in proven)
     latent = [each for each in quiet if each.is_latent or (undecided and _is_lately_astray(each))]
     lawful = {fingerprint(explanation.broker) for explanation in proven} if latent else set()
@@ -267,11 +267,11 @@ def latent_beside(proven: list[Explanation], quiet: list[Explanation]) -> list[E
 
 
 def _in_turns(latent: list[Explanation]) -> list[Explanation]:
-    """By departures in turns, so that one that may have taken place in many ways leaves room for others."""
+    """By known defects in turns, so that one that may have taken place in many ways leaves room for others."""
     seen: Counter[str] = Counter()
     places: list[tuple[int, int]] = []
     for place, explanation in enumerate(latent):
-        name = explanation.departure.name if explanation.departure is not None else ""
+        name = explanation.defect.name if explanation.defect is not None else ""
         places.append((seen[name], place))
         seen[name] += 1
     return [latent[place] for _, place in sorted(places)]
@@ -281,8 +281,8 @@ def least_flawed(flawed: list[tuple[Explanation, Mismatches]]) -> list[tuple[Exp
     """Those by which the least is wrong with the frame; what is known to be told wrong weighs less."""
 
     def weight(candidate: Explanation, mismatches: Mismatches) -> tuple[bool, int, int]:
-        unknown = sum(not mismatch.departure for mismatch in mismatches)
-        return (candidate.departure is not None, unknown, len(mismatches))
+        unknown = sum(not mismatch.defect for mismatch in mismatches)
+        return (candidate.defect is not None, unknown, len(mismatches))
 
     least = min(weight(*each) for each in flawed)
     return [each for each in flawed if weight(*each) == least]

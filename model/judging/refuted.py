@@ -1,6 +1,6 @@
-"""Departures that were put to the test and did not show: the broker kept a promise that it is known to break.
+"""Known defects that were put to the test and did not show: the broker kept a promise that it is known to break.
 
-Who upgrades a broker wants to know that. That the requirement was exercised says little: a departure needs its own
+Who upgrades a broker wants to know that. That the requirement was exercised says little: a known defect needs its own
 situation. So one counts as refuted only where the explanation that followed it was contradicted, while a lawful one
 explains what came. Where both explain it the question stays open.
 """
@@ -13,16 +13,16 @@ from amqpspec.model.judging.explanation import Explanation
 
 
 def note_refuted(contradicted: Iterable[Explanation], survivors: Sequence[Explanation]) -> None:
-    """Note, in the survivors, the departures that only `contradicted` ones followed.
+    """Note, in the survivors, the known defects that only `contradicted` ones followed.
 
     Not those to which the broker may come yet, as the input that comes under them need not have been processed.
     """
-    names = {each.departure.name for each in contradicted if each.departure is not None and _is_over(each, survivors)}
-    names -= {each.departure.name for each in survivors if each.departure is not None}
+    names = {each.defect.name for each in contradicted if each.defect is not None and _is_over(each, survivors)}
+    names -= {each.defect.name for each in survivors if each.defect is not None}
     if names:
         for survivor in survivors:
             survivor.broker.refuted |= names
 
 
 def _is_over(contradicted: Explanation, survivors: Sequence[Explanation]) -> bool:
-    return not any(frame is contradicted.departing for survivor in survivors for frame in survivor.pending)
+    return not any(frame is contradicted.defective_input for survivor in survivors for frame in survivor.pending)

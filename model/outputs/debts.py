@@ -24,8 +24,8 @@ class Debt:
     requirement: str
     detail: str
     frame: Frame | None
-    #: the known departure that it is
-    departure: str = ""
+    #: the known defect that it is
+    defect: str = ""
 
     shape = Shape.MISSING
 
@@ -37,7 +37,7 @@ def debts(broker: Broker) -> Iterator[Debt]:
 
 
 def first_debt(broker: Broker) -> Debt | None:
-    """The frame that is missed before all others; of several of its method one that no known departure explains.
+    """The frame that is missed before all others; of several of its method one that no known defect explains.
 
     Frames of other methods may be missing because of it.
     """
@@ -46,7 +46,7 @@ def first_debt(broker: Broker) -> Debt | None:
 
 
 def _is_known(debt: Debt) -> bool:
-    return bool(debt.departure)
+    return bool(debt.defect)
 
 
 def unproven(broker: Broker) -> Iterator[Debt]:

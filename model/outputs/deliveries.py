@@ -101,8 +101,8 @@ def _check_time(broker: Broker, message: Message) -> Mismatches:
     if not is_long_over(message, broker.rested):
         return NONE
     detail = "an expired message is handed over"
-    departure = LATE_BY_PRIORITY if message.is_overlooked else ""
-    return (Mismatch(message.ttl_from, Shape.UNEXPECTED, detail, not departure, departure=departure),)
+    defect = LATE_BY_PRIORITY if message.is_overlooked else ""
+    return (Mismatch(message.ttl_from, Shape.UNEXPECTED, detail, not defect, defect=defect),)
 
 
 def _is_it(message: Message, frame: Frame) -> bool:
@@ -219,7 +219,7 @@ def observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
             if isinstance(overtaken, str):
                 return nothing_explains(broker, channel, frame, found, asked=True)
             detail = "basic.get-ok ahead of a delivery"
-            overtaking = (Mismatch(found, Shape.UNEXPECTED, detail, False, departure=GET_OVERTAKES),)
+            overtaking = (Mismatch(found, Shape.UNEXPECTED, detail, False, defect=GET_OVERTAKES),)
             found = overtaken
         message = queue.messages[found]
         low, high = _range_for(broker, pending)

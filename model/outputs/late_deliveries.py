@@ -22,7 +22,7 @@ from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Frame
 
-#: Known departure: it is sent behind the channel.close that an error brings about.
+#: Known defect: it is sent behind the channel.close that an error brings about.
 BEHIND_CHANNEL_CLOSE = "delivers-behind-channel-close"
 
 #: What ends a channel, or its connection, for the client.
@@ -108,6 +108,6 @@ def check_lost_delivery(broker: Broker, channel: Channel, lost: Lost, frame: Fra
 def check_behind_error(broker: Broker, channel: Channel, lost: Lost, frame: Frame) -> Mismatches:
     """What is wrong with a delivery that was under way at the error, besides that it comes behind channel.close."""
     behind = Mismatch(
-        "CHAN-005", Shape.UNEXPECTED, "basic.deliver behind channel.close", fatal=False, departure=BEHIND_CHANNEL_CLOSE
+        "CHAN-005", Shape.UNEXPECTED, "basic.deliver behind channel.close", fatal=False, defect=BEHIND_CHANNEL_CLOSE
     )
     return (behind, *check_lost_delivery(broker, channel, lost, frame))

@@ -28,7 +28,7 @@ from amqpspec.model.broker.reply_addresses import agree
 from amqpspec.model.broker.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_KEYS, SEVERAL_BINDINGS
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.outputs.mismatch import Mismatch
-from amqpspec.model.outputs.stream_content import departures_of_content, would_show
+from amqpspec.model.outputs.stream_content import defects_of_content, would_show
 from amqpspec.model.promises.dialects import CarriedFailures
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
@@ -38,12 +38,12 @@ from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.rules.basic.requeue import place_requirement
 from amqpspec.model.rules.extensions.message_expiry import too_early
 
-#: Known departure: a direct reply has the delivery tag that the next delivery has as well (rabbit_channel:handle_cast
+#: Known defect: a direct reply has the delivery tag that the next delivery has as well (rabbit_channel:handle_cast
 #: deliver_reply leaves next_tag as it is; up to 4.1).
 DIRECT_REPLIES_NOT_COUNTED = "direct-replies-not-counted"
 
 
-#: Known departure: the answer to basic.get comes ahead of deliveries that were on their way to the channel before.
+#: Known defect: the answer to basic.get comes ahead of deliveries that were on their way to the channel before.
 GET_OVERTAKES = "get-overtakes-deliveries"
 
 #: Requirements by which a queue gets one copy of a message that reaches it by several ways.
@@ -82,13 +82,13 @@ def check_delivery(
     wrong: list[Mismatch] = []
     tag = arguments["delivery_tag"]
     if tag != channel.next_tag:
-        allowed, departure = str(channel.next_tag), ""
+        allowed, defect = str(channel.next_tag), ""
         if channel.uncounted_replies and tag == channel.next_tag - channel.uncounted_replies:
-            departure = DIRECT_REPLIES_NOT_COUNTED
+            defect = DIRECT_REPLIES_NOT_COUNTED
             channel.next_tag, channel.uncounted_replies = tag, 0
         detail = f"{frame.method} delivery-tag"
-        requirement = "REPLY-006" if departure else "CONSUME-014"
-        wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, not departure, allowed, departure))
+        requirement = "REPLY-006" if defect else "CONSUME-014"
+        wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, not defect, allowed, defect))
     elif channel.uncounted_replies:
         broker.refuted.add(DIRECT_REPLIES_NOT_COUNTED)
     if queue.is_haunted:
@@ -119,8 +119,8 @@ def check_delivery(
         expected = as_seen(expected, observed)
     is_stream = queue.type is QueueType.STREAM
     if not agree(broker, expected, observed):
-        departures = departures_of_content(expected, observed) if is_stream else ()
-        wrong += [_wrong_property(queue, message, frame, observed, expected, name) for name in departures or ("",)]
+        defects = defects_of_content(expected, observed) if is_stream else ()
+        wrong += [_wrong_property(queue, message, frame, observed, expected, name) for name in defects or ("",)]
     elif name := retyped(message.content.properties.get("headers"), observed.get("headers")):
         allowed = f"{name} of type {wire_type(message.content.properties['headers'][name])}"
         wrong.append(Mismatch("PUBLISH-016", Shape.WRONG_ARGUMENT, f"{frame.method} headers", False, allowed))
@@ -193,7 +193,7 @@ def _wrong_property(
     frame: Frame,
     observed: Mapping[str, Any],
     expected: Mapping[str, Any],
-    departure: str,
+    defect: str,
 ) -> Mismatch:
     names = sorted({*observed, *expected})
     name = next(name for name in names if observed.get(name) != expected.get(name))
@@ -209,7 +209,7 @@ def _wrong_property(
     elif name == "headers" and queue.type is QueueType.STREAM and _offset(observed) != _offset(expected):
         requirement = "STREAM-003"
     allowed = f"{name}={expected.get(name, 'none')}"
-    return Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{frame.method} {name}", False, allowed, departure)
+    return Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{frame.method} {name}", False, allowed, defect)
 
 
 def _offset(properties: Mapping[str, Any]) -> Any:

@@ -17,8 +17,8 @@ class Mismatch:
     fatal: bool = True
     #: what would have been right in place of the wrong argument
     allowed: str = ""
-    #: name of the known departure that explains it
-    departure: str = ""
+    #: name of the known defect that explains it
+    defect: str = ""
 
 
 Mismatches = tuple[Mismatch, ...]

@@ -28,7 +28,7 @@ HARMLESS = frozenset(
 
 _COUNTS = ("message_count", "consumer_count")
 
-#: Known departure: as long as the client has not answered the close of a channel that has timed out (up to 4.2), it is
+#: Known defect: as long as the client has not answered the close of a channel that has timed out (up to 4.2), it is
 #: closed again with every tick.
 CLOSED_AGAIN = "timed-out-channel-closed-again"
 
@@ -64,7 +64,7 @@ def observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
         return NONE
     if found is None and frame.method == "channel.close" and _has_been_closed_for_time(channel):
         detail = "channel.close again"
-        return (Mismatch("CHAN-005", Shape.UNEXPECTED, detail, False, departure=CLOSED_AGAIN),)
+        return (Mismatch("CHAN-005", Shape.UNEXPECTED, detail, False, defect=CLOSED_AGAIN),)
     if found is None:
         return nothing_explains(broker, channel, frame, None)
     if any(not isinstance(other, PendingGet) and other.lane != found.lane for other in channel.owed):
@@ -86,11 +86,11 @@ def fits(expected: Expected, frame: Frame) -> bool:
 
 
 def _refuted(expected: Expected, frame: Frame) -> Iterator[str]:
-    """Departures by which an argument would have been another one than it is, and it is right."""
-    for name, (value, departure) in expected.departures.items():
+    """Known defects by which an argument would have been another one than it is, and it is right."""
+    for name, (value, defect) in expected.defects.items():
         observed = frame.arguments.get(name)
         if not matches(value, observed) and matches(expected.arguments[name], observed):
-            yield departure
+            yield defect
 
 
 def take_expected(broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> Mismatches:
@@ -105,16 +105,16 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
         requirement = expected.blame.get(name, expected.requirements[0])
         detail = f"{frame.method} {name.replace('_', '-')}"
         allowed = f"{name.replace('_', '-')}={value}"
-        departure = ""
+        defect = ""
         if given_up and name in _COUNTS:
             if not expected.counted:
                 continue
-            departure = COUNTS_GIVEN_UP
-        elif name in expected.departures and matches(expected.departures[name][0], observed):
+            defect = COUNTS_GIVEN_UP
+        elif name in expected.defects and matches(expected.defects[name][0], observed):
             if not expected.counted:
                 continue  # known, and asked for by a barrier: what a sequence is about shows it or does not
-            departure = expected.departures[name][1]
-        wrong += (Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, name not in HARMLESS, allowed, departure),)
+            defect = expected.defects[name][1]
+        wrong += (Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, name not in HARMLESS, allowed, defect),)
     if expected.due is not None and frame.time > broker.waited > expected.due.latest:
         wrong += (Mismatch(expected.requirements[0], Shape.UNEXPECTED, f"{frame.method} too late", False),)
     if expected.content is not None and not _same_content(broker, expected.content, frame.content):

@@ -1,6 +1,6 @@
 """What a stream makes of properties: it keeps messages as AMQP 1.0, and what that cannot hold is lost or changed.
 
-Departures from PUBLISH-016 and DLX-006 (`model.defects.known_departures`), told from what is delivered;
+Known defects that break PUBLISH-016 and DLX-006 (`model.defects.known_defects`), told from what is delivered;
 rabbit_msg_record in 3.10, mc_amqpl from 4.0 on.
 """
 
@@ -14,19 +14,19 @@ from amqpspec.model.broker.dead_letters import HISTORY, published_expiration
 
 Properties = Mapping[str, Any]
 
-#: Known departure: application properties hold simple values only (rabbit_msg_record, mc_amqpl:convert_to).
+#: Known defect: application properties hold simple values only (rabbit_msg_record, mc_amqpl:convert_to).
 STREAM_DROPS_NESTED_HEADERS = "stream-drops-nested-headers"
-#: Known departure: AMQP 1.0 has no such property.
+#: Known defect: AMQP 1.0 has no such property.
 STREAM_DROPS_CLUSTER_ID = "stream-drops-cluster-id"
-#: Known departure: mc_amqpl:to_091 has binary become longstr.
+#: Known defect: mc_amqpl:to_091 has binary become longstr.
 STREAM_TURNS_OCTETS_INTO_TEXT = "stream-turns-octets-into-text"
-#: Known departure: what is converted is the message as it was published (mc_amqpl:convert_to), and what its deaths have
+#: Known defect: what is converted is the message as it was published (mc_amqpl:convert_to), and what its deaths have
 #: changed is kept beside it.
 STREAM_KEEPS_EXPIRATION = "stream-keeps-expiration-of-dead-letter"
 
 
-def departures_of_content(expected: Properties, observed: Properties) -> tuple[str, ...]:
-    """The departures that together make of the expected properties what is observed; none if they do not."""
+def defects_of_content(expected: Properties, observed: Properties) -> tuple[str, ...]:
+    """The known defects that together make of the expected properties what is observed; none if they do not."""
     showing = list(would_show(expected))
     for number in range(1, len(showing) + 1):
         for chosen in combinations(showing, number):
@@ -39,7 +39,7 @@ def departures_of_content(expected: Properties, observed: Properties) -> tuple[s
 
 
 def would_show(expected: Properties) -> Iterator[str]:
-    """The departures that make a difference to such properties."""
+    """The known defects that make a difference to such properties."""
     return (name for name, change in _CHANGES.items() if change(expected) != expected)
 
 

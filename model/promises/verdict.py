@@ -57,10 +57,10 @@ class Failure:
     observed: str
     allowed: tuple[str, ...]
     state: tuple[str, ...]
-    #: the known departure of the broker that explains it (model.defects.departures), "" for none
-    departure: str = ""
+    #: the known defect of the broker that explains it (model.defects.transitions), "" for none
+    defect: str = ""
 
     @property
     def identity(self) -> str:
-        """Equal for failures that are the same defect: requirement, and departure, or else shape and detail."""
-        return f"{self.requirement}|{self.departure or f'{self.shape}|{self.detail}'}"
+        """Equal for failures that are the same defect: requirement, and known defect, or else shape and detail."""
+        return f"{self.requirement}|{self.defect or f'{self.shape}|{self.detail}'}"

@@ -17,12 +17,12 @@ def answer(
     blame: dict[str, str] | None = None,
     lane: str = "channel",
     effect: tuple[str, object] | None = None,
-    departures: dict[str, tuple[object, str]] | None = None,
+    defects: dict[str, tuple[object, str]] | None = None,
 ) -> None:
     """Owe the reply, as `Broker.owe` does; with nowait owe nothing."""
     if not frame.arguments.get("nowait"):
         broker.owe(
-            channel, method, arguments, *requirements, blame=blame, lane=lane, effect=effect, departures=departures
+            channel, method, arguments, *requirements, blame=blame, lane=lane, effect=effect, defects=defects
         )
         return
     broker.blame(channel, "CHAN-018")

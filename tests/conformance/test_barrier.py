@@ -13,8 +13,8 @@ from tests.model.test_acceptor import Conversation
 LIMITED = 'a.1 queue.declare q durable x-queue-type=quorum x-max-length-bytes=8 x-dead-letter-exchange="" '
 
 
-def with_departure() -> Conversation:
-    """Two messages of 3 octets: by a departure that counts more, the first has been driven out, to r."""
+def with_defect() -> Conversation:
+    """Two messages of 3 octets: by a known defect that counts more, the first has been driven out, to r."""
     talk = Conversation().send("a.1 queue.declare r durable")
     talk.see("a.1", "queue.declare-ok", queue="r", message_count=0, consumer_count=0)
     talk.send(LIMITED + "x-dead-letter-routing-key=r")
@@ -25,11 +25,11 @@ def with_departure() -> Conversation:
     return talk
 
 
-@pytest.mark.parametrize("departs_first", [False, True])
-def test_where_a_departure_sends_messages_is_asked_whichever_explanation_is_the_first(departs_first: bool) -> None:
-    acceptor = with_departure().acceptor
-    assert {explanation.departure is None for explanation in acceptor.explanations} == {False, True}
-    acceptor.explanations.sort(key=lambda explanation: (explanation.departure is None) is departs_first)
+@pytest.mark.parametrize("defective_first", [False, True])
+def test_where_a_defect_sends_messages_is_asked_whichever_explanation_is_the_first(defective_first: bool) -> None:
+    acceptor = with_defect().acceptor
+    assert {explanation.defect is None for explanation in acceptor.explanations} == {False, True}
+    acceptor.explanations.sort(key=lambda explanation: (explanation.defect is None) is defective_first)
     session: Any = SimpleNamespace(judge=SimpleNamespace(acceptor=acceptor))
     assert _unproven_elsewhere(session) == ["r"]
 

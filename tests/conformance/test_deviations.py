@@ -29,9 +29,9 @@ def result(*failures: Failure) -> RunResult:
     return RunResult("amqpspec", "0", TargetDescription("t", "p", "v", "d"), 1, "lockstep", (), found, 1, 1)
 
 
-def failure(requirement: str, departure: str = "") -> Failure:
+def failure(requirement: str, defect: str = "") -> Failure:
     return Failure(
-        requirement, Shape.WRONG_ARGUMENT, "queue.declare-ok consumer-count", "c", "o", ("a",), (), departure
+        requirement, Shape.WRONG_ARGUMENT, "queue.declare-ok consumer-count", "c", "o", ("a",), (), defect
     )
 
 
@@ -84,10 +84,10 @@ def test_known_failures_do_not_fail_the_run() -> None:
 
 
 def test_only_the_very_same_failure_is_known() -> None:
-    known = {IDENTITY: "why", "QUEUE-026|quorum-consumer-count": "the departure"}
+    known = {IDENTITY: "why", "QUEUE-026|quorum-consumer-count": "the known defect"}
     marked, unseen = with_known(result(failure("QUEUE-027")), known)
     assert (marked.failures[0].known, marked.exit_code, unseen) == (None, 1, list(known))
-    # a known departure has an identity of its own, and is no excuse by itself
-    departed = failure("QUEUE-026", "quorum-consumer-count")
-    assert with_known(result(departed), {IDENTITY: "why"})[0].exit_code == 1
-    assert with_known(result(departed), known)[0].failures[0].known == "the departure"
+    # a known defect has an identity of its own, and is no excuse by itself
+    defective = failure("QUEUE-026", "quorum-consumer-count")
+    assert with_known(result(defective), {IDENTITY: "why"})[0].exit_code == 1
+    assert with_known(result(defective), known)[0].failures[0].known == "the known defect"

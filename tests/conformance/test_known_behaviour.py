@@ -19,9 +19,9 @@ from amqpspec.conformance.verdicts.judgement import (
     TargetDescription,
     requirement_verdicts,
 )
-from amqpspec.conformance.verdicts.known_behaviour import DepartureOutcome, Standing, departures_tested
+from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome, Standing, defects_tested
 from amqpspec.conformance.verdicts.tally import Tally
-from amqpspec.model.defects.known_departures import KNOWN_DEPARTURES, known_departures
+from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, known_defects
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
@@ -32,8 +32,8 @@ DIALECT = "rabbitmq-4.3"
 KNOWN = "quorum-consumer-count"
 
 
-def failure(departure: str = "", detail: str = "d") -> Failure:
-    return Failure("QUEUE-026", Shape.WRONG_ARGUMENT, detail, "c", "o", ("a",), (), departure)
+def failure(defect: str = "", detail: str = "d") -> Failure:
+    return Failure("QUEUE-026", Shape.WRONG_ARGUMENT, detail, "c", "o", ("a",), (), defect)
 
 
 def judged(*failures: Failure, verdict: Verdict = FAIL, **changes: Any) -> SequenceJudgement:
@@ -58,7 +58,7 @@ def result(*judgements: SequenceJudgement) -> RunResult:
         failures=tuple(tally.found.values()),
         sequences=tally.sequences,
         frames=tally.frames,
-        departures=tally.departures(DIALECT),
+        defects=tally.defects(DIALECT),
     )
 
 
@@ -83,28 +83,28 @@ def verdicts(result: RunResult, id: str = "QUEUE-026") -> tuple[Verdict, Verdict
         ([judged(verdict=INCONCLUSIVE, reason="lost")], (INCONCLUSIVE, INCONCLUSIVE)),
     ],
 )
-def test_a_requirement_passes_as_known_when_departures_explain_all_of_it(
+def test_a_requirement_passes_as_known_when_defects_explain_all_of_it(
     judgements: list[SequenceJudgement], expected: tuple[Verdict, Verdict]
 ) -> None:
     assert verdicts(result(*judgements)) == expected
 
 
-def test_a_departure_of_others_explains_nothing() -> None:
+def test_a_defect_of_others_explains_nothing() -> None:
     counted = judged(failure("direct-replies-not-counted"), dialect="rabbitmq-4.0")
     assert requirement_verdicts(counted)["QUEUE-026"] == (FAIL, PASS, 2)
     bare = judged(failure(KNOWN), dialect="amqp-0-9-1")
     assert requirement_verdicts(bare)["QUEUE-026"] == (FAIL, FAIL, 2)
 
 
-def test_a_departure_never_makes_a_run_green() -> None:
-    departed = result(judged(failure(KNOWN)))
-    assert departed.exit_code == 1
-    assert (departed.summary["fail"], departed.summary_as_known["fail"]) == (1, 0)
-    assert sum(departed.summary.values()) == sum(departed.summary_as_known.values())
-    (found,) = departed.failures
-    assert departed.is_as_known(found) and found.known is None
+def test_a_defect_never_makes_a_run_green() -> None:
+    defective = result(judged(failure(KNOWN)))
+    assert defective.exit_code == 1
+    assert (defective.summary["fail"], defective.summary_as_known["fail"]) == (1, 0)
+    assert sum(defective.summary.values()) == sum(defective.summary_as_known.values())
+    (found,) = defective.failures
+    assert defective.is_as_known(found) and found.known is None
     # only the list of the user does, and the second verdict does not go by that
-    listed, _ = with_known(departed, {found.failure.identity: "we live with it"})
+    listed, _ = with_known(defective, {found.failure.identity: "we live with it"})
     assert listed.exit_code == 0
     other = result(judged(failure()))
     listed, _ = with_known(other, {other.failures[0].failure.identity: "we live with it"})
@@ -117,31 +117,31 @@ def test_a_reason_is_given_for_what_is_inconclusive_as_known() -> None:
     assert outcome.reason == "lost"
 
 
-def test_each_known_departure_was_seen_or_not_or_not_put_to_the_test() -> None:
+def test_each_known_defect_was_seen_or_not_or_not_put_to_the_test() -> None:
     run = result(
         judged(failure(KNOWN)),
         judged(verdict=PASS, refuted=(KNOWN, "consume-ok-dropped")),
         judged(verdict=PASS, refuted=("consume-ok-dropped",)),
     )
-    assert [outcome.name for outcome in run.departures] == [each.name for each in known_departures(DIALECT)]
-    standing = {outcome.name: (outcome.standing, outcome.seen, outcome.refuted) for outcome in run.departures}
+    assert [outcome.name for outcome in run.defects] == [each.name for each in known_defects(DIALECT)]
+    standing = {outcome.name: (outcome.standing, outcome.seen, outcome.refuted) for outcome in run.defects}
     assert standing.pop(KNOWN) == (Standing.SEEN, 1, 1), "a race that was lost once is there"
     assert standing.pop("consume-ok-dropped") == (Standing.NOT_SEEN, 0, 2)
     assert set(standing.values()) == {(Standing.NOT_TESTED, 0, 0)}
 
 
-def test_only_departures_of_the_dialect_are_put_to_the_test() -> None:
+def test_only_defects_of_the_dialect_are_put_to_the_test() -> None:
     refuted = ("direct-replies-not-counted", "consume-ok-dropped")
-    assert departures_tested([failure(KNOWN), failure()], refuted, DIALECT) == {
+    assert defects_tested([failure(KNOWN), failure()], refuted, DIALECT) == {
         KNOWN: True,
         "consume-ok-dropped": False,
     }
-    assert departures_tested([failure(KNOWN)], refuted, "amqp-0-9-1") == {}
-    assert departures_tested([failure(KNOWN)], (KNOWN,), DIALECT) == {KNOWN: True}
-    assert DepartureOutcome(KNOWN, 0, 0).standing is Standing.NOT_TESTED
+    assert defects_tested([failure(KNOWN)], refuted, "amqp-0-9-1") == {}
+    assert defects_tested([failure(KNOWN)], (KNOWN,), DIALECT) == {KNOWN: True}
+    assert DefectOutcome(KNOWN, 0, 0).standing is Standing.NOT_TESTED
 
 
-#: What shows a departure on RabbitMQ (docs/findings.md); the embedded broker has none.
+#: What shows a known defect on RabbitMQ (docs/findings.md); the embedded broker has none.
 WAYS = {
     "quorum-consumer-count": (
         "a.1 queue.declare q durable x-queue-type=quorum",
@@ -179,7 +179,7 @@ WAYS = {
 
 @pytest.mark.parametrize("name", WAYS)
 def test_a_broker_that_keeps_the_promise_shows_it(name: str, tmp_path: Path) -> None:
-    dialect = KNOWN_DEPARTURES[name].dialects[-1]
+    dialect = KNOWN_DEFECTS[name].dialects[-1]
     with EmbeddedBroker(dialect_named(dialect)) as broker, TraceWriter(tmp_path / "trace.jsonl") as trace:
         target = TargetUnderTest(broker.address, TargetDescription("embedded", "amqpspec", "0", dialect), 5.0)
         with Session(target, trace, "s") as session:

@@ -63,7 +63,7 @@ def test_json_has_every_field() -> None:
     assert loaded == to_json(select(["ACK"]))
     assert set(loaded[0]) == {
         "id", "area", "title", "statement", "level", "source", "queue_types", "observable", "determinism",
-        "verified", "dialects", "departures",
+        "verified", "dialects", "known_defects",
     }  # fmt: skip
     assert loaded[0]["id"] == "ACK-001"
     assert loaded[0]["dialects"]["rabbitmq-4.3"] == "as stated"
@@ -73,11 +73,11 @@ def test_what_is_known_of_brokers_stands_beside_the_promise() -> None:
     text = " ".join(printed(width=300, show="CONSUME-005").split())
     assert "as known in RabbitMQ 4.0 to 4.2 The channel looks for the consumer when consume-ok comes back" in text
     assert "as known in RabbitMQ 4.3 A consume-ok that comes back from the queue" in text
-    assert "departure consume-ok-dropped rabbit_channel:handle_cast" in text
+    assert "known defect consume-ok-dropped rabbit_channel:handle_cast" in text
     assert "as known" not in printed(width=300, show="ACK-001")
     (loaded,) = json.loads(printed(show="QUEUE-026", as_json=True))
-    departures = {each["name"]: each["dialects"] for each in loaded["departures"]}
-    assert "rabbitmq-4.3" in departures["quorum-consumer-count"]
+    defects = {each["name"]: each["dialects"] for each in loaded["known_defects"]}
+    assert "rabbitmq-4.3" in defects["quorum-consumer-count"]
     assert "- As known in RabbitMQ 4.3: A consume-ok" in render_markdown([requirement("CONSUME-005")])
 
 

@@ -9,7 +9,7 @@ import pytest
 from amqpspec.conformance.scenarios.applicability import OUT_OF_REACH
 from amqpspec.conformance.traces.trace import read_trace, sequences
 from amqpspec.conformance.verdicts.judge import judge
-from amqpspec.model.defects.known_departures import is_as_known
+from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.brokers.docker_broker import DockerBroker
@@ -35,7 +35,7 @@ def rabbitmq_version(request: pytest.FixtureRequest) -> DockerBroker:
 
 @pytest.mark.timeout(900)  # it is judged twice
 def test_rabbitmq_fails_only_where_documented(rabbitmq_version: DockerBroker, tmp_path: Path) -> None:
-    """Each failure is a departure known of the version; of these docs/findings.md tells (test_known_departures)."""
+    """Each failure is a known defect of the version; of these docs/findings.md tells (test_known_defects)."""
     result = run_suite(rabbitmq_version, tmp_path, sequences=40, seed=5)
     assert result.undecided == ()
     dialect = result.target.dialect

@@ -541,7 +541,7 @@ def test_what_fits_into_the_bound_is_decided() -> None:
     assert talk.acceptor.verdict is Verdict.PASS
 
 
-# ------------------------------------------------------------------------------------------------ departures
+# ------------------------------------------------------------------------------------------------ known defects
 
 
 def exclusively_consumed(dialect: str = "rabbitmq-4.3") -> Conversation:
@@ -564,18 +564,18 @@ def test_the_lawful_explanation_is_preferred() -> None:
     talk = exclusively_consumed().see("b.1", "channel.close", **REFUSED).rest()
     assert talk.acceptor.failures == []
     assert talk.explanations == 1
-    # and the departed one is gone: that consumer does not exist
+    # and the gone wrong one is gone: that consumer does not exist
     assert talk.see("b.1", "basic.cancel", consumer_tag="u").acceptor.verdict is Verdict.FAIL
 
 
-def test_a_departure_is_recorded_with_its_name_and_judging_goes_on_from_there() -> None:
+def test_a_defect_is_recorded_with_its_name_and_judging_goes_on_from_there() -> None:
     talk = exclusively_consumed().see("b.1", "basic.consume-ok", consumer_tag="u").rest()
     assert talk.failure.requirement == "CONSUME-008"
-    assert talk.failure.departure == "exclusive-consumer-ignored"
+    assert talk.failure.defect == "exclusive-consumer-ignored"
     assert talk.failure.identity == "CONSUME-008|exclusive-consumer-ignored"
     assert talk.failure.command == "b.1 basic.consume q tag=u"
     assert talk.failure.observed == "b.1 < basic.consume-ok consumer-tag=u"
-    assert talk.acceptor.verdict is Verdict.FAIL, "a departure never makes a run green"
+    assert talk.acceptor.verdict is Verdict.FAIL, "a known defect never makes a run green"
     assert not talk.acceptor.finished
     # from the state that it led to: both consume, and what is wrong then is found
     talk.send("c.1 basic.publish q body=m1", "c.1 basic.publish q body=m2")
@@ -588,33 +588,33 @@ def test_a_departure_is_recorded_with_its_name_and_judging_goes_on_from_there() 
     ]
 
 
-def test_without_departures_the_same_ends_the_judging() -> None:
+def test_without_defects_the_same_ends_the_judging() -> None:
     talk = exclusively_consumed("amqp-0-9-1").see("b.1", "basic.consume-ok", consumer_tag="u")
-    assert (talk.failure.requirement, talk.failure.departure) == ("CONSUME-008", "")
+    assert (talk.failure.requirement, talk.failure.defect) == ("CONSUME-008", "")
     assert talk.acceptor.finished
 
 
-def test_silence_can_be_a_departure() -> None:
+def test_silence_can_be_a_defect() -> None:
     talk = declared()
     talk.send("a.1 basic.consume q tag=t &", "a.1 basic.cancel t")
     lawful = talk.fork().see("a.1", "basic.consume-ok", consumer_tag="t")
     assert lawful.see("a.1", "basic.cancel-ok", consumer_tag="t").rest().acceptor.failures == []
     talk.see("a.1", "basic.cancel-ok", consumer_tag="t").rest()
-    assert (talk.failure.requirement, talk.failure.departure) == ("CONSUME-005", "consume-ok-dropped")
+    assert (talk.failure.requirement, talk.failure.defect) == ("CONSUME-005", "consume-ok-dropped")
     assert not talk.acceptor.finished
     talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
     assert len(talk.acceptor.failures) == 1
 
 
 def test_a_queue_that_does_not_heed_the_exclusive_flag_once_does_not_do_so_later() -> None:
-    """So the next departure, of a consumer beside an exclusive one, is none that comes behind another."""
+    """So the next known defect, of a consumer beside an exclusive one, is none that comes behind another."""
     talk = declared("quorum").send("a.1 basic.consume q tag=t exclusive")
     talk.see("a.1", "basic.consume-ok", consumer_tag="t").rest()
     talk.send("b.1 basic.consume q tag=u").see("b.1", "basic.consume-ok", consumer_tag="u").rest()
     talk.send("c.1 basic.consume q tag=v &", "c.1 basic.cancel v")
     talk.see("c.1", "basic.cancel-ok", consumer_tag="v").rest()
-    departures = [failure.departure for failure in talk.acceptor.failures]
-    assert departures == ["exclusive-consumer-ignored", "consume-ok-dropped"]
+    defects = [failure.defect for failure in talk.acceptor.failures]
+    assert defects == ["exclusive-consumer-ignored", "consume-ok-dropped"]
 
 
 def test_the_first_delivery_tells_the_tag_of_who_is_served_before_its_consume_ok() -> None:
@@ -629,7 +629,7 @@ def test_the_first_delivery_tells_the_tag_of_who_is_served_before_its_consume_ok
         about = {"consumer_tag": tag, "delivery_tag": number, "redelivered": False, "exchange": "", "routing_key": "q"}
         talk.see("a.1", "basic.deliver", "m1", properties=content, **about)
     talk.see("a.1", "basic.consume-ok", consumer_tag=chosen).rest()
-    assert [failure.departure for failure in talk.acceptor.failures] == ["stream-serves-before-consume-ok"]
+    assert [failure.defect for failure in talk.acceptor.failures] == ["stream-serves-before-consume-ok"]
 
 
 def test_who_was_never_announced_may_be_handed_something_all_the_same() -> None:
@@ -637,11 +637,11 @@ def test_who_was_never_announced_may_be_handed_something_all_the_same() -> None:
     talk.send("a.1 basic.qos 1").see("a.1", "basic.qos-ok").rest()
     talk.send("a.1 basic.consume q tag=t &", "a.1 basic.cancel t").deliver("a.1", 1, "m1")
     talk.see("a.1", "basic.cancel-ok", consumer_tag="t").rest()
-    assert [failure.departure for failure in talk.acceptor.failures] == ["consume-ok-dropped"]
+    assert [failure.defect for failure in talk.acceptor.failures] == ["consume-ok-dropped"]
     assert len(talk.send("a.1 basic.ack 1").rest().acceptor.failures) == 1
 
 
-def test_an_argument_that_a_departure_explains() -> None:
+def test_an_argument_that_a_defect_explains() -> None:
     talk = declared("quorum").send("a.1 basic.publish q body=m1", "a.1 basic.get q").got("a.1", 1, "m1", left=0).rest()
     talk.send("b.1 queue.declare q passive")
     right, wrong = talk.fork(), talk.fork()
@@ -649,10 +649,10 @@ def test_an_argument_that_a_departure_explains() -> None:
     assert right.acceptor.failures == []
     assert right.acceptor.refuted == {"quorum-consumer-count"}
     talk.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=1)
-    assert (talk.failure.requirement, talk.failure.departure) == ("QUEUE-026", "quorum-consumer-count")
+    assert (talk.failure.requirement, talk.failure.defect) == ("QUEUE-026", "quorum-consumer-count")
     assert talk.acceptor.refuted == set()
     wrong.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=9)
-    assert (wrong.failure.requirement, wrong.failure.departure) == ("QUEUE-026", "")
+    assert (wrong.failure.requirement, wrong.failure.defect) == ("QUEUE-026", "")
     assert wrong.failure.identity != talk.failure.identity
 
 
@@ -704,7 +704,7 @@ def test_what_is_known_to_be_told_wrong_is_no_reason_to_blame_a_publish_under_wa
     talk.send("a.1 basic.publish q body=m1", "b.1 basic.get q").got("b.1", 1, "m1", 0).rest()
     talk.send("a.1 basic.publish q body=m2 &", "a.1 basic.publish q body=m3 &", "b.1 queue.declare q passive")
     talk.see("b.1", "queue.declare-ok", queue="q", message_count=2, consumer_count=1).rest()
-    assert [failure.departure for failure in talk.acceptor.failures] == ["quorum-consumer-count"]
+    assert [failure.defect for failure in talk.acceptor.failures] == ["quorum-consumer-count"]
 
 
 def test_where_a_known_defect_has_shown_limits_are_counted_as_rabbitmq_does() -> None:
@@ -713,7 +713,7 @@ def test_where_a_known_defect_has_shown_limits_are_counted_as_rabbitmq_does() ->
     talk.send("a.2 basic.consume q tag=s &", "a.2 basic.cancel s").see("a.2", "basic.consume-ok", consumer_tag="s")
     talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
     talk.send("a connection.close-ok").see("a", "socket.closed")
-    assert [failure.departure for failure in talk.rest().acceptor.failures] == ["cancel-before-consume-ok-breaks"]
+    assert [failure.defect for failure in talk.rest().acceptor.failures] == ["cancel-before-consume-ok-breaks"]
     for line, reply in (("basic.qos 1 global", "basic.qos-ok"), ("basic.qos 0", "basic.qos-ok")):
         talk.send(f"b.1 {line}").see("b.1", reply).rest()
     talk.send("b.1 basic.consume q tag=t").see("b.1", "basic.consume-ok", consumer_tag="t").rest()
@@ -729,4 +729,4 @@ def test_what_was_handed_to_a_consumer_that_broke_its_channel_may_be_redelivered
     talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
     talk.send("a connection.close-ok").see("a", "socket.closed").rest().send("b.1 basic.get q")
     talk.got("b.1", 1, "m1", left=0, redelivered=redelivered).rest()
-    assert [failure.departure for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks"]
+    assert [failure.defect for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks"]

@@ -119,13 +119,13 @@ def test_what_a_broken_connection_said_before_may_be_read_behind_what_follows_fr
     talk.see("a.2", "basic.consume-ok", consumer_tag="v")
     talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
     talk.send("a connection.close-ok").see("a", "socket.closed").rest()
-    assert [failure.departure for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks"]
+    assert [failure.defect for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks"]
 
 
 def test_a_reply_that_nobody_asked_for_is_wrong_all_the_same() -> None:
     talk = crash_of_cancel().deliver("b.1", 1, "m1", redelivered=True, consumer="u")
     talk.see("a.2", "basic.consume-ok", consumer_tag="v").see("a.2", "basic.consume-ok", consumer_tag="v")
-    assert [failure.departure for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks", ""]
+    assert [failure.defect for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks", ""]
 
 
 @pytest.mark.parametrize(("counted", "known"), [(1, True), (2, False)])
@@ -134,7 +134,7 @@ def test_a_queue_may_count_the_consumer_whose_cancel_crashed_its_channel(counted
     talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
     talk.send("a connection.close-ok").see("a", "socket.closed").send("b.1 queue.declare q passive")
     talk.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=counted)
-    assert all(failure.departure for failure in talk.acceptor.failures) == known
+    assert all(failure.defect for failure in talk.acceptor.failures) == known
 
 
 def test_a_consumer_beside_an_exclusive_one_shows_by_what_it_had_though_its_connection_broke_at_once() -> None:
@@ -153,7 +153,7 @@ def test_a_consumer_beside_an_exclusive_one_shows_by_what_it_had_though_its_conn
     about = {"delivery_tag": 1, "redelivered": True, "exchange": "", "routing_key": "q", "message_count": 1}
     headers = {"x-delivery-count": 1, "x-acquired-count": 1}
     talk.see("b.1", "basic.get-ok", "m2", properties={"headers": headers}, **about).rest()
-    assert [failure.departure for failure in talk.acceptor.failures] == ["exclusive-consumer-ignored"]
+    assert [failure.defect for failure in talk.acceptor.failures] == ["exclusive-consumer-ignored"]
 
 
 @pytest.mark.parametrize("further", [(), ("a.2 basic.qos 1 &",)], ids=["at-once", "behind-another-input"])
@@ -168,7 +168,7 @@ def test_a_channel_that_crashes_ends_before_the_others_of_its_connection(further
     talk.deliver("a.1", 1, "m1", redelivered=True, consumer="u")
     talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
     talk.send("a connection.close-ok").see("a", "socket.closed").rest()
-    assert [failure.departure for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks"]
+    assert [failure.defect for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks"]
 
 
 @pytest.mark.parametrize("text", ["INTERNAL_ERROR", "INTERNAL_ERROR - Cannot query missing deliveries from {q}: no"])
@@ -180,7 +180,7 @@ def test_a_queue_may_be_gone_when_the_channel_asks_for_what_a_reused_tag_seems_t
     talk.send("b.1 basic.publish q body=m2 &", "b.1 queue.delete q")
     talk.see("a", "connection.close", reply_code=541, reply_text=text, class_id=0, method_id=0)
     talk.see("b.1", "queue.delete-ok", message_count=1).send("a connection.close-ok").see("a", "socket.closed").rest()
-    assert [failure.departure for failure in talk.acceptor.failures] == ["reused-tag-breaks-at-delivery"]
+    assert [failure.defect for failure in talk.acceptor.failures] == ["reused-tag-breaks-at-delivery"]
 
 
 def test_two_channels_that_crash_break_their_connection_once() -> None:
@@ -211,8 +211,8 @@ def test_the_limit_of_a_channel_goes_before_its_consumers_do_when_it_crashes() -
     talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
     talk.send("a connection.close-ok").see("a", "socket.closed").rest()
     known = ["cancel-before-consume-ok-breaks"]
-    assert [failure.departure for failure in talk.acceptor.failures] == known
+    assert [failure.defect for failure in talk.acceptor.failures] == known
     talk.send("b.1 basic.get q").got("b.1", 1, "m1", 1, redelivered=True)
     for was_seen in (True, False):
         other = talk.fork().send("b.1 basic.get q").got("b.1", 2, "m2", 0, redelivered=was_seen).rest()
-        assert [failure.departure for failure in other.acceptor.failures] == known
+        assert [failure.defect for failure in other.acceptor.failures] == known

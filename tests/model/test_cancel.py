@@ -133,13 +133,13 @@ def test_on_the_own_channel_delete_ok_comes_first_and_cancel_ok_last(is_told: bo
     assert told(early, "t").failure.requirement == "CANCEL-011"
 
 
-def test_known_departures_of_quorum_queues_are_named() -> None:
+def test_known_defects_of_quorum_queues_are_named() -> None:
     broken = deleted(crossing(QUORUM)).see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR")
-    assert broken.failure.departure == "cancel-crossing-deletion-breaks"
+    assert broken.failure.defect == "cancel-crossing-deletion-breaks"
     twice = answered(answered(deleted(crossing(QUORUM))))
-    assert twice.failure.departure == "cancel-crossing-deletion-answered-twice"
+    assert twice.failure.defect == "cancel-crossing-deletion-answered-twice"
     classic = answered(answered(deleted(crossing())))
-    assert classic.failure.departure == ""
+    assert classic.failure.defect == ""
 
 
 @pytest.mark.parametrize("first", ["delete", "cancel"])
@@ -151,10 +151,10 @@ def test_and_so_they_are_where_the_client_is_not_told(first: str) -> None:
     talk.send(f"{lines[first]} &").send(lines[second])
     assert passes(answered(deleted(talk.fork())))
     twice = answered(deleted(answered(talk.fork())))
-    assert twice.failure.departure == "cancel-crossing-deletion-answered-twice"
+    assert twice.failure.defect == "cancel-crossing-deletion-answered-twice"
     well_behind = deleted(consuming(kind=QUORUM).send("b.1 queue.delete q"))
     told(well_behind, "t").rest().send("a.1 basic.cancel t")
-    assert answered(answered(well_behind)).failure.departure == ""
+    assert answered(answered(well_behind)).failure.defect == ""
 
 
 @pytest.mark.parametrize("kind", [CLASSIC, QUORUM])
@@ -241,4 +241,4 @@ def test_a_clients_cancel_ok_for_no_consumer() -> None:
     talk = consuming().send("a.1 basic.cancel-ok zz")
     assert passes(talk.fork())
     broken = talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR")
-    assert (broken.failure.requirement, broken.failure.departure) == ("CANCEL-009", "cancel-ok-for-no-consumer-breaks")
+    assert (broken.failure.requirement, broken.failure.defect) == ("CANCEL-009", "cancel-ok-for-no-consumer-breaks")

@@ -211,19 +211,19 @@ def test_a_queue_that_left_its_backlog_may_serve_what_is_new_first() -> None:
     talk = with_a_backlog()
     for tag, body in ((1, "m3"), (2, "m4")):
         talk.send(f"c.1 basic.publish q body={body}").deliver("b.1", tag, body, consumer="u").rest()
-    assert talk.failure.departure == "cancel-leaves-backlog"
+    assert talk.failure.defect == "cancel-leaves-backlog"
     assert not talk.acceptor.finished
 
 
 def test_a_queue_that_left_its_backlog_may_crash() -> None:
     talk = with_a_backlog().send("c.1 basic.publish q body=m3")
     talk.see("b.1", "basic.cancel", consumer_tag="u", nowait=True).rest()
-    assert talk.failure.departure == "cancel-leaves-backlog"
+    assert talk.failure.defect == "cancel-leaves-backlog"
     assert talk.acceptor.finished, "what comes of a crash nobody can tell"
 
 
 def test_a_backlog_may_be_left_unseen_where_the_limit_of_the_channel_is_lifted() -> None:
-    """By QOS-010 u, at its channel's limit, has room in fact; so it is known of neither departure until the crash."""
+    """By QOS-010 u, at its channel's limit, has room in fact; so neither known defect shows until the crash."""
     talk = limit(limit(conversation(f"durable {SEAT}", "rabbitmq-3"), "a.1", "1 global"), "a.1", 1)
     consume(consume(talk, "a.1", "t"), "a.1", "u")
     talk.send("c.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
@@ -231,7 +231,7 @@ def test_a_backlog_may_be_left_unseen_where_the_limit_of_the_channel_is_lifted()
     talk.send("a.1 basic.cancel t").see("a.1", "basic.cancel-ok", consumer_tag="t").rest()
     assert not talk.acceptor.failures
     talk.send("c.1 basic.publish q body=m3").see("a.1", "basic.cancel", consumer_tag="u", nowait=True)
-    assert talk.failure.departure == "cancel-leaves-backlog"
+    assert talk.failure.defect == "cancel-leaves-backlog"
 
 
 def test_a_queue_that_left_its_backlog_may_crash_over_what_comes_behind_the_barrier() -> None:
@@ -239,5 +239,5 @@ def test_a_queue_that_left_its_backlog_may_crash_over_what_comes_behind_the_barr
     talk = with_a_backlog().send("c.1 basic.publish q body=m3").rest()
     talk.send("b.1 channel.close reply-code=200 reply-text=done")
     talk.see("b.1", "basic.cancel", consumer_tag="u", nowait=True)
-    assert talk.failure.departure == "cancel-leaves-backlog"
+    assert talk.failure.defect == "cancel-leaves-backlog"
     assert talk.acceptor.finished

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from amqpspec.model.defects.departure import ANY_NUMBER
-from amqpspec.model.defects.departures import DEPARTURES
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.explanations import least_advanced, merged
+from amqpspec.model.judging.known_defect import ANY_NUMBER
 from amqpspec.model.promises.dialects import RABBITMQ_4_3
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.unseen import GIVE_UP, LOSE
@@ -53,10 +53,10 @@ def test_what_makes_no_difference_any_more_is_not_expected() -> None:
     assert (only.pending, only.broker.happenings) == ([], [])
 
 
-def test_of_two_departures_that_lead_to_one_state_the_one_is_followed_that_may_show_longer() -> None:
-    at_once, some_time = (next(each for each in DEPARTURES if each.shows_within == n) for n in (0, ANY_NUMBER))
+def test_of_two_defects_that_lead_to_one_state_the_one_is_followed_that_may_show_longer() -> None:
+    at_once, some_time = (next(each for each in DEFECT_TRANSITIONS if each.shows_within == n) for n in (0, ANY_NUMBER))
     for order in ((at_once, some_time), (some_time, at_once)):
         both = [explanation(), explanation()]
-        for each, departure in zip(both, order, strict=True):
-            each.departure = departure
-        assert [each.departure for each in merged(both)] == [some_time]
+        for each, defect in zip(both, order, strict=True):
+            each.defect = defect
+        assert [each.defect for each in merged(both)] == [some_time]

@@ -79,4 +79,4 @@ def test_a_holder_that_is_gone_is_counted_until_it_is_not(counts: tuple[int, ...
     talk.send("a.2 channel.close").see("a.2", "channel.close-ok")
     for count in counts:
         counted(talk, 0, count)
-    assert all(failure.departure == "quorum-consumer-count" for failure in talk.acceptor.failures) is explained
+    assert all(failure.defect == "quorum-consumer-count" for failure in talk.acceptor.failures) is explained

@@ -83,15 +83,15 @@ def failing_consume() -> Conversation:
 
 def test_behind_the_close_for_an_error_it_is_a_known_failure_and_judging_goes_on() -> None:
     talk = failing_consume().deliver("a.1", 1, "m1").send("a.1 channel.close-ok")
-    assert (talk.failure.requirement, talk.failure.departure) == ("CHAN-005", "delivers-behind-channel-close")
+    assert (talk.failure.requirement, talk.failure.defect) == ("CHAN-005", "delivers-behind-channel-close")
     talk.rest().send("b.1 basic.get q").got("b.1", 1, "m1", 0, redelivered=True)
     assert len(talk.rest().acceptor.failures) == 1
 
 
 def test_behind_the_close_nothing_else_comes() -> None:
-    assert failing_consume().deliver("a.1", 1, "m2").failure.departure == ""
-    assert failing_consume().deliver("a.1", 1, "m1", consumer="u").failure.departure == ""
-    assert failing_consume().send("a.1 channel.close-ok").rest().deliver("a.1", 1, "m1").failure.departure == ""
+    assert failing_consume().deliver("a.1", 1, "m2").failure.defect == ""
+    assert failing_consume().deliver("a.1", 1, "m1", consumer="u").failure.defect == ""
+    assert failing_consume().send("a.1 channel.close-ok").rest().deliver("a.1", 1, "m1").failure.defect == ""
 
 
 def ending_with_a_letter(dialect: str, *ending: str) -> Conversation:
@@ -135,7 +135,7 @@ def test_a_dead_letter_of_the_end_itself_goes_to_a_consumer_on_a_quorum_queue(is
             "a.1", "basic.deliver", "m1", properties=letter(0),
             consumer_tag="r", delivery_tag=3, exchange="", routing_key="r",
         )  # fmt: skip
-        assert talk.failure.departure == "delivers-behind-channel-close"
+        assert talk.failure.defect == "delivers-behind-channel-close"
     talk.send("b.1 basic.get r")
     talk.see(
         "b.1", "basic.get-ok", "m1", properties=letter(1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from amqpspec.conformance.language.command import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.queues import Arrival
-from amqpspec.model.defects.departures import DEPARTURES
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.promises.dialects import dialect_named
@@ -43,7 +43,7 @@ class Lettered(Timed):
 
     @property
     def known(self) -> list[str]:
-        return [failure.departure for failure in self.acceptor.failures]
+        return [failure.defect for failure in self.acceptor.failures]
 
 
 def test_one_that_expires_behind_a_message_that_is_taken_is_known_to_be_lost() -> None:
@@ -63,7 +63,7 @@ def test_a_broker_that_loses_one_loses_all() -> None:
     talk.count(2.2, 3).count(2.3, 1).count(4.0, 0)
     talk.send(5.0, "a.1 basic.publish s body=last")
     talk.acceptor.quiescent()
-    assert sum(explanation.departure is not None for explanation in talk.acceptor.explanations) == 1
+    assert sum(explanation.defect is not None for explanation in talk.acceptor.explanations) == 1
     talk.read(6.0)
     talk.come(6.2, "basic.deliver", b"last", {"x-stream-offset": 0}, consumer_tag="t", delivery_tag=1, routing_key="s")
     assert talk.known == ["stream-takes-no-dead-letters"]
@@ -71,7 +71,7 @@ def test_a_broker_that_loses_one_loses_all() -> None:
 
 
 def test_what_a_commit_publishes_to_the_stream_moves_up_where_a_letter_is_lost() -> None:
-    loses = next(each for each in DEPARTURES if each.name == "stream-takes-no-dead-letters")
+    loses = next(each for each in DEFECT_TRANSITIONS if each.name == "stream-takes-no-dead-letters")
     plan = Plan(dialect_named("rabbitmq-3"))
     lines = (
         "a.1 queue.declare s durable x-queue-type=stream", f"a.1 queue.declare q durable x-max-length=0 {TO_STREAM}",

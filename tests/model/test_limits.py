@@ -201,7 +201,7 @@ def test_deliveries_under_way_may_exceed_it_once(dialect: str) -> None:
     assert talk.acceptor.verdict is Verdict.PASS
     assert talk.acceptor.exercised["QOS-014"] == 1
     late = talk.fork().send(BACKLOG[3]).deliver("a.1", 4, "m4")
-    assert [failure.departure for failure in late.acceptor.failures] == ["uncounted-deliveries-make-room"]
+    assert [failure.defect for failure in late.acceptor.failures] == ["uncounted-deliveries-make-room"]
     assert talk.send(BACKLOG[3]).rest().acceptor.failures == []
 
 

@@ -127,7 +127,7 @@ def test_the_largest_body(dialect: str, limit: int) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 18])
 def test_in_a_haunted_queue_a_message_may_have_been_given_back_any_number_of_times(count: int) -> None:
-    """Departure next-queue-gets-consumers: the channel of the consumers that nobody knows gives back what it gets."""
+    """Known defect next-queue-gets-consumers: the channel of the consumers that nobody knows returns what it gets."""
     talk = declared("quorum", dialect="rabbitmq-3").send("b.1 basic.publish q body=m1").rest()
     talk.acceptor.broker.queues["q"].is_haunted = True
     talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t")

@@ -249,7 +249,7 @@ def test_consumers_in_a_deleted_virtual_host_are_told_before(queue_type: str, kn
     assert talk.acceptor.owes()
     talk.acceptor.overdue()
     assert talk.blamed == "CANCEL-015"
-    assert [failure.departure for failure in talk.acceptor.failures] == [known_as]
+    assert [failure.defect for failure in talk.acceptor.failures] == [known_as]
 
 
 @pytest.mark.parametrize(("told", "known_as"), [("", ""), ("t", ""), ("u", "vhost-closes-before-stream-ends")])
@@ -261,7 +261,7 @@ def test_a_notice_that_is_known_to_be_left_out_hides_no_other(told: str, known_a
         talk.see("b", 1, "basic.cancel", consumer_tag=told, nowait=True)
     talk.see("b", 0, "connection.close", reply_text="CONNECTION_FORCED - vhost 'v' is deleted", **FORCED)
     talk.acceptor.overdue()
-    assert [failure.departure for failure in talk.acceptor.failures] == [known_as]
+    assert [failure.defect for failure in talk.acceptor.failures] == [known_as]
 
 
 # -------------------------------------------------------------------------------------------------- alarms

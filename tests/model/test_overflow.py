@@ -248,8 +248,8 @@ def test_a_consumer_without_acknowledgements_takes_no_more_at_once_than_its_chan
     ("", 0), (" expiration=60000", 1), (" headers={}", 0), (' headers={"x-death": null}', 1),
 ])  # fmt: skip
 def test_a_dead_letter_weighs_what_was_published(properties: str, left: int) -> None:
-    """By the departure quorum-bytes-count-properties: 2 for the flags, 6 for the expiration that is none any more; what
-    the client sent of a history stays in what is stored.
+    """By the known defect quorum-bytes-count-properties: 2 for the flags, 6 for the expiration that is none any more;
+    what the client sent of a history stays in what is stored.
     """
     broker = after(
         "rabbitmq-4.3",
@@ -283,7 +283,7 @@ def test_what_has_come_to_a_classic_queue_is_purged() -> None:
 
 
 def test_what_an_error_gives_back_may_weigh_too_much() -> None:
-    """By the departure quorum-bytes-count-properties: of two messages of 3 octets only the later one stays."""
+    """By the known defect quorum-bytes-count-properties: of two messages of 3 octets only the later one stays."""
     talk = Conversation().send(quorum("x-max-length-bytes=8"))
     talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
     talk.send("a.1 basic.publish q body=one", "a.1 basic.get q").got("a.1", 1, "one", 0).rest()
@@ -297,11 +297,11 @@ def test_what_an_error_gives_back_may_weigh_too_much() -> None:
     talk.send("a.1 channel.close-ok", "b.1 queue.declare q passive")
     talk.see("b.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0)
     talk.acceptor.overdue()
-    assert talk.failure.departure == "quorum-bytes-count-properties"
+    assert talk.failure.defect == "quorum-bytes-count-properties"
 
 
-def test_a_departure_need_not_explain_what_nobody_has_asked_for() -> None:
-    """Nothing has shown yet that r has its message; that q has none is the departure quorum-bytes-count-properties."""
+def test_a_defect_need_not_explain_what_nobody_has_asked_for() -> None:
+    """Nothing has shown yet that r has its message; q has none by the defect quorum-bytes-count-properties."""
     talk = Conversation().send("a.1 queue.declare r durable")
     talk.see("a.1", "queue.declare-ok", queue="r", message_count=0, consumer_count=0)
     talk.send(quorum("x-max-length-bytes=6")).see(
@@ -311,7 +311,7 @@ def test_a_departure_need_not_explain_what_nobody_has_asked_for() -> None:
     talk.send("a.1 queue.declare q passive")
     talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
     talk.acceptor.overdue()
-    assert talk.failure.departure == "quorum-bytes-count-properties"
+    assert talk.failure.defect == "quorum-bytes-count-properties"
     assert talk.failure.allowed == ("1 of 1 ready messages of q",)
     assert list(talk.acceptor.broker.queues["r"].unproven), "it is still open"
 
@@ -331,7 +331,7 @@ def test_that_a_message_weighed_too_much_may_show_later(rests: int) -> None:
     for _ in range(rests):
         talk.rest()
     talk.send("a.1 basic.get q").see("a.1", "basic.get-empty")
-    assert talk.failure.departure == "quorum-bytes-count-properties"
+    assert talk.failure.defect == "quorum-bytes-count-properties"
 
 
 @pytest.mark.parametrize(("at_once", "count", "is_right"), [

@@ -29,7 +29,7 @@ def ended_while_leaving(dialect: str) -> Conversation:
 
 def test_one_that_ended_while_it_was_to_leave_comes_back() -> None:
     talk = ended_while_leaving("rabbitmq-4.3").send("c.1 basic.publish q body=m2").rest()
-    assert talk.failure.departure == "closed-seat-keeps-messages"
+    assert talk.failure.defect == "closed-seat-keeps-messages"
     talk.send("c.1 basic.publish q body=m3").rest()
     assert len(talk.acceptor.failures) == 1, "nothing more is owed by such a queue"
 
@@ -39,14 +39,14 @@ def test_it_does_not_where_the_next_one_is_served(dialect: str) -> None:
     talk = ended_while_leaving(dialect).send("c.1 basic.publish q body=m2")
     talk.deliver("d.1", 1, "m2", consumer="third").rest()
     talk.send("c.1 basic.publish q body=m3")
-    assert talk.fork().rest().failure.departure != "closed-seat-keeps-messages", "it was seen that the seat is right"
+    assert talk.fork().rest().failure.defect != "closed-seat-keeps-messages", "it was seen that the seat is right"
     talk.deliver("d.1", 2, "m3", consumer="third").rest()
     assert talk.acceptor.failures == []
 
 
 def test_in_other_versions_it_has_no_name() -> None:
     talk = ended_while_leaving("rabbitmq-4.0").send("c.1 basic.publish q body=m2").rest()
-    assert not talk.failure.departure
+    assert not talk.failure.defect
 
 
 def with_a_namesake(dialect: str) -> Conversation:
@@ -64,7 +64,7 @@ def test_a_namesake_on_the_seat_is_not_served_even_when_all_is_settled(dialect: 
     talk.send("a.1 basic.ack 1").rest().send("c.1 basic.publish q body=m2")
     served = talk.fork().deliver("a.1", 2, "m2").rest()
     assert served.acceptor.failures == []
-    assert talk.rest().failure.departure == "namesake-never-active"
+    assert talk.rest().failure.defect == "namesake-never-active"
 
 
 @pytest.mark.parametrize("dialect", ALL)
@@ -75,7 +75,7 @@ def test_a_namesake_that_is_cancelled_waits_on(dialect: str) -> None:
     talk.send("c.1 basic.publish q body=m2")
     served = talk.fork().deliver("d.1", 1, "m2", consumer="v").rest()
     assert served.acceptor.failures == []
-    assert talk.rest().failure.departure == "cancelled-namesake-waits-on"
+    assert talk.rest().failure.defect == "cancelled-namesake-waits-on"
 
 
 def test_a_phantom_goes_with_its_channel() -> None:
@@ -84,7 +84,7 @@ def test_a_phantom_goes_with_its_channel() -> None:
     talk.send("a.1 basic.ack 1").rest().send("a.1 channel.close").see("a.1", "channel.close-ok").rest()
     talk.send("b.1 basic.cancel u").see("b.1", "basic.cancel-ok", consumer_tag="u").rest()
     talk.send("c.1 basic.publish q body=m2").rest()
-    assert not talk.failure.departure
+    assert not talk.failure.defect
 
 
 @pytest.mark.parametrize("dialect", ["rabbitmq-4.0", "rabbitmq-4.3"])
@@ -96,7 +96,7 @@ def test_a_namesake_that_takes_over_makes_numbers_ambiguous(dialect: str) -> Non
     talk = consume(talk, "b.1", "t", "x-priority=1")
     talk.send("c.1 basic.publish q body=m2").deliver("b.1", 2, "m2").rest()
     talk.send("c.1 basic.publish q body=m3").rest().send("b.1 basic.ack 1")
-    assert talk.deliver("b.1", 3, "m3").failure.departure == "takeover-forgets-deliveries"
+    assert talk.deliver("b.1", 3, "m3").failure.defect == "takeover-forgets-deliveries"
     assert talk.acceptor.finished
 
 
@@ -108,7 +108,7 @@ def test_one_that_outstayed_may_be_followed_by_an_equal_one(dialect: str) -> Non
     talk = consume(talk, "d.1", "high", "x-priority=1")
     talk.send("d.1 basic.cancel high").see("d.1", "basic.cancel-ok", consumer_tag="high").rest()
     talk.send("a.1 basic.ack 1").rest().send("c.1 basic.publish q body=m2")
-    assert talk.deliver("b.1", 1, "m2", consumer="equal").failure.departure == "left-seat-starves"
+    assert talk.deliver("b.1", 1, "m2", consumer="equal").failure.defect == "left-seat-starves"
 
 
 @pytest.mark.parametrize("first", ["t no-ack", "t"])
@@ -133,9 +133,9 @@ def test_one_that_goes_on_as_its_namesake_keeps_the_seat_until_that_one_holds_no
     talk.send("a.1 basic.cancel t").see("a.1", "basic.cancel-ok", consumer_tag="t").rest()
     talk = consume(consume(talk, "a.1", "t"), "b.1", "high", "x-priority=1")
     settled = talk.fork().send("a.1 basic.ack 1").rest().send("c.1 basic.publish q body=m2").rest()
-    assert not settled.failure.departure
+    assert not settled.failure.defect
     talk.send("c.1 basic.publish q body=m2")
     assert talk.fork().deliver("b.1", 1, "m2", consumer="high").rest().acceptor.failures == []
-    assert talk.rest().failure.departure == "heir-keeps-seat"
+    assert talk.rest().failure.defect == "heir-keeps-seat"
     talk.send("a.1 basic.ack 1").deliver("b.1", 1, "m2", consumer="high").rest()
     assert len(talk.acceptor.failures) == 1

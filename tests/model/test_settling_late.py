@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqpspec.model.defects.departures import departures_of
+from amqpspec.model.defects.transitions import defects_of
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.judging.explanations import MOST_LATENT, latent_beside
 from amqpspec.model.promises.dialects import dialect_named
@@ -41,7 +41,7 @@ def test_a_channel_that_is_closed_for_a_cancelled_consumer_is_closed_again_for_i
     timed.ask(1.5, "a.1 basic.cancel c", "basic.cancel-ok", consumer_tag="c").wait(2.3)
     text = timed.closing(-1)
     timed.see(2.31, "channel.close", **text).see(2.32, "channel.close", **text)
-    assert [failure.departure for failure in timed.acceptor.failures] == [
+    assert [failure.defect for failure in timed.acceptor.failures] == [
         "timeout-after-cancel-closes-channel", "timed-out-channel-closed-again",
     ]  # fmt: skip
 
@@ -84,7 +84,7 @@ def test_a_timeout_brings_back_what_the_seat_of_a_closed_channel_kept() -> None:
     timed.consume(2.7, tag="e")
     kept = {"headers": {"x-delivery-count": 2, "x-acquired-count": 3}}
     timed.deliver_with(2.72, 1, kept, tag="e").rest()
-    assert timed.departure == "closed-seat-keeps-messages"
+    assert timed.defect == "closed-seat-keeps-messages"
 
 
 def test_a_quorum_queue_that_is_slow_to_tell_its_numbers_has_none() -> None:
@@ -94,10 +94,10 @@ def test_a_quorum_queue_that_is_slow_to_tell_its_numbers_has_none() -> None:
         return timed.see(1.4 + after, "queue.declare-ok", on="b", **about)
 
     slow = told(0.26, 0)
-    assert [failure.departure for failure in slow.acceptor.failures] == ["late-counts-are-zero"]
+    assert [failure.defect for failure in slow.acceptor.failures] == ["late-counts-are-zero"]
     assert slow.count(1.8, 1).rest().acceptor.failures == slow.acceptor.failures[:1], "the message is there"
     assert told(0.26, 1).blamed == ""
-    assert told(0.2, 0).departure == "", "it was in time"
+    assert told(0.2, 0).defect == "", "it was in time"
     assert told(0.2, 0).blamed != ""
 
 
@@ -110,17 +110,17 @@ def test_a_queue_that_never_tells_its_numbers_in_time_is_undecided() -> None:
     assert slow.acceptor.reason == "the broker does not tell in time how many messages and consumers q has"
 
 
-def test_a_departure_that_may_have_come_about_in_many_ways_leaves_room_for_others() -> None:
+def test_a_defect_that_may_have_come_about_in_many_ways_leaves_room_for_others() -> None:
     dialect = dialect_named("rabbitmq-4.3")
-    named = {each.name: each for several in departures_of(dialect).values() for each in several}
+    named = {each.name: each for several in defects_of(dialect).values() for each in several}
     lawful = Acceptor(dialect).explanations[0]
     latent = []
     for number in range(MOST_LATENT + 1):
         latent.append(lawful.fork())
-        latent[-1].departure = named["next-deadline-forgotten"]
+        latent[-1].defect = named["next-deadline-forgotten"]
         latent[-1].broker.not_before = 1.0 + number
     latent.append(lawful.fork())
-    latent[-1].departure = named["late-settlement-settles-namesake"]
+    latent[-1].defect = named["late-settlement-settles-namesake"]
     latent[-1].broker.not_before = 100.0
     followed = latent_beside([lawful], latent)
     assert len(followed) == MOST_LATENT
@@ -133,7 +133,7 @@ def test_behind_the_close_of_its_channel_another_consumer_on_it_is_handed_what_t
     timed.publish(1.4, "m2").deliver(1.42, 2, "m2", tag="d").rest().wait(1.95)
     timed.see(1.96, "channel.close", **timed.closing(-1))
     timed.deliver(2.1, 3, tag="d", acquired=1)
-    assert [failure.departure for failure in timed.acceptor.failures] == [
+    assert [failure.defect for failure in timed.acceptor.failures] == [
         "timeout-text-without-value", "delivers-behind-channel-close",
     ]  # fmt: skip
 
@@ -154,7 +154,7 @@ def test_one_that_gives_back_late_may_be_served_where_another_took_what_it_had()
     served = given_back("d").publish(2.5, "m2").deliver(2.52, 2, "m2").rest()
     assert served.blamed == ""
     forgotten = given_back("d").publish(2.5, "m2").in_vain(7.0)
-    assert forgotten.departure == "given-back-late-not-served"
+    assert forgotten.defect == "given-back-late-not-served"
 
 
 def test_a_late_number_gives_back_what_it_hits_as_its_method_does() -> None:
@@ -164,7 +164,7 @@ def test_a_late_number_gives_back_what_it_hits_as_its_method_does() -> None:
         timed.consume(2.4).redeliver(2.42, 2).rest().send(2.5, f"a.1 basic.{method} 1 requeue")
         returned: Table = {"headers": {**counted, "x-acquired-count": 2}}
         timed.deliver_with(2.51, 3, returned).rest()
-        assert [failure.departure for failure in timed.acceptor.failures] == ["late-settlement-settles-namesake"]
+        assert [failure.defect for failure in timed.acceptor.failures] == ["late-settlement-settles-namesake"]
 
 
 def test_what_comes_back_with_the_rest_is_hit_by_a_late_number() -> None:
@@ -176,7 +176,7 @@ def test_what_comes_back_with_the_rest_is_hit_by_a_late_number() -> None:
     timed.rest().ask(2.3, "a.1 basic.cancel c", "basic.cancel-ok", consumer_tag="c").consume(2.4).rest()
     timed.send(2.5, "a.1 basic.nack 2 multiple requeue")
     timed.deliver(2.51, 3, acquired=2).deliver(2.52, 4, acquired=3)
-    assert timed.departure == "late-settlement-settles-namesake"
+    assert timed.defect == "late-settlement-settles-namesake"
 
 
 def test_behind_the_close_for_an_error_it_is_handed_what_times_out_with_others() -> None:
@@ -186,7 +186,7 @@ def test_behind_the_close_for_an_error_it_is_handed_what_times_out_with_others()
     timed.send(1.95, "b.1 basic.get nosuch").see(1.96, "channel.close", on="b", **close)
     timed.send(2.0, "b.1 channel.close-ok").redeliver(2.1, 1, tag="d", on="b")
     timed.rest()
-    assert timed.departure == "delivers-behind-channel-close"
+    assert timed.defect == "delivers-behind-channel-close"
 
 
 def test_a_late_number_hits_what_is_not_settled_though_another_hits_what_is() -> None:
@@ -199,4 +199,4 @@ def test_a_late_number_hits_what_is_not_settled_though_another_hits_what_is() ->
     timed.send(2.8, "b.1 queue.declare q passive")
     timed.see(2.81, "queue.declare-ok", on="b", queue="q", message_count=0, consumer_count=0)
     timed.acceptor.overdue()
-    assert timed.departure == "late-settlement-settles-namesake"
+    assert timed.defect == "late-settlement-settles-namesake"

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from amqpspec.model.outputs.stream_content import departures_of_content
+from amqpspec.model.outputs.stream_content import defects_of_content
 
 DIED = {"headers": {"x-death": [{"count": 1, "reason": "expired", "queue": "q", "original-expiration": "800"}]}}
 DIED_BY_QUEUE = {"headers": {"x-death": [{"count": 1, "reason": "expired", "queue": "q"}]}}
 
 
 @pytest.mark.parametrize(
-    ("expected", "observed", "departures"),
+    ("expected", "observed", "defects"),
     [
         (DIED, {**DIED, "expiration": "800"}, ("stream-keeps-expiration-of-dead-letter",)),
         (DIED, {**DIED, "expiration": "900"}, ()),
@@ -23,6 +23,6 @@ DIED_BY_QUEUE = {"headers": {"x-death": [{"count": 1, "reason": "expired", "queu
     ],
 )
 def test_what_explains_other_properties(
-    expected: dict[str, Any], observed: dict[str, Any], departures: tuple[str, ...]
+    expected: dict[str, Any], observed: dict[str, Any], defects: tuple[str, ...]
 ) -> None:
-    assert departures_of_content(expected, observed) == departures
+    assert defects_of_content(expected, observed) == defects

@@ -123,10 +123,10 @@ def test_a_word_that_nobody_knows(version: str, crashes: bool) -> None:
         assert talk.send("a.1 channel.close-ok").passes()
 
 
-def test_another_type_breaks_the_connection_and_is_a_known_departure() -> None:
+def test_another_type_breaks_the_connection_and_is_a_known_defect() -> None:
     talk = Reading("rabbitmq-4.3", 1).send("a.1 basic.consume s tag=t x-stream-offset=true")
     talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
-    assert (talk.failure.requirement, talk.failure.departure) == ("STREAM-005", "stream-offset-of-wrong-type-breaks")
+    assert (talk.failure.requirement, talk.failure.defect) == ("STREAM-005", "stream-offset-of-wrong-type-breaks")
 
 
 # ------------------------------------------------------------------------------------------------ the reading
@@ -274,7 +274,7 @@ def test_a_consumer_is_not_counted() -> None:
     talk = Reading("rabbitmq-4.3", 1).consume().rest().send("b.1 queue.declare s passive")
     assert talk.fork().see("b.1", "queue.declare-ok", queue="s", message_count=0, consumer_count=1).passes()
     talk.see("b.1", "queue.declare-ok", queue="s", message_count=0, consumer_count=0)
-    assert (talk.failure.requirement, talk.failure.departure) == ("QUEUE-026", "stream-consumer-count")
+    assert (talk.failure.requirement, talk.failure.defect) == ("QUEUE-026", "stream-consumer-count")
 
 
 def test_where_chunks_begin_is_left_open_rather_than_followed_in_many_ways() -> None:

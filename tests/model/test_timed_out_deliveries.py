@@ -64,7 +64,7 @@ def test_a_younger_delivery_stays_until_its_own_time() -> None:
     assert with_younger().wait(4.0).count(4.1, 2, 1).blamed == ""
     forgotten = with_younger().wait(4.0).count(4.1, 1, 1)
     forgotten.acceptor.overdue()
-    assert (forgotten.blamed, forgotten.departure) == ("TIMEOUT-021", "next-deadline-forgotten")
+    assert (forgotten.blamed, forgotten.defect) == ("TIMEOUT-021", "next-deadline-forgotten")
 
 
 # ------------------------------------------------------------------------------------------- what the client is told
@@ -97,7 +97,7 @@ def test_who_does_not_understand_basic_cancel_has_his_channel_closed() -> None:
     assert incapable().in_vain(3.2).blamed == "TIMEOUT-009"
     assert incapable().cancelled(2.1).blamed == "TIMEOUT-009"
     without_value = incapable().closed(2.1, -1)
-    assert (without_value.blamed, without_value.departure) == ("TIMEOUT-009", "timeout-text-without-value")
+    assert (without_value.blamed, without_value.defect) == ("TIMEOUT-009", "timeout-text-without-value")
 
 
 def test_who_understands_it_does_not() -> None:
@@ -121,7 +121,7 @@ def test_who_has_cancelled_his_consumer_is_told_nothing() -> None:
 
     assert cancelling().in_vain(3.2).count(3.3, 1).blamed == ""
     closed = cancelling().closed(2.1, -1)
-    assert (closed.blamed, closed.departure) == ("TIMEOUT-011", "timeout-after-cancel-closes-channel")
+    assert (closed.blamed, closed.defect) == ("TIMEOUT-011", "timeout-after-cancel-closes-channel")
 
 
 # -------------------------------------------------------------------------------------------------- the consumer
@@ -145,7 +145,7 @@ def test_to_cancel_it_frees_its_tag() -> None:
 def test_its_tag_may_be_used_again_at_once() -> None:
     assert timed_out().consume(2.3).redeliver(2.32, 2).blamed == ""
     again = refused_tag(timed_out())
-    assert (again.blamed, again.departure) == ("TIMEOUT-030", "timed-out-tag-stays-in-use")
+    assert (again.blamed, again.defect) == ("TIMEOUT-030", "timed-out-tag-stays-in-use")
 
 
 def test_the_seat_of_a_single_active_consumer_is_given_on() -> None:

@@ -81,7 +81,7 @@ def test_who_waits_for_the_seat_is_not_taken_for_one_that_is_counted_yet() -> No
     for count in (3, 3, 2):
         talk.send("e.1 queue.declare q passive")
         talk.see("e.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=count)
-    assert {failure.departure for failure in talk.acceptor.failures} <= {"quorum-consumer-count"}
+    assert {failure.defect for failure in talk.acceptor.failures} <= {"quorum-consumer-count"}
 
 
 def closing(first: str, second: str) -> Conversation:
@@ -148,7 +148,7 @@ def left_empty() -> Conversation:
         talk.send(f"{channel} basic.consume q tag=u x-priority=1")
         talk.see(channel, "basic.consume-ok", consumer_tag="u").rest()
     talk.send("a.1 basic.nack 1 requeue").rest()
-    assert talk.failure.departure == "returned-seat-stays-empty"
+    assert talk.failure.defect == "returned-seat-stays-empty"
     return talk
 
 
@@ -176,5 +176,5 @@ def test_who_takes_a_seat_that_was_left_empty_may_end_before_anybody_sees_it(
         "b.1", "basic.deliver", "m1", consumer_tag="u", delivery_tag=1, redelivered=True, exchange="", routing_key="q",
         properties={"headers": {"x-delivery-count": times}},
     )  # fmt: skip
-    departures = [failure.departure for failure in talk.rest().acceptor.failures]
-    assert departures == ["returned-seat-stays-empty", *further]
+    defects = [failure.defect for failure in talk.rest().acceptor.failures]
+    assert defects == ["returned-seat-stays-empty", *further]

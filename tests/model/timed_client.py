@@ -138,6 +138,6 @@ class Timed:
         return self.acceptor.failures[0].requirement
 
     @property
-    def departure(self) -> str:
-        """By which known departure the first failure is explained."""
-        return self.acceptor.failures[0].departure if self.acceptor.failures else ""
+    def defect(self) -> str:
+        """By which known defect the first failure is explained."""
+        return self.acceptor.failures[0].defect if self.acceptor.failures else ""

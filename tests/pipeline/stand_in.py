@@ -11,13 +11,13 @@ from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.model.protocol.methods import Content, Frame
 
-DEPARTURE = "quorum-consumer-count"
+DEFECT = "quorum-consumer-count"
 
 
 def judge(rows: Iterable[TraceRow]) -> SequenceJudgement:
     """Each delivery must have the tag after the last one; a body "lost" cannot be decided.
 
-    A body "departed" is a failure that a known departure explains, "kept" is where it would have shown and did not.
+    A body "gone wrong" is a failure that a known defect explains, "kept" is where it would have shown and did not.
     """
     rows = list(rows)
     start = rows[0]
@@ -41,12 +41,12 @@ def judge(rows: Iterable[TraceRow]) -> SequenceJudgement:
             )
         expected = tag + 1
         exercised["ACK-009"] += 1
-        if frame.content is not None and frame.content.body == b"departed":
+        if frame.content is not None and frame.content.body == b"gone wrong":
             failures.append(
-                Failure("QUEUE-026", Shape.WRONG_ARGUMENT, "count", "a.1 queue.declare q", "1", ("0",), (), DEPARTURE)
+                Failure("QUEUE-026", Shape.WRONG_ARGUMENT, "count", "a.1 queue.declare q", "1", ("0",), (), DEFECT)
             )
         if frame.content is not None and frame.content.body == b"kept":
-            refuted = (DEPARTURE,)
+            refuted = (DEFECT,)
         if frame.content is not None and frame.content.body == b"lost":
             reason = f"lost in {start['sequence']}"
         if frame.content is not None and frame.content.body == b"crash":

@@ -25,7 +25,7 @@ from amqpspec.pipeline.table import (
     TABLE_SCHEMA,
     ComplianceTable,
     TableBuilder,
-    TableDeparture,
+    TableDefect,
     TableRow,
     check_in_process,
     judge_traces,
@@ -33,7 +33,7 @@ from amqpspec.pipeline.table import (
     write_table,
 )
 from amqpspec.reports.accuracy import Accuracy
-from tests.pipeline.stand_in import DEPARTURE, judge, write_trace
+from tests.pipeline.stand_in import DEFECT, judge, write_trace
 
 GOOD = [(1, b"m1"), (2, b"m2")]
 BAD = [(1, b"m1"), (3, b"m2")]
@@ -62,11 +62,11 @@ def traces(tmp_path: Path) -> list[Path]:
 
 
 @pytest.fixture
-def departed(tmp_path: Path) -> Path:
-    """Two sequences that show a known departure, and one that would have."""
-    shown: list[tuple[int, bytes]] = [(1, b"departed")]
+def defective(tmp_path: Path) -> Path:
+    """Two sequences that show a known defect, and one that would have."""
+    shown: list[tuple[int, bytes]] = [(1, b"gone wrong")]
     return write_trace(
-        tmp_path / "departed.jsonl", "broker", {"scenario 1": shown, "search 1": shown, "search 2": [(1, b"kept")]}
+        tmp_path / "gone wrong.jsonl", "broker", {"scenario 1": shown, "search 1": shown, "search 2": [(1, b"kept")]}
     )
 
 
@@ -147,18 +147,18 @@ def test_the_table_is_saved_and_shown(traces: list[Path], tmp_path: Path) -> Non
         assert row.requirement in text
 
 
-def test_both_verdicts_and_what_became_of_departures(departed: Path) -> None:
-    table = check_in_process([departed], judge)
+def test_both_verdicts_and_what_became_of_defects(defective: Path) -> None:
+    table = check_in_process([defective], judge)
     dialect = "rabbitmq-4.3"
     rows = [row for row in table.rows if row.requirement == "QUEUE-026"]
     assert rows == [TableRow("QUEUE-026", "broker", dialect, "fail", "pass", 2, 0)]
-    assert table.departures == (TableDeparture("broker", dialect, DEPARTURE, 2, 1),)
-    assert table.exit_code == 1, "a departure never makes a run green"
+    assert table.defects == (TableDefect("broker", dialect, DEFECT, 2, 1),)
+    assert table.exit_code == 1, "a known defect never makes a run green"
     # the same as a run says
     tally = Tally()
-    for judgement in judge_traces([departed], judge):
+    for judgement in judge_traces([defective], judge):
         tally.add(judgement)
-    (outcome,) = [outcome for outcome in tally.departures(dialect) if outcome.name == DEPARTURE]
+    (outcome,) = [outcome for outcome in tally.defects(dialect) if outcome.name == DEFECT]
     assert (outcome.seen, outcome.refuted) == (2, 1)
     (verdict,) = [each for each in tally.requirements(requirements().values(), dialect) if each.id == "QUEUE-026"]
     assert (verdict.verdict, verdict.as_known) == ("fail", "pass")
@@ -202,10 +202,10 @@ def test_spark_makes_the_same_table(spark: Any, traces: list[Path]) -> None:
     assert table.sequences == 208
 
 
-def test_spark_has_the_same_second_verdicts(spark: Any, departed: Path) -> None:
-    table = check_with_spark([departed], "local[2]", judge)
-    assert table == check_in_process([departed], judge)
-    assert table.departures == (TableDeparture("broker", "rabbitmq-4.3", DEPARTURE, 2, 1),)
+def test_spark_has_the_same_second_verdicts(spark: Any, defective: Path) -> None:
+    table = check_with_spark([defective], "local[2]", judge)
+    assert table == check_in_process([defective], judge)
+    assert table.defects == (TableDefect("broker", "rabbitmq-4.3", DEFECT, 2, 1),)
 
 
 def test_the_judge_of_the_suite_is_the_one_that_spark_uses(spark: Any, traces: list[Path]) -> None:

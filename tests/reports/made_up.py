@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RequirementVerdict, RunResult, TargetDescription
-from amqpspec.conformance.verdicts.known_behaviour import departure_outcomes
+from amqpspec.conformance.verdicts.known_behaviour import defect_outcomes
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
@@ -50,8 +50,8 @@ ODD = Failure(
     allowed=(),
     state=(HOSTILE,),
 )
-#: A departure that is known of the target's dialect.
-DEPARTED = Failure(
+#: A known defect that is known of the target's dialect.
+DEFECTIVE = Failure(
     requirement="CONSUME-008",
     shape=Shape.UNEXPECTED,
     detail="basic.consume-ok",
@@ -59,7 +59,7 @@ DEPARTED = Failure(
     observed="b.1 < basic.consume-ok consumer-tag=u",
     allowed=("b.1 < channel.close 403",),
     state=(),
-    departure="exclusive-consumer-ignored",
+    defect="exclusive-consumer-ignored",
 )
 
 
@@ -78,7 +78,7 @@ def result(*, failures: bool = True, undecided: bool = True) -> RunResult:
     found = (
         FoundFailure(ACK, "search 17", ACK_COMMANDS, "amqpspec replay out/ACK-002-1.amqp docker:rabbitmq-4.3", 3),
         FoundFailure(KNOWN, "scenario CANCEL-001", ("a.1 basic.cancel t",), "", 1, known="D-0012"),
-        FoundFailure(DEPARTED, "scenario CONSUME-008", ("b.1 basic.consume q tag=u",), "", 2),
+        FoundFailure(DEFECTIVE, "scenario CONSUME-008", ("b.1 basic.consume q tag=u",), "", 2),
         FoundFailure(ODD, f"search {HOSTILE}", (HOSTILE,), f"echo '{HOSTILE}'", 1, rate=(7, 20)),
     )
     blamed = {each.failure.requirement for each in found} if failures else set()
@@ -100,7 +100,7 @@ def result(*, failures: bool = True, undecided: bool = True) -> RunResult:
         undecided=(("search 90", f"too many explanations {HOSTILE}"),) if undecided else (),
         seconds=74.25,
         measurements=MEASUREMENTS,
-        departures=departure_outcomes(
+        defects=defect_outcomes(
             {
                 ("exclusive-consumer-ignored", True): 2 if failures else 0,
                 ("exclusive-consumer-ignored", False): 1,

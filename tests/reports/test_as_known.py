@@ -12,28 +12,28 @@ from rich.console import Console
 
 from amqpspec.conformance.verdicts.judgement import RunResult
 from amqpspec.conformance.verdicts.known_behaviour import Standing
-from amqpspec.model.defects.known_departures import KNOWN_DEPARTURES, known_departures
+from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, known_defects
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.reports.as_known import departure_entries, headline_as_known, not_seen
+from amqpspec.reports.as_known import defect_entries, headline_as_known, not_seen
 from amqpspec.reports.html import render_html
 from amqpspec.reports.json_report import render_json
 from amqpspec.reports.junit import render_junit
 from amqpspec.reports.markdown import render_markdown
 from amqpspec.reports.overview import entries, headline, notes
 from amqpspec.reports.terminal import print_report
-from tests.reports.made_up import DEPARTED, result
+from tests.reports.made_up import DEFECTIVE, result
 
-DEPARTURE = KNOWN_DEPARTURES["exclusive-consumer-ignored"]
-NOT_SEEN = KNOWN_DEPARTURES["consume-ok-dropped"]
-BROKERS = DEPARTURE.brokers
+DEFECT = KNOWN_DEFECTS["exclusive-consumer-ignored"]
+NOT_SEEN = KNOWN_DEFECTS["consume-ok-dropped"]
+BROKERS = DEFECT.brokers
 
 
-def departed_only() -> RunResult:
-    """A run whose only failure is a known departure."""
+def defective_only() -> RunResult:
+    """A run whose only failure is a known defect."""
     whole = result(undecided=False)
-    failures = tuple(found for found in whole.failures if found.failure is DEPARTED)
+    failures = tuple(found for found in whole.failures if found.failure is DEFECTIVE)
     blamed = [outcome for outcome in whole.requirements if outcome.verdict is Verdict.FAIL]
-    kept = [outcome for outcome in whole.requirements if outcome not in blamed or outcome.id == DEPARTED.requirement]
+    kept = [outcome for outcome in whole.requirements if outcome not in blamed or outcome.id == DEFECTIVE.requirement]
     decided = tuple(outcome for outcome in kept if outcome.verdict is not Verdict.INCONCLUSIVE)
     return replace(whole, failures=failures, requirements=decided)
 
@@ -50,59 +50,59 @@ def plain(html: str) -> str:
 
 
 @pytest.mark.parametrize("render", [terminal, render_markdown, render_html, render_json, render_junit])
-def test_a_departure_is_told_with_its_name_promise_source_and_versions(render: object) -> None:
+def test_a_defect_is_told_with_its_name_promise_source_and_versions(render: object) -> None:
     assert callable(render)
     told = render(result()).replace("\\", "")
-    for text in (DEPARTURE.name, DEPARTURE.requirement, NOT_SEEN.name, "RabbitMQ 4.0 to 4.2"):
+    for text in (DEFECT.name, DEFECT.requirement, NOT_SEEN.name, "RabbitMQ 4.0 to 4.2"):
         assert text in told
     if render is not terminal:
         # a terminal has no room for all of them: `amqpspec requirements --show ID`
-        assert DEPARTURE.source.split(" (")[0] in told
+        assert DEFECT.source.split(" (")[0] in told
 
 
 class TestHeadlines:
     def test_the_promise_is_what_counts(self) -> None:
-        assert headline(departed_only()) == "Deviates: 1 known departure"
-        assert departed_only().exit_code == 1
-        assert headline(result()) == "Deviates: 2 new failures, 1 known departure, and 1 known deviation"
+        assert headline(defective_only()) == "Deviates: 1 known defect"
+        assert defective_only().exit_code == 1
+        assert headline(result()) == "Deviates: 2 new failures, 1 known defect, and 1 known deviation"
 
     def test_as_known_says_what_is_new(self) -> None:
         assert headline_as_known(result()) == (
-            "As RabbitMQ 4.3 is known: 2 new failures (ACK-002, QOS-003); 1 known departure not seen: fixed?"
+            "As RabbitMQ 4.3 is known: 2 new failures (ACK-002, QOS-003); 1 known defect not seen: fixed?"
         )
-        assert headline_as_known(replace(departed_only(), departures=())) == "As RabbitMQ 4.3 is known: no new failure"
+        assert headline_as_known(replace(defective_only(), defects=())) == "As RabbitMQ 4.3 is known: no new failure"
 
     def test_nothing_is_known_of_the_bare_text(self) -> None:
-        bare = replace(result(), target=replace(result().target, dialect="amqp-0-9-1"), departures=())
+        bare = replace(result(), target=replace(result().target, dialect="amqp-0-9-1"), defects=())
         assert headline_as_known(bare) is None
-        assert headline(bare).startswith("Deviates: 3 new failures"), "a departure of others explains nothing there"
-        assert "departure of others: exclusive-consumer-ignored" in notes(bare.failures[2], "amqp-0-9-1")
+        assert headline(bare).startswith("Deviates: 3 new failures"), "a known defect of others explains nothing there"
+        assert "known defect of others: exclusive-consumer-ignored" in notes(bare.failures[2], "amqp-0-9-1")
         assert "As the bare" not in render_html(bare) + render_markdown(bare) + terminal(bare)
 
 
-class TestDepartures:
+class TestDefects:
     def test_those_that_an_upgrade_may_have_fixed_come_first(self) -> None:
-        listed = departure_entries(result())
-        assert {each.departure for each in listed} == set(known_departures("rabbitmq-4.3"))
-        assert [each.departure for each in not_seen(result())] == [NOT_SEEN]
+        listed = defect_entries(result())
+        assert {each.defect for each in listed} == set(known_defects("rabbitmq-4.3"))
+        assert [each.defect for each in not_seen(result())] == [NOT_SEEN]
         assert listed[0].in_this_run == "not seen, though 7 sequences would have shown it: fixed?"
-        assert listed[1].departure is DEPARTURE
+        assert listed[1].defect is DEFECT
         assert listed[1].in_this_run == "seen in 2 sequences; not in 1 other that could have shown it"
         assert listed[-1].in_this_run == "not put to the test"
 
     def test_another_product_has_not_fixed_what_it_never_did(self) -> None:
         other = replace(result(), target=replace(result().target, product="Hare"))
         assert not_seen(other) == ()
-        assert departure_entries(other)[0].in_this_run == "not seen, though 7 sequences would have shown it"
+        assert defect_entries(other)[0].in_this_run == "not seen, though 7 sequences would have shown it"
         assert "fixed?" not in terminal(other) + render_html(other) + render_markdown(other) + render_junit(other)
 
     def test_of_a_requirement_they_stand_beside_it_whether_seen_or_not(self) -> None:
         by_id = {entry.id: entry for entry in entries(result())}
-        assert by_id["CONSUME-008"].departures == (DEPARTURE,)
-        assert by_id["CONSUME-008"].seen_departures == {DEPARTURE.name}
+        assert by_id["CONSUME-008"].defects == (DEFECT,)
+        assert by_id["CONSUME-008"].seen_defects == {DEFECT.name}
         assert (by_id["CONSUME-008"].verdict, by_id["CONSUME-008"].as_known) == (Verdict.FAIL, Verdict.PASS)
-        assert NOT_SEEN in by_id["CONSUME-005"].departures
-        assert by_id["CONSUME-005"].seen_departures == frozenset()
+        assert NOT_SEEN in by_id["CONSUME-005"].defects
+        assert by_id["CONSUME-005"].seen_defects == frozenset()
 
 
 class TestJson:
@@ -121,8 +121,8 @@ class TestJson:
         assert self.report["summary"]["fail"] == self.report["summary_as_known"]["fail"] + 1
         assert self.report["exit_code"] == 1
 
-    def test_the_departures(self) -> None:
-        first, second, *others = self.report["departures"]
+    def test_the_defects(self) -> None:
+        first, second, *others = self.report["known_defects"]
         assert (first["name"], first["standing"], first["sequences"], first["not_seen_in"]) == (
             "consume-ok-dropped", "not seen", 0, 7
         )  # fmt: skip
@@ -135,13 +135,13 @@ def test_junit_fails_by_the_promise_and_tells_the_other() -> None:
     suite = ET.fromstring(render_junit(result()).encode())[0]
     properties = {each.attrib["name"]: each.attrib["value"] for each in suite.iter("property")}
     assert (properties["failing against the promise"], properties["failing as known"]) == ("4", "3")
-    assert properties["known departures not seen"] == NOT_SEEN.name
+    assert properties["known defects not seen"] == NOT_SEEN.name
     (case,) = [each for each in suite.iter("testcase") if each.attrib["name"].startswith("CONSUME-008 ")]
     (failure,) = case
     assert failure.tag == "failure"
-    assert "known departure exclusive-consumer-ignored" in failure.attrib["message"]
+    assert "known defect exclusive-consumer-ignored" in failure.attrib["message"]
     assert failure.text is not None and "as known in RabbitMQ 4.3:" in failure.text
-    assert DEPARTURE.statement in failure.text
+    assert DEFECT.statement in failure.text
 
 
 class TestHtml:
@@ -155,20 +155,20 @@ class TestHtml:
 
     def test_the_page_of_a_failure_says_what_is_known(self) -> None:
         (article,) = re.findall(r'<article id="failure-CONSUME-008".*?</article>', render_html(result()), re.DOTALL)
-        assert DEPARTURE.statement in plain(article) and "✓ as known" in plain(article)
+        assert DEFECT.statement in plain(article) and "✓ as known" in plain(article)
         assert "; ".join(BROKERS) in plain(article)
         (other,) = re.findall(r'<article id="failure-ACK-002".*?</article>', render_html(result()), re.DOTALL)
-        assert "This is no known departure of RabbitMQ 4.3." in plain(other)
+        assert "This is no known defect of RabbitMQ 4.3." in plain(other)
 
     def test_the_sums_are_both_there(self) -> None:
         page = plain(render_html(result()))
         assert "4 fail 3 as RabbitMQ 4.3 is known" in page
         assert "As RabbitMQ 4.3 is known: 2 new failures (ACK-002, QOS-003)" in page
 
-    def test_without_departures_there_is_no_second_verdict(self) -> None:
-        conforming = replace(result(failures=False, undecided=False), departures=())
+    def test_without_defects_there_is_no_second_verdict(self) -> None:
+        conforming = replace(result(failures=False, undecided=False), defects=())
         page = render_html(conforming)
-        assert "cell fail as-known" not in page and 'id="departures"' not in page
+        assert "cell fail as-known" not in page and 'id="known defects"' not in page
 
 
 def test_the_terminal_shows_both_sums_and_the_promise_last() -> None:
@@ -178,13 +178,13 @@ def test_the_terminal_shows_both_sums_and_the_promise_last() -> None:
     }
     assert sums == {"the promise": "4", "as known": "3"}
     assert lines[-2] == headline_as_known(result())
-    assert lines[-1].startswith("✗ Deviates: 2 new failures, 1 known departure")
+    assert lines[-1].startswith("✗ Deviates: 2 new failures, 1 known defect")
     assert any(line.split() == ["CONSUME-005", "consume-ok-dropped"] for line in lines)
 
 
-def test_markdown_has_a_table_of_departures() -> None:
+def test_markdown_has_a_table_of_defects() -> None:
     text = render_markdown(result())
-    assert "## Known departures of RabbitMQ 4.3" in text
+    assert "## Known defects of RabbitMQ 4.3" in text
     assert f"| {NOT_SEEN.name} | CONSUME-005 | " in text
     (promise, as_known) = [line for line in text.splitlines() if line.startswith("| **all, ")]
     assert promise.split("|")[2].strip() == "4" and as_known.split("|")[2].strip() == "3"

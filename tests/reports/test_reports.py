@@ -57,9 +57,9 @@ class TestJson:
         assert all({"id", "verdict", "exercised"} <= entry.keys() for entry in self.report["requirements"])
 
     def test_failures_are_told_in_full(self) -> None:
-        ack, known, departed, odd = self.report["failures"]
-        assert (departed["departure"], departed["as_known"]) == ("exclusive-consumer-ignored", "pass")
-        assert (ack["departure"], ack["as_known"]) == (None, "fail")
+        ack, known, defective, odd = self.report["failures"]
+        assert (defective["known_defect"], defective["as_known"]) == ("exclusive-consumer-ignored", "pass")
+        assert (ack["known_defect"], ack["as_known"]) == (None, "fail")
         assert ack["requirement"] == "ACK-002"
         assert ack["commands"] == list(ACK_COMMANDS)
         assert ack["allowed"] == list(ACK.allowed)
@@ -192,7 +192,7 @@ class TestTerminal:
         assert qos[1:4] == [str(count) for count in counted]
         for text in (requirements()["ACK-002"].statement, *ACK_COMMANDS, *ACK.allowed, "observed nothing"):
             assert text in shown
-        assert shown.splitlines()[-1].startswith("✗ Deviates: 2 new failures, 1 known departure, and 1 known deviation")
+        assert shown.splitlines()[-1].startswith("✗ Deviates: 2 new failures, 1 known defect, and 1 known deviation")
 
     def test_a_broker_cannot_steer_the_terminal(self) -> None:
         shown = self.shown()

@@ -229,7 +229,7 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
 
 def _takes_back_from_others(broker: Broker, channel: Channel) -> bool:
     """Does a classic queue take back what somebody else was handed since, as it has the number of a delivery that it
-    still counts for this channel (known departure deleted-queue-settles-namesake)?
+    still counts for this channel (known defect deleted-queue-settles-namesake)?
     """
     held = channel.unacknowledged.values()
     again = {(id(entry.given_back_at), entry.number) for entry in held if entry.given_back_at is not None}

@@ -38,7 +38,7 @@ TIME_OUT = "delivery.time-out"
 #: The same where it is certain by now that it has come about.
 TIME_OUT_IS_OVER = "delivery.time-out-is-over"
 
-#: Known departure: what RabbitMQ 4.3 says in place of the time that was up, as it does not know it any more
+#: Known defect: what RabbitMQ 4.3 says in place of the time that was up, as it does not know it any more
 #: (rabbit_channel:handle_queue_actions).
 TEXT_WITHOUT_VALUE = "timeout-text-without-value"
 #: A queue of RabbitMQ 4.3 may forget a deadline when the last one, of whatever delivery, is over (rabbit_fifo:
@@ -191,7 +191,7 @@ def close_for(broker: Broker, channel: Channel, entry: Unacknowledged, frame: Fr
         close,
         requirements=tuple(dict.fromkeys((*requirements, *close.requirements))),
         blame={**close.blame, "reply_text": "TIMEOUT-009" if is_known else "TIMEOUT-001"},
-        departures={"reply_text": (without_value, TEXT_WITHOUT_VALUE)} if is_known else {},
+        defects={"reply_text": (without_value, TEXT_WITHOUT_VALUE)} if is_known else {},
         missed_as=_forgotten(entry.queue) if is_known else "",
         due=due,
     )

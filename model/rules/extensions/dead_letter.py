@@ -146,7 +146,7 @@ def _dead_letter(
 
 
 def has_to_be_seen(broker: Broker, queue: Queue, message: Message) -> bool:
-    """Would the dead letter go to a queue that may not take it as it should (`model.defects.departures`)?
+    """Would the dead letter go to a queue that may not take it as it should (`model.defects.transitions`)?
 
     Some streams take none, and quorum queues may find that it is too much, by their limit of octets; but what expires
     in a queue never comes to that one again (DLX-008).

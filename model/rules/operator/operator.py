@@ -22,7 +22,7 @@ from amqpspec.model.rules.connection.closing import end_connection
 from amqpspec.model.rules.connection.handshake import owe
 from amqpspec.model.rules.operator.settings import clear_policy, configure, reset_configuration, set_policy
 
-#: Known departure: RabbitMQ does not wait until the consumers of a stream know of its end before it closes their
+#: Known defect: RabbitMQ does not wait until the consumers of a stream know of its end before it closes their
 #: connections (rabbit_stream_coordinator:delete_stream).
 END_OF_STREAM_UNTOLD = "vhost-closes-before-stream-ends"
 

@@ -22,16 +22,16 @@ from amqpspec.model.rules.lookup import check_owner, find_queue, queue_text, sho
 from amqpspec.model.rules.queue.queue_arguments import check_arguments
 from amqpspec.model.rules.queue.queue_equivalence import check_equivalence
 
-#: Known departure: rabbit_fifo:query_stat gives the size of its map of consumers, which holds whoever has unsettled
+#: Known defect: rabbit_fifo:query_stat gives the size of its map of consumers, which holds whoever has unsettled
 #: deliveries (cancelled consumers, basic.get) and does not hold the waiting ones of a single-active-consumer queue.
 HOLDERS_COUNTED = "quorum-consumer-count"
-#: Known departure: a quorum queue that does not tell its numbers in time is said to have none
+#: Known defect: a quorum queue that does not tell its numbers in time is said to have none
 #: (rabbit_quorum_queue:stat).
 COUNTS_GIVEN_UP = "late-counts-are-zero"
 #: Seconds that it has.
 COUNTING_SECONDS = 0.25
 
-#: Known departure: a stream never counts its consumers (rabbit_stream_queue:stat gives 0).
+#: Known defect: a stream never counts its consumers (rabbit_stream_queue:stat gives 0).
 STREAM_CONSUMERS_NOT_COUNTED = "stream-consumer-count"
 
 TYPES = {queue_type.value: queue_type for queue_type in QueueType}
@@ -163,7 +163,7 @@ def _answer_declare(
     effect = ("rename_queue", queue) if generated else ("counts_seen", queue)
     # a wrong number is the doing of whatever changed it last
     blame = {"message_count": missed(queue, broker.latest) or queue.reason, "consumer_count": "QUEUE-001"}
-    departures: dict[str, tuple[object, str]] = {}
+    defects: dict[str, tuple[object, str]] = {}
     if requirement == "QUEUE-028":
         blame["queue"] = requirement
     elif requirement == "QUEUE-018":
@@ -177,7 +177,7 @@ def _answer_declare(
         if any(consumer.channel == channel.key for consumer in queue.consumers):
             requirements += ("QUORUM-006",)
         counted, most = broker.places(queue)
-        departures["consumer_count"] = (
+        defects["consumer_count"] = (
             # a stalled one may count a consumer that is gone (closed-seat-keeps-messages)
             between(
                 0 if queue.seat.is_stalled else counted,
@@ -188,10 +188,10 @@ def _answer_declare(
     elif queue.type is QueueType.STREAM and queue.consumers:
         blame["consumer_count"] = "QUEUE-026"
         requirements += ("QUEUE-026",)
-        departures["consumer_count"] = (0, STREAM_CONSUMERS_NOT_COUNTED)
+        defects["consumer_count"] = (0, STREAM_CONSUMERS_NOT_COUNTED)
     answer(
         broker, channel, frame, "queue.declare-ok", arguments, *requirements,
-        blame=blame, effect=effect, departures=departures,
+        blame=blame, effect=effect, defects=defects,
     )  # fmt: skip
     if queue.type is QueueType.QUORUM and not frame.arguments.get("nowait"):
         channel.owed[-1] = replace(_expected(channel), asked=frame.time)

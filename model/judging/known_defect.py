@@ -1,4 +1,4 @@
-"""What a departure is (`model.defects.departures`), and the commonest kind: the broker crashes."""
+"""What a known defect is (`model.defects.transitions`), and the commonest kind: the broker crashes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.connection.closing import break_connection
 
-#: `Departure.shows_within` without an end.
+#: `DefectTransition.shows_within` without an end.
 ANY_NUMBER = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class KnownDeparture:
+class KnownDefect:
     """One known wrong behaviour: the promise it breaks, who does it, and where that was read or seen."""
 
     name: str
@@ -35,7 +35,7 @@ class KnownDeparture:
 
 
 @dataclass(frozen=True, slots=True)
-class Departure(KnownDeparture):
+class DefectTransition(KnownDefect):
     """One that is a way to go on: another processing of the input that comes under it."""
 
     #: the methods that can come under it

@@ -1,7 +1,7 @@
-"""All known departures by name: those that the judge follows, and those that are one wrong argument.
+"""All known defects by name: those that the judge follows, and those that are one wrong argument.
 
-The second verdict of a report goes by this: a failure that a departure explains which is known of the target's dialect
-is none against the broker as it is known. It stays a failure against the promise.
+The second verdict of a report goes by this: a failure that a known defect explains which is known of the target's
+dialect is none against the broker as it is known. It stays a failure against the promise.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from functools import cache
 from types import MappingProxyType
 
 from amqpspec.model.broker.time_to_live import LATE_BY_PRIORITY
-from amqpspec.model.defects.departure import KnownDeparture
-from amqpspec.model.defects.departures import DEPARTURES
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
+from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.outputs.late_deliveries import BEHIND_CHANNEL_CLOSE
 from amqpspec.model.outputs.messages import DIRECT_REPLIES_NOT_COUNTED, GET_OVERTAKES
 from amqpspec.model.outputs.replies import CLOSED_AGAIN
@@ -28,8 +28,8 @@ from amqpspec.model.rules.operator.operator import END_OF_STREAM_UNTOLD
 from amqpspec.model.rules.queue.queue import COUNTS_GIVEN_UP, HOLDERS_COUNTED, STREAM_CONSUMERS_NOT_COUNTED
 
 #: Those that need no following, as the state is the same: named where the argument is compared.
-ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
-    KnownDeparture(
+ARGUMENT_DEFECTS: tuple[KnownDefect, ...] = (
+    KnownDefect(
         name=HOLDERS_COUNTED,
         requirement="QUEUE-026",
         statement="A quorum queue counts whoever holds messages of it as a consumer (cancelled consumers, basic.get),"
@@ -37,7 +37,7 @@ ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
         source="rabbit_fifo:query_stat, the size of its map of consumers",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
     ),
-    KnownDeparture(
+    KnownDefect(
         name=COUNTS_GIVEN_UP,
         requirement="QUEUE-001",
         statement="A quorum queue that has not told its numbers within 250 ms is said to have no messages and no"
@@ -45,14 +45,14 @@ ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
         source="rabbit_quorum_queue:stat, {ok, 0, 0} for a timeout of rabbit_fifo_client:stat",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
     ),
-    KnownDeparture(
+    KnownDefect(
         name=TEXT_WITHOUT_VALUE,
         requirement="TIMEOUT-009",
         statement="The text of the close names -1 ms, and not the time that was up.",
         source="rabbit_channel:handle_queue_actions released, handle_consumer_timed_out(-1, ...)",
         dialects=("rabbitmq-4.3",),
     ),
-    KnownDeparture(
+    KnownDefect(
         name=CLOSED_AGAIN,
         requirement="CHAN-005",
         statement="A channel that is closed because a delivery was not settled in time is closed again until the client"
@@ -61,7 +61,7 @@ ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
         " channel is closing",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
     ),
-    KnownDeparture(
+    KnownDefect(
         name=END_OF_STREAM_UNTOLD,
         requirement="CANCEL-015",
         statement="A virtual host that is deleted may close its connections before consumers of its streams are told.",
@@ -69,21 +69,21 @@ ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
         " what consumers are told of (inform_listeners_eol); rabbit_vhost:delete does not wait for that",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
     ),
-    KnownDeparture(
+    KnownDefect(
         name=STREAM_CONSUMERS_NOT_COUNTED,
         requirement="QUEUE-026",
         statement="A stream counts none of its consumers: declare-ok says 0.",
         source="rabbit_stream_queue:stat",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
     ),
-    KnownDeparture(
+    KnownDefect(
         name=BEHIND_CHANNEL_CLOSE,
         requirement="CHAN-005",
         statement="What was under way to a consumer when an error closed its channel comes behind channel.close.",
         source="rabbit_channel:handle_cast queue_event, which does not ask whether the channel is closing",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
     ),
-    KnownDeparture(
+    KnownDefect(
         name=STREAM_DROPS_NESTED_HEADERS,
         requirement="PUBLISH-016",
         statement="Headers that are tables or arrays are lost in a stream: it keeps messages as AMQP 1.0, whose"
@@ -91,21 +91,21 @@ ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
         source="rabbit_msg_record:from_amqp091; mc_amqpl:convert_to from 4.0 on",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
     ),
-    KnownDeparture(
+    KnownDefect(
         name=STREAM_DROPS_CLUSTER_ID,
         requirement="PUBLISH-016",
         statement="The property cluster-id is lost in a stream: AMQP 1.0, as which it keeps messages, has none.",
         source="rabbit_msg_record:from_amqp091; mc_amqpl:convert_to from 4.0 on",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
     ),
-    KnownDeparture(
+    KnownDefect(
         name=STREAM_TURNS_OCTETS_INTO_TEXT,
         requirement="PUBLISH-016",
         statement="A header of octets (type x) comes out of a stream as text (type S).",
         source="mc_amqpl:to_091, which has binary become longstr",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
     ),
-    KnownDeparture(
+    KnownDefect(
         name=STREAM_KEEPS_EXPIRATION,
         requirement="DLX-006",
         statement="A dead letter that comes out of a stream has the expiration that it was published with.",
@@ -113,14 +113,14 @@ ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
         " is none any more is noted beside them, mc:set_ttl)",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
     ),
-    KnownDeparture(
+    KnownDefect(
         name=DIRECT_REPLIES_NOT_COUNTED,
         requirement="REPLY-006",
         statement="A direct reply has the delivery tag that the next delivery has as well.",
         source="v4.0.5 rabbit_channel:handle_cast deliver_reply, which leaves next_tag as it is",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
     ),
-    KnownDeparture(
+    KnownDefect(
         name=GET_OVERTAKES,
         requirement="PUBLISH-015",
         statement="The answer to basic.get comes ahead of older messages that the queue had sent to consumers on the"
@@ -129,7 +129,7 @@ ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
         " has sent it stays in its mailbox meanwhile",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
     ),
-    KnownDeparture(
+    KnownDefect(
         name=LATE_BY_PRIORITY,
         requirement="TTL-001",
         statement="A message that goes in front of others by its priority does not expire in a classic queue: it stays,"
@@ -140,24 +140,24 @@ ARGUMENT_DEPARTURES: tuple[KnownDeparture, ...] = (
     ),
 )
 
-KNOWN_DEPARTURES: Mapping[str, KnownDeparture] = MappingProxyType(
-    {departure.name: departure for departure in (*DEPARTURES, *ARGUMENT_DEPARTURES)}
+KNOWN_DEFECTS: Mapping[str, KnownDefect] = MappingProxyType(
+    {defect.name: defect for defect in (*DEFECT_TRANSITIONS, *ARGUMENT_DEFECTS)}
 )
 
 
 @cache
-def known_departures(dialect_name: str) -> tuple[KnownDeparture, ...]:
-    """The departures known of the brokers of a dialect, in the order of their requirements."""
-    own = (departure for departure in KNOWN_DEPARTURES.values() if dialect_name in departure.dialects)
-    return tuple(sorted(own, key=lambda departure: (departure.requirement, departure.name)))
+def known_defects(dialect_name: str) -> tuple[KnownDefect, ...]:
+    """The known defects of the brokers of a dialect, in the order of their requirements."""
+    own = (defect for defect in KNOWN_DEFECTS.values() if dialect_name in defect.dialects)
+    return tuple(sorted(own, key=lambda defect: (defect.requirement, defect.name)))
 
 
-def departures_from(requirement: str) -> tuple[KnownDeparture, ...]:
-    """The departures from one requirement, of any broker."""
-    return tuple(departure for departure in KNOWN_DEPARTURES.values() if departure.requirement == requirement)
+def defects_from(requirement: str) -> tuple[KnownDefect, ...]:
+    """The known defects from one requirement, of any broker."""
+    return tuple(defect for defect in KNOWN_DEFECTS.values() if defect.requirement == requirement)
 
 
 def is_as_known(failure: Failure, dialect_name: str) -> bool:
-    """Is the failure explained by a departure that is known of the dialect's brokers?"""
-    departure = KNOWN_DEPARTURES.get(failure.departure)
-    return departure is not None and dialect_name in departure.dialects
+    """Is the failure explained by a known defect that is known of the dialect's brokers?"""
+    defect = KNOWN_DEFECTS.get(failure.defect)
+    return defect is not None and dialect_name in defect.dialects

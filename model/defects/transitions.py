@@ -1,8 +1,8 @@
-"""Departures: known wrong behaviour of brokers, each a way to go on after a failure.
+"""Known defects: known wrong behaviour of brokers, each a way to go on after a failure.
 
-A departure never makes a run green. Where it applies, the judge follows it beside the lawful explanation. When the
-lawful one dies and the departure explains what was seen, the failure is recorded with the departure's name, and
-judging goes on from the state that the departure leads to: so a known defect does not hide unknown ones behind it.
+A known defect never makes a run green. Where it applies, the judge follows it beside the lawful explanation. When the
+lawful one dies and the known defect explains what was seen, the failure is recorded with the known defect's name, and
+judging goes on from the state that the known defect leads to: so a known defect does not hide unknown ones behind it.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.reply_addresses import REPLY_TO
 from amqpspec.model.broker.routing import TIME_STAMPS
 from amqpspec.model.broker.state import ChannelState, ConnectionState, Expected, PendingGet
-from amqpspec.model.defects.cancelling import CANCELLING_DEPARTURES
-from amqpspec.model.defects.crashes import CRASHING_DEPARTURES
-from amqpspec.model.defects.dead_letters import DEAD_LETTER_DEPARTURES
-from amqpspec.model.defects.departure import ANY_NUMBER, Departure, crash_with
-from amqpspec.model.defects.dispatch import DISPATCH_DEPARTURES
-from amqpspec.model.defects.errors import ERROR_DEPARTURES
-from amqpspec.model.defects.late_settling import LATE_SETTLING_DEPARTURES
-from amqpspec.model.defects.limits import LIMIT_DEPARTURES
-from amqpspec.model.defects.overflow import OVERFLOW_DEPARTURES
-from amqpspec.model.defects.phantoms import PHANTOM_DEPARTURES
-from amqpspec.model.defects.publishing import PUBLISHING_DEPARTURES
-from amqpspec.model.defects.queues import QUEUE_DEPARTURES
-from amqpspec.model.defects.returns import RETURN_DEPARTURES
-from amqpspec.model.defects.settling import SETTLING_DEPARTURES
-from amqpspec.model.defects.streams import STREAM_DEPARTURES
-from amqpspec.model.defects.tags import TAG_DEPARTURES, break_some_time
-from amqpspec.model.defects.timeouts import TIMEOUT_DEPARTURES
-from amqpspec.model.defects.transactions import TRANSACTION_DEPARTURES
+from amqpspec.model.defects.cancelling import CANCELLING_DEFECTS
+from amqpspec.model.defects.crashes import CRASHING_DEFECTS
+from amqpspec.model.defects.dead_letters import DEAD_LETTER_DEFECTS
+from amqpspec.model.defects.dispatch import DISPATCH_DEFECTS
+from amqpspec.model.defects.errors import ERROR_DEFECTS
+from amqpspec.model.defects.late_settling import LATE_SETTLING_DEFECTS
+from amqpspec.model.defects.limits import LIMIT_DEFECTS
+from amqpspec.model.defects.overflow import OVERFLOW_DEFECTS
+from amqpspec.model.defects.phantoms import PHANTOM_DEFECTS
+from amqpspec.model.defects.publishing import PUBLISHING_DEFECTS
+from amqpspec.model.defects.queues import QUEUE_DEFECTS
+from amqpspec.model.defects.returns import RETURN_DEFECTS
+from amqpspec.model.defects.settling import SETTLING_DEFECTS
+from amqpspec.model.defects.streams import STREAM_DEFECTS
+from amqpspec.model.defects.tags import TAG_DEFECTS, break_some_time
+from amqpspec.model.defects.timeouts import TIMEOUT_DEFECTS
+from amqpspec.model.defects.transactions import TRANSACTION_DEFECTS
+from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition, crash_with
 from amqpspec.model.promises.dialects import Dialect
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Frame
@@ -183,8 +183,8 @@ def _leave_unanswered(broker: Broker, frame: Frame) -> None:
     broker.fired("CONN-030")
 
 
-DEPARTURES: tuple[Departure, ...] = (
-    Departure(
+DEFECT_TRANSITIONS: tuple[DefectTransition, ...] = (
+    DefectTransition(
         name="exclusive-consumer-ignored",
         requirement="CONSUME-008",
         statement="Quorum queues and streams take the exclusive flag of basic.consume and do not act on it.",
@@ -195,7 +195,7 @@ DEPARTURES: tuple[Departure, ...] = (
         process=_consume_all_the_same,
         shows_within=ANY_NUMBER,  # where its connection breaks at once, what it was handed shows later
     ),
-    Departure(
+    DefectTransition(
         name="cancel-before-consume-ok-breaks",
         requirement="CONSUME-005",
         statement="The channel looks for the consumer when consume-ok comes back from the queue; if it was cancelled"
@@ -206,7 +206,7 @@ DEPARTURES: tuple[Departure, ...] = (
         applies=_cancels_before_consume_ok,
         process=_break_after_cancel,
     ),
-    Departure(
+    DefectTransition(
         name="consume-ok-dropped",
         requirement="CONSUME-005",
         statement="A consume-ok that comes back from the queue when its consumer was cancelled meanwhile is not sent.",
@@ -216,7 +216,7 @@ DEPARTURES: tuple[Departure, ...] = (
         applies=_cancels_before_consume_ok,
         process=_without_consume_ok,
     ),
-    Departure(
+    DefectTransition(
         name="cancel-before-consume-ok-beside-breaks",
         requirement="CONSUME-005",
         statement="A basic.cancel before consume-ok has come crashes the channel if it has another consumer on that"
@@ -227,7 +227,7 @@ DEPARTURES: tuple[Departure, ...] = (
         applies=_cancels_before_consume_ok_beside,
         process=_break_after_cancel,
     ),
-    Departure(
+    DefectTransition(
         name="reused-tag-before-consume-ok-breaks",
         requirement="CONSUME-004",
         statement="Two consume-oks of one tag reach the channel while its second consumer lives: the second one is"
@@ -238,7 +238,7 @@ DEPARTURES: tuple[Departure, ...] = (
         applies=_consumes_before_consume_ok_of_tag,
         process=_break_after_it,
     ),
-    Departure(
+    DefectTransition(
         name="close-behind-error-unanswered",
         requirement="CONN-030",
         statement="When a client's connection.close crosses the one that an error on a channel brings about, it is not"
@@ -249,24 +249,24 @@ DEPARTURES: tuple[Departure, ...] = (
         applies=_closes_behind_error,
         process=_leave_unanswered,
     ),
-    *CANCELLING_DEPARTURES,
-    *ERROR_DEPARTURES,
-    *PUBLISHING_DEPARTURES,
-    *TIMEOUT_DEPARTURES,
-    *LATE_SETTLING_DEPARTURES,
-    *TRANSACTION_DEPARTURES,
-    *QUEUE_DEPARTURES,
-    *TAG_DEPARTURES,
-    *SETTLING_DEPARTURES,
-    *CRASHING_DEPARTURES,
-    *STREAM_DEPARTURES,
-    *LIMIT_DEPARTURES,
-    *DISPATCH_DEPARTURES,
-    *PHANTOM_DEPARTURES,
-    *DEAD_LETTER_DEPARTURES,
-    *RETURN_DEPARTURES,
-    *OVERFLOW_DEPARTURES,
-    Departure(
+    *CANCELLING_DEFECTS,
+    *ERROR_DEFECTS,
+    *PUBLISHING_DEFECTS,
+    *TIMEOUT_DEFECTS,
+    *LATE_SETTLING_DEFECTS,
+    *TRANSACTION_DEFECTS,
+    *QUEUE_DEFECTS,
+    *TAG_DEFECTS,
+    *SETTLING_DEFECTS,
+    *CRASHING_DEFECTS,
+    *STREAM_DEFECTS,
+    *LIMIT_DEFECTS,
+    *DISPATCH_DEFECTS,
+    *PHANTOM_DEFECTS,
+    *DEAD_LETTER_DEFECTS,
+    *RETURN_DEFECTS,
+    *OVERFLOW_DEFECTS,
+    DefectTransition(
         name="reply-consumer-tag-taken-twice",
         requirement="REPLY-005",
         statement="The tag of a consumer of direct replies can be used again on its channel: it is not among the"
@@ -277,7 +277,7 @@ DEPARTURES: tuple[Departure, ...] = (
         applies=_uses_tag_of_reply_consumer,
         process=_consume_under_the_same_tag,
     ),
-    Departure(
+    DefectTransition(
         name="timestamp-headers-never-match",
         requirement="PUBLISH-018",
         statement="A headers exchange compares a time stamp in milliseconds, the message's, with one in seconds, the"
@@ -288,7 +288,7 @@ DEPARTURES: tuple[Departure, ...] = (
         applies=_routes_by_time_stamp,
         process=_route_without_time_stamps,
     ),
-    Departure(
+    DefectTransition(
         name="malformed-reply-address-breaks",
         requirement="REPLY-002",
         statement="Declaring a queue whose name begins like an address of direct replies and is none, passively or not,"
@@ -302,8 +302,8 @@ DEPARTURES: tuple[Departure, ...] = (
 )
 
 
-def departures_of(dialect: Dialect) -> dict[str, tuple[Departure, ...]]:
-    """The departures of a dialect's brokers, by the methods that can come under them."""
-    own = [departure for departure in DEPARTURES if dialect.name in departure.dialects]
-    methods = {method for departure in own for method in departure.methods}
+def defects_of(dialect: Dialect) -> dict[str, tuple[DefectTransition, ...]]:
+    """The known defects of a dialect's brokers, by the methods that can come under them."""
+    own = [defect for defect in DEFECT_TRANSITIONS if dialect.name in defect.dialects]
+    methods = {method for defect in own for method in defect.methods}
     return {method: tuple(d for d in own if method in d.methods) for method in methods}

@@ -1,4 +1,4 @@
-"""Departures: each is complete, applies where it says, leads on, and never makes anything green."""
+"""Known defects: each is complete, applies where it says, leads on, and never makes anything green."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from amqpspec.conformance.language.command import Command, parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.fingerprint import fingerprint
-from amqpspec.model.defects.departure import Departure
-from amqpspec.model.defects.departures import DEPARTURES, departures_of
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, defects_of
 from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.outputs.turns import is_at_rest
@@ -26,7 +26,7 @@ from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.extensions.timeouts import tell_of_timeouts
 from amqpspec.model.rules.inputs import process
 
-ids = [departure.name for departure in DEPARTURES]
+ids = [defect.name for defect in DEFECT_TRANSITIONS]
 
 
 def frame_of(command: Command) -> Frame:
@@ -34,7 +34,7 @@ def frame_of(command: Command) -> Frame:
     return Frame(command.connection, command.channel, command.method, arguments, True, command.content)
 
 
-#: For each departure a way to it: commands that are answered, then one line in flight after the other.
+#: For each known defect a way to it: commands that are answered, then one line in flight after the other.
 _SEAT = "a.1 queue.declare q durable x-single-active-consumer=true"
 _QUORUM_SEAT = f"{_SEAT} x-queue-type=quorum"
 _TIMED = "a.1 queue.declare q durable x-queue-type=quorum x-consumer-timeout=500"
@@ -344,8 +344,9 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-#: Where the lawful answer does not say whether the broker came to what the departure is about: consume-ok may have been
-#: sent before the cancel was looked at, and a cancel may have come before the deletion of its queue, or well behind it.
+#: Where the lawful answer does not say whether the broker came to what the known defect is about: consume-ok may have
+#: been sent before the cancel was looked at, and a cancel may have come before the deletion of its queue, or well
+#: behind it.
 OPEN_WHERE_LAWFUL = {
     "consume-ok-dropped", "cancel-crossing-deletion-breaks", "cancel-crossing-deletion-answered-twice",
     "stream-serves-before-consume-ok", "deleted-queue-crashes-namesake",
@@ -358,15 +359,15 @@ LATER = 100.0
 #: Those of which the acceptor is told by no input but by the time that passes.
 SHOWN_BY_TIME = {"next-deadline-forgotten", "timeout-after-cancel-closes-channel"}
 
-#: What a broker that departs is made to say first, where it may: the close of the connection is owed at some time, and
-#: one that crashes says nothing more; and that by which a departure shows which is a matter of order.
+#: What a broker that goes wrong is made to say first, where it may: the close of the connection is owed at some time,
+#: and one that crashes says nothing more; and that by which a known defect shows which is a matter of order.
 SAID_FIRST = {"stream-serves-before-consume-ok": "basic.deliver"}
 
 
-def brought_to(departure: Departure, dialect: str) -> tuple[Broker, Frame]:
-    """The state in which the departure applies, and the input that comes under it."""
-    assert departure.name in WAYS, f"{departure.name} has no way to it in this test: add one"
-    answered, in_flight = WAYS.get(f"{departure.name} {dialect}", WAYS[departure.name])
+def brought_to(defect: DefectTransition, dialect: str) -> tuple[Broker, Frame]:
+    """The state in which the known defect applies, and the input that comes under it."""
+    assert defect.name in WAYS, f"{defect.name} has no way to it in this test: add one"
+    answered, in_flight = WAYS.get(f"{defect.name} {dialect}", WAYS[defect.name])
     plan = Plan(dialect_named(dialect))
     for line in answered:
         plan.carry_out(parse_command(line))
@@ -374,96 +375,96 @@ def brought_to(departure: Departure, dialect: str) -> tuple[Broker, Frame]:
     if not in_flight:
         plan.broker.foreseen = LATER
         tell_of_timeouts(plan.broker)
-        return plan.broker, replace(plan.broker.happenings.pop(0), method=departure.methods[0])
+        return plan.broker, replace(plan.broker.happenings.pop(0), method=defect.methods[0])
     *before, last = map(parse_command, in_flight)
     for command in before:
         process(plan.broker, frame_of(command))
     return plan.broker, frame_of(last)
 
 
-def everywhere() -> Iterator[tuple[Departure, str]]:
-    for departure in DEPARTURES:
-        for dialect in departure.dialects:
-            yield departure, dialect
+def everywhere() -> Iterator[tuple[DefectTransition, str]]:
+    for defect in DEFECT_TRANSITIONS:
+        for dialect in defect.dialects:
+            yield defect, dialect
 
 
-@pytest.mark.parametrize("departure", DEPARTURES, ids=ids)
-def test_a_departure_is_complete(departure: Departure) -> None:
-    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", departure.name)
-    assert departure.requirement in requirements()
-    assert departure.statement.endswith(".")
-    assert departure.source
-    assert departure.dialects
-    assert set(departure.dialects) <= set(DIALECTS)
-    assert "amqp-0-9-1" not in departure.dialects, "the text itself has no defects"
+@pytest.mark.parametrize("defect", DEFECT_TRANSITIONS, ids=ids)
+def test_a_defect_is_complete(defect: DefectTransition) -> None:
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", defect.name)
+    assert defect.requirement in requirements()
+    assert defect.statement.endswith(".")
+    assert defect.source
+    assert defect.dialects
+    assert set(defect.dialects) <= set(DIALECTS)
+    assert "amqp-0-9-1" not in defect.dialects, "the text itself has no defects"
 
 
 def test_names_are_unique_and_dialects_have_theirs() -> None:
     assert len(set(ids)) == len(ids)
-    assert {name.partition(" ")[0] for name in WAYS} == set(ids), "ways to departures that are no more"
+    assert {name.partition(" ")[0] for name in WAYS} == set(ids), "ways to known defects that are no more"
     for name, dialect in DIALECTS.items():
-        own = [each for each in DEPARTURES if name in each.dialects]
-        indexed = departures_of(dialect)
+        own = [each for each in DEFECT_TRANSITIONS if name in each.dialects]
+        indexed = defects_of(dialect)
         assert {each.name for several in indexed.values() for each in several} == {each.name for each in own}
         assert all(method in each.methods for method, several in indexed.items() for each in several)
-    assert departures_of(dialect_named("amqp-0-9-1")) == {}
+    assert defects_of(dialect_named("amqp-0-9-1")) == {}
 
 
-@pytest.mark.parametrize(("departure", "dialect"), list(everywhere()), ids=lambda value: getattr(value, "name", value))
-def test_it_applies_there_and_leads_elsewhere(departure: Departure, dialect: str) -> None:
-    broker, frame = brought_to(departure, dialect)
+@pytest.mark.parametrize(("defect", "dialect"), list(everywhere()), ids=lambda value: getattr(value, "name", value))
+def test_it_applies_there_and_leads_elsewhere(defect: DefectTransition, dialect: str) -> None:
+    broker, frame = brought_to(defect, dialect)
     before = fingerprint(broker)
-    assert departure.applies(broker, frame)
+    assert defect.applies(broker, frame)
     assert fingerprint(broker) == before, "to ask changes nothing"
-    lawful, departed = copy.deepcopy(broker), copy.deepcopy(broker)
+    lawful, defective = copy.deepcopy(broker), copy.deepcopy(broker)
     process(lawful, frame)
-    departure.process(departed, frame)
-    assert fingerprint(lawful) != fingerprint(departed), "a departure that is none"
-    assert departed.dialect is broker.dialect
+    defect.process(defective, frame)
+    assert fingerprint(lawful) != fingerprint(defective), "a known defect that is none"
+    assert defective.dialect is broker.dialect
     # it can go on from there: everything it permits is accepted, until it is quiet
     for _ in range(100):
-        answer = next(permitted(departed), None)
+        answer = next(permitted(defective), None)
         if answer is None:
             break
-        assert observe(departed, answer) == (), str(answer)
-    assert departed.quiet
+        assert observe(defective, answer) == (), str(answer)
+    assert defective.quiet
 
 
-@pytest.mark.parametrize(("departure", "dialect"), list(everywhere()), ids=lambda value: getattr(value, "name", value))
-def test_the_acceptor_follows_it_and_says_so(departure: Departure, dialect: str) -> None:
-    """What the departed broker sends is a failure under the departure's name; what a lawful one sends is none."""
-    if departure.name in SHOWN_BY_TIME:
+@pytest.mark.parametrize(("defect", "dialect"), list(everywhere()), ids=lambda value: getattr(value, "name", value))
+def test_the_acceptor_follows_it_and_says_so(defect: DefectTransition, dialect: str) -> None:
+    """What the gone wrong broker sends is a failure under the known defect's name; what a lawful one sends is none."""
+    if defect.name in SHOWN_BY_TIME:
         return
-    broker, frame = brought_to(departure, dialect)
-    for departs in (False, True):
+    broker, frame = brought_to(defect, dialect)
+    for is_defective in (False, True):
         acceptor = Acceptor(dialect_named(dialect))
         acceptor.explanations[0].broker = copy.deepcopy(broker)
         acceptor.sent(frame)
         target = copy.deepcopy(broker)
-        (departure.process if departs else process)(target, frame)
+        (defect.process if is_defective else process)(target, frame)
         for _ in range(100):
-            first = SAID_FIRST.get(departure.name, "connection.close")
+            first = SAID_FIRST.get(defect.name, "connection.close")
             answer = next(iter(sorted(permitted(target), key=lambda each: each.method != first)), None)
             if answer is None:
                 break
             assert observe(target, answer) == ()
             acceptor.received(answer)
         acceptor.quiescent()
-        if departs:
-            assert [failure.departure for failure in acceptor.failures] == [departure.name]
-            assert acceptor.failures[0].requirement == departure.requirement
+        if is_defective:
+            assert [failure.defect for failure in acceptor.failures] == [defect.name]
+            assert acceptor.failures[0].requirement == defect.requirement
             assert acceptor.verdict is Verdict.FAIL
             assert acceptor.finished is target.is_astray, "judging goes on where it can"
-            assert departure.name not in acceptor.refuted
+            assert defect.name not in acceptor.refuted
         else:
             assert acceptor.failures == []
-            would_have_shown = departure.name not in OPEN_WHERE_LAWFUL
-            assert (departure.name in acceptor.refuted) is would_have_shown, "who upgrades wants to know"
+            would_have_shown = defect.name not in OPEN_WHERE_LAWFUL
+            assert (defect.name in acceptor.refuted) is would_have_shown, "who upgrades wants to know"
 
 
-@pytest.mark.parametrize("departure", DEPARTURES, ids=ids)
-def test_it_does_not_apply_to_ordinary_traffic(departure: Departure) -> None:
-    for dialect in departure.dialects:
+@pytest.mark.parametrize("defect", DEFECT_TRANSITIONS, ids=ids)
+def test_it_does_not_apply_to_ordinary_traffic(defect: DefectTransition) -> None:
+    for dialect in defect.dialects:
         for kind in ("classic", "quorum"):
             plan = Plan(dialect_named(dialect))
             for line in (
@@ -475,7 +476,7 @@ def test_it_does_not_apply_to_ordinary_traffic(departure: Departure) -> None:
                 "c.1 basic.cancel t", "c.1 basic.consume missing",
             ):  # fmt: skip
                 command = parse_command(line)
-                assert not departure.applies(plan.broker, frame_of(command)), line
+                assert not defect.applies(plan.broker, frame_of(command)), line
                 plan.carry_out(command)
 
 
@@ -487,7 +488,7 @@ def test_settling_what_a_deleted_queue_delivered_does_not_make_the_channel_know_
         "b.1 queue.delete q", "b.1 queue.declare q durable", "a.1 basic.consume q tag=u", "a.1 basic.ack 1",
     ):  # fmt: skip
         plan.carry_out(parse_command(line))
-    stale = next(each for each in DEPARTURES if each.name == "stale-queue-type")
+    stale = next(each for each in DEFECT_TRANSITIONS if each.name == "stale-queue-type")
     assert not stale.applies(plan.broker, frame_of(parse_command("a.1 basic.get q")))
 
 
@@ -503,7 +504,7 @@ def test_the_first_publish_to_a_quorum_queue_breaks_whatever_else_the_channel_di
     for line in ("a.1 queue.declare q durable x-queue-type=quorum", "b.1 channel.open", *before):
         plan.carry_out(parse_command(line))
     plan.broker.come_to_rest()
-    crossing = next(each for each in DEPARTURES if each.name == "publish-crossing-deletion-breaks")
+    crossing = next(each for each in DEFECT_TRANSITIONS if each.name == "publish-crossing-deletion-breaks")
     publish = frame_of(parse_command("b.1 basic.publish q body=m2"))
     process(plan.broker, frame_of(parse_command("a.1 queue.delete q")))
     assert crossing.applies(plan.broker, publish) is breaks
@@ -521,7 +522,7 @@ def test_a_publish_that_crosses_the_cancel_crashes_the_queue_with_a_backlog(cros
     for line in WAYS["cancel-leaves-backlog"][0]:
         plan.carry_out(parse_command(line))
         is_at_rest(plan.broker)
-    backlog = next(each for each in DEPARTURES if each.name == "cancel-leaves-backlog")
+    backlog = next(each for each in DEFECT_TRANSITIONS if each.name == "cancel-leaves-backlog")
     if crossing:
         process(plan.broker, frame_of(parse_command("b.1 basic.publish q body=m3")))
     cancel = frame_of(parse_command("a.1 basic.cancel t"))
@@ -551,7 +552,7 @@ HARMED = {
 @pytest.mark.parametrize("way", list(HARMED))
 def test_what_a_namesake_does_shows_later(way: str, dialect: str) -> None:
     """Nothing is wrong behind the settlement; what it did shows when something is due that it should not touch."""
-    settles = next(each for each in DEPARTURES if each.name == "deleted-queue-settles-namesake")
+    settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
     answered, (settlement, last) = HARMED[way]
     plan = Plan(dialect_named(dialect))
     for line in answered:
@@ -571,12 +572,12 @@ def test_what_a_namesake_does_shows_later(way: str, dialect: str) -> None:
     process(target, frame)
     assert next(permitted(target), None) is None, "nothing is delivered"
     acceptor.overdue()
-    assert [failure.departure for failure in acceptor.failures] == ["deleted-queue-settles-namesake"]
+    assert [failure.defect for failure in acceptor.failures] == ["deleted-queue-settles-namesake"]
 
 
 @pytest.mark.parametrize("dialect", ["rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"])
 def test_what_other_queues_refuse_is_forgotten_with_the_refusal_of_a_quorum_queue(dialect: str) -> None:
-    forgets = next(each for each in DEPARTURES if each.name == "commit-forgets-refusals")
+    forgets = next(each for each in DEFECT_TRANSITIONS if each.name == "commit-forgets-refusals")
     plan = Plan(dialect_named(dialect))
     limited = "x-max-length=1 x-overflow=reject-publish"
     lines = (
@@ -588,15 +589,15 @@ def test_what_other_queues_refuse_is_forgotten_with_the_refusal_of_a_quorum_queu
     for line in lines:
         plan.carry_out(parse_command(line))
     commit = frame_of(parse_command("a.1 tx.commit"))
-    lawful, departed = copy.deepcopy(plan.broker), copy.deepcopy(plan.broker)
+    lawful, defective = copy.deepcopy(plan.broker), copy.deepcopy(plan.broker)
     process(lawful, commit)
     assert [frame.method for frame in permitted(lawful)] == ["channel.close"]
-    forgets.process(departed, commit)
-    assert [frame.method for frame in permitted(departed)] == ["tx.commit-ok"]
+    forgets.process(defective, commit)
+    assert [frame.method for frame in permitted(defective)] == ["tx.commit-ok"]
 
 
 def test_what_is_refused_by_a_new_queue_of_the_name_is_forgotten_as_well() -> None:
-    forgets = next(each for each in DEPARTURES if each.name == "commit-forgets-refusals")
+    forgets = next(each for each in DEFECT_TRANSITIONS if each.name == "commit-forgets-refusals")
     plan = Plan(dialect_named("rabbitmq-4.3"))
     quorum = "durable x-queue-type=quorum"
     lines = (
@@ -610,7 +611,7 @@ def test_what_is_refused_by_a_new_queue_of_the_name_is_forgotten_as_well() -> No
 
 def test_where_a_limiter_has_shown_the_next_limit_is_counted_by_it() -> None:
     """Another channel, another way of counting, and together with what a namesake does (QOS-010, QOS-013, ACK-024)."""
-    lifts = next(each for each in DEPARTURES if each.name == "consumer-limit-lifts-channel-limit")
+    lifts = next(each for each in DEFECT_TRANSITIONS if each.name == "consumer-limit-lifts-channel-limit")
     plan = Plan(dialect_named("rabbitmq-4.0"))
     lines = (
         "a.1 queue.declare q", "a.1 basic.qos 1 global", "a.1 basic.consume q tag=t", "a.1 basic.qos 0",
@@ -627,7 +628,7 @@ def test_where_a_limiter_has_shown_the_next_limit_is_counted_by_it() -> None:
 
 
 def test_what_a_namesake_was_told_makes_no_room_by_the_limiter_until_it_is_settled() -> None:
-    settles = next(each for each in DEPARTURES if each.name == "deleted-queue-settles-namesake")
+    settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
     plan = Plan(dialect_named("rabbitmq-3"))
     lines = (
         "a.1 queue.declare q durable", "b.1 basic.publish q body=m1", "a.1 basic.get q", "b.1 queue.delete q",
@@ -647,7 +648,7 @@ def test_what_a_namesake_was_told_makes_no_room_by_the_limiter_until_it_is_settl
 
 
 def test_who_is_served_by_a_former_priority_breaks_as_well() -> None:
-    breaks = next(each for each in DEPARTURES if each.name == "reused-tag-breaks-at-delivery")
+    breaks = next(each for each in DEFECT_TRANSITIONS if each.name == "reused-tag-breaks-at-delivery")
     plan = Plan(dialect_named("rabbitmq-3"))
     lines = (
         "a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.consume q tag=s x-priority=10",
@@ -660,7 +661,7 @@ def test_who_is_served_by_a_former_priority_breaks_as_well() -> None:
 
 
 def test_a_commit_settles_at_a_namesake_what_was_reserved() -> None:
-    settles = next(each for each in DEPARTURES if each.name == "deleted-queue-settles-namesake")
+    settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
     plan = Plan(dialect_named("rabbitmq-4.3"))
     lines = (
         "a.1 queue.declare q durable", "b.1 basic.publish q body=m1", "a.1 basic.get q", "a.1 tx.select",
@@ -689,7 +690,7 @@ def test_a_classic_queue_with_consumers_takes_back_twice_by_different_consumers(
     old: str, new: str, twice: bool, dialect: str
 ) -> None:
     """The first time it delivers the message again before it hears of it once more, if it knows the channel still."""
-    settles = next(each for each in DEPARTURES if each.name == "deleted-queue-settles-namesake")
+    settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
     plan = Plan(dialect_named(dialect))
     for line in (
         "a.1 queue.declare q durable", "a.1 basic.publish q body=m1", f"a.1 basic.{old}", "a.1 queue.delete q",
@@ -704,7 +705,7 @@ def test_a_classic_queue_with_consumers_takes_back_twice_by_different_consumers(
 @pytest.mark.parametrize(("dialect", "failures"), [("rabbitmq-3", 1), ("rabbitmq-4.0", 1), ("rabbitmq-4.3", 0)])
 def test_what_a_quorum_namesake_gives_back_has_failed_as_the_method_says(dialect: str, failures: int) -> None:
     """From 4.3 on basic.nack counts no failed delivery (QUORUM-002)."""
-    settles = next(each for each in DEPARTURES if each.name == "deleted-queue-settles-namesake")
+    settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
     plan = Plan(dialect_named(dialect))
     for line in (
         "a.1 queue.declare q durable", "a.1 basic.publish q body=m1", "a.1 basic.consume q tag=t", "a.1 queue.delete q",

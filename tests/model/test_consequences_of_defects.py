@@ -1,23 +1,23 @@
-"""What follows from a known departure later on, and inputs that bring it about by what they end in."""
+"""What follows from a known defect later on, and inputs that bring it about by what they end in."""
 
 from __future__ import annotations
 
 import pytest
+from tests.model.test_defects import frame_of
 
 from amqpspec.conformance.language.command import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.copying import copy_broker
-from amqpspec.model.defects.departure import Departure
-from amqpspec.model.defects.departures import DEPARTURES
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
+from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.rules.inputs import process
 from tests.model.test_acceptor import declared
-from tests.model.test_departures import frame_of
 
 
-def departure(name: str) -> Departure:
-    return next(each for each in DEPARTURES if each.name == name)
+def defect(name: str) -> DefectTransition:
+    return next(each for each in DEFECT_TRANSITIONS if each.name == name)
 
 
 def planned(*lines: str, dialect: str = "rabbitmq-4.3") -> Plan:
@@ -29,7 +29,7 @@ def planned(*lines: str, dialect: str = "rabbitmq-4.3") -> Plan:
 
 def test_room_that_a_reused_tag_gains_shows_by_what_an_error_gives_back() -> None:
     """c.1 gives m3 back because of its error, which is as good as if it had done so itself."""
-    gains = departure("reused-tag-gains-room")
+    gains = defect("reused-tag-gains-room")
     broker = planned(
         "a.1 queue.declare q durable", "a.1 basic.qos 1", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m1",
         "a.1 basic.cancel t", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m2", "b.1 basic.publish q body=m3",
@@ -67,7 +67,7 @@ def test_a_queue_takes_back_once_more_what_it_still_counts_for_a_channel_that_en
         dialect="rabbitmq-4.0",
     )  # fmt: skip
     settled = frame_of(parse_command("b.1 basic.nack 1 requeue"))
-    departure("deleted-queue-settles-namesake").process(plan.broker, settled)
+    defect("deleted-queue-settles-namesake").process(plan.broker, settled)
     [entry] = plan.broker.channels["a", 1].unacknowledged.values()
     assert entry.given_back_at is plan.broker.queues["q"]
     assert copy_broker(plan.broker).channels["a", 1].unacknowledged[1].given_back_at is not None
@@ -87,7 +87,7 @@ def test_who_only_waits_for_the_seat_is_handed_nothing_before_its_channel_crashe
     )  # fmt: skip
     consume = frame_of(parse_command("a.1 basic.consume q tag=t no-ack"))
     plan.broker.channels["a", 1].known_types["q"] = QueueType.QUORUM
-    departure("stale-queue-type").process(plan.broker, consume)
+    defect("stale-queue-type").process(plan.broker, consume)
     assert len(plan.broker.queues["q"].messages) == left
 
 
@@ -113,7 +113,7 @@ def test_what_a_dropped_consumer_was_handed_may_be_in_front_of_what_the_next_one
     redelivered("b.1", 1, "m2", "u", acquired=1)
     redelivered("b.1", 2, "m1", "u", delivery=1, acquired=2)
     talk.rest()
-    assert [failure.departure for failure in talk.acceptor.failures] == ["consume-ok-dropped"]
+    assert [failure.defect for failure in talk.acceptor.failures] == ["consume-ok-dropped"]
 
 
 @pytest.mark.parametrize("at_rest", [False, True])
@@ -132,7 +132,7 @@ def test_messages_may_be_on_their_way_to_who_gives_up_the_seat(at_rest: bool) ->
     if not at_rest:
         talk.deliver("a.1", 2, "m2", consumer="s")
     talk.see("c.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=1)
-    assert all(failure.departure for failure in talk.acceptor.failures) is not at_rest
+    assert all(failure.defect for failure in talk.acceptor.failures) is not at_rest
 
 
 @pytest.mark.parametrize(("outcome", "published", "refused"), [
@@ -142,7 +142,7 @@ def test_messages_may_be_on_their_way_to_who_gives_up_the_seat(at_rest: bool) ->
 def test_a_commit_refuses_for_the_stream_that_it_publishes_to_first(
     outcome: str, published: str, refused: bool
 ) -> None:
-    refuses = departure("stream-refuses-for-namesake")
+    refuses = defect("stream-refuses-for-namesake")
     broker = planned(
         "a.1 queue.declare s durable", "b.1 queue.declare other durable", "a.1 basic.publish s body=m1",
         "a.1 basic.get s", "b.1 queue.delete s", "b.1 queue.declare s durable x-queue-type=stream", "a.1 tx.select",
@@ -170,7 +170,7 @@ def test_a_publish_that_crosses_what_makes_room_crashes_the_queue_with_a_backlog
     if crossing:
         process(broker, frame_of(parse_command("b.1 basic.publish q body=m3")))
     lift = frame_of(parse_command("a.1 basic.qos 0 global"))
-    backlog = departure("cancel-leaves-backlog")
+    backlog = defect("cancel-leaves-backlog")
     assert backlog.applies(broker, lift)
     backlog.process(broker, lift)
     assert broker.is_astray is crossing
@@ -181,8 +181,8 @@ def test_room_that_an_exceeded_limit_gives_shows_when_what_took_it_is_delivered_
     talk.send("b.1 basic.publish q body=m1").rest().send("a.2 basic.qos 1").see("a.2", "basic.qos-ok").rest()
     talk.send("a.2 basic.consume q tag=t").see("a.2", "basic.consume-ok", consumer_tag="t").deliver("a.2", 1, "m1")
     talk.rest().send("a.2 basic.reject 1 requeue").rest()
-    assert departure("exceeded-limit-gives-room-twice").shows_within > 1
-    assert any(each.departure is not None for each in talk.acceptor.explanations), "it is followed at rest"
+    assert defect("exceeded-limit-gives-room-twice").shows_within > 1
+    assert any(each.defect is not None for each in talk.acceptor.explanations), "it is followed at rest"
 
 
 def test_what_a_namesake_has_settled_is_told_of_among_what_its_consumer_holds() -> None:
@@ -194,7 +194,7 @@ def test_what_a_namesake_has_settled_is_told_of_among_what_its_consumer_holds() 
         "b.1 queue.declare q durable", "a.1 basic.qos 2", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m2",
         "b.1 basic.publish q body=m3", dialect="rabbitmq-4.0",
     )  # fmt: skip
-    settles = departure("deleted-queue-settles-namesake")
+    settles = defect("deleted-queue-settles-namesake")
     settles.process(plan.broker, frame_of(parse_command("a.1 basic.ack 1")))
     entry = plan.broker.channels["a", 1].unacknowledged[2]
     assert (entry.consumer, entry.told_as) == (None, "t")
@@ -219,7 +219,7 @@ def test_who_needs_no_acknowledgements_loses_what_its_former_consumer_held_and_p
         "a.1 basic.consume q tag=t", "a.1 basic.cancel t",
         *(f"b.1 basic.publish q body=m{number}" for number in (2, 3, 4)), dialect="rabbitmq-3",
     ).broker  # fmt: skip
-    breaks = departure("reused-tag-breaks-at-delivery")
+    breaks = defect("reused-tag-breaks-at-delivery")
     again = frame_of(parse_command("a.1 basic.consume q tag=t no-ack"))
     assert breaks.applies(broker, again)
     breaks.process(broker, again)

@@ -1,0 +1,30 @@
+"""Is what a broker advertises in connection.start there (CAP-001)?"""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.outputs.mismatch import Mismatches, unexpected
+from amqpspec.model.promises.capabilities import METHODS, advertised
+from amqpspec.model.protocol.methods import METHOD_IDS, Frame
+
+#: Reply codes by which a broker says that it does not know a method.
+_NOT_IMPLEMENTED = (503, 540)
+_METHOD_NAMES = {ids: name for name, ids in METHOD_IDS.items()}
+
+
+def broken_promise(broker: Broker, frame: Frame) -> Mismatches:
+    """CAP-001: the blame for a close which says that a method of an advertised capability is not implemented.
+
+    Empty for everything else.
+    """
+    if frame.method not in ("connection.close", "channel.close"):
+        return ()
+    if frame.arguments.get("reply_code") not in _NOT_IMPLEMENTED:
+        return ()
+    ids = (frame.arguments.get("class_id", 0), frame.arguments.get("method_id", 0))
+    method = _METHOD_NAMES.get(ids, "")
+    capability = METHODS.get(method)
+    connection = broker.connections.get(frame.connection)
+    if capability is None or connection is None or capability not in advertised(connection.server_properties):
+        return ()
+    return unexpected("CAP-001", f"{frame.method} for {method}: {capability} is advertised and not kept")

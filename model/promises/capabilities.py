@@ -1,0 +1,82 @@
+"""Server capabilities: what a broker advertises in connection.start, and what it promises with that (area CAP).
+
+An extension that is advertised is owed; one that is not advertised is asked for by nobody. RabbitMQ:
+rabbit_reader:server_capabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from amqpspec.model.promises.dialects import Dialect
+
+#: What the dialects of RabbitMQ advertise (CAP-001).
+CAPABILITIES = (
+    "publisher_confirms",
+    "exchange_exchange_bindings",
+    "basic.nack",
+    "consumer_cancel_notify",
+    "connection.blocked",
+    "consumer_priorities",
+    "authentication_failure_close",
+    "per_consumer_qos",
+    "direct_reply_to",
+)
+
+#: A client's methods that exist only where a capability does.
+METHODS = {
+    "basic.nack": "basic.nack",
+    "confirm.select": "publisher_confirms",
+    "exchange.bind": "exchange_exchange_bindings",
+    "exchange.unbind": "exchange_exchange_bindings",
+}
+
+#: Requirements that are about a capability and would be senseless without it; a whole area where no number is given.
+REQUIREMENTS = {
+    "BIND-004": "exchange_exchange_bindings",
+    "CANCEL-004": "consumer_cancel_notify",
+    "CANCEL-007": "consumer_cancel_notify",
+    "CANCEL-008": "consumer_cancel_notify",
+    "CANCEL-009": "consumer_cancel_notify",
+    "CANCEL-011": "consumer_cancel_notify",
+    "CANCEL-012": "consumer_cancel_notify",
+    "CANCEL-013": "consumer_cancel_notify",
+    "CANCEL-015": "consumer_cancel_notify",
+    "CAP-002": "basic.nack",
+    "CAP-003": "connection.blocked",
+    "CAP-005": "consumer_cancel_notify",
+    "CONFIRM": "publisher_confirms",
+    "CONN-005": "authentication_failure_close",
+    "PRIORITY": "consumer_priorities",
+    "PUBLISH-017": "direct_reply_to",
+    "REPLY": "direct_reply_to",
+}
+
+
+def required_of(dialect: Dialect) -> tuple[str, ...]:
+    """The capabilities that a broker of the dialect has to advertise."""
+    return CAPABILITIES if dialect.extensions else ()
+
+
+def advertised(server_properties: Mapping[str, Any]) -> frozenset[str]:
+    """The capabilities that connection.start says are there."""
+    table = server_properties.get("capabilities")
+    return frozenset(name for name, value in table.items() if value is True) if isinstance(table, dict) else frozenset()
+
+
+def missing(server_properties: Mapping[str, Any], dialect: Dialect) -> list[str]:
+    """Those of the dialect that are not advertised as the boolean true."""
+    found = advertised(server_properties)
+    return [name for name in required_of(dialect) if name not in found]
+
+
+def capability_of(requirement: str) -> str | None:
+    """The capability that the requirement is about."""
+    return REQUIREMENTS.get(requirement) or REQUIREMENTS.get(requirement.rpartition("-")[0])
+
+
+def lacking(methods: Collection[str], requirements: Collection[str], known: Collection[str]) -> Iterator[str]:
+    """The capabilities that these methods and requirements need and that are not among the known ones."""
+    needed = [METHODS.get(method) for method in methods] + [capability_of(each) for each in requirements]
+    return (each for each in dict.fromkeys(needed) if each is not None and each not in known)
