@@ -15,7 +15,7 @@ from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace, row_frame
 from amqpspec.conformance.verdicts.judgement import TargetDescription
-from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named, dialect_of
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import Frame
@@ -172,7 +172,7 @@ def _model_alone(target: TargetUnderTest, path: Path) -> Taken:
             steps.append((row["mark"], None))
     taken = []
     for _ in range(3):
-        acceptor = Acceptor(dialect_named(target.description.dialect))
+        acceptor = acceptor_for(dialect_named(target.description.dialect))
         timer = Timer()
         for kind, step in steps:
             if step is not None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from amqpspec.conformance.language.names import plain_failure
 from amqpspec.conformance.traces.trace_row import TraceError, TraceRow, row_frame
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
-from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import Frame
@@ -26,7 +26,7 @@ class SequenceJudge:
     def __init__(self, start: TraceRow) -> None:
         try:
             dialect = dialect_named(start["dialect"])
-            self.acceptor = Acceptor(
+            self.acceptor = acceptor_for(
                 dialect, virtual_host=start.get("virtual_host", "/"), own_user=start.get("user") or ""
             )
         except UnknownDialect as error:

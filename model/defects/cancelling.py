@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import ChannelState, Expected
-from amqpspec.model.judging.known_defect import DefectTransition, crash_with, internal_error
+from amqpspec.model.defects.crash import crash_with, internal_error
+from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.cancel import crossing_of, withdraw_notice
 from amqpspec.model.rules.connection.closing import break_connection

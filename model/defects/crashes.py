@@ -6,8 +6,9 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.namesakes import has_priorities
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, Unacknowledged
+from amqpspec.model.defects.crash import internal_error
 from amqpspec.model.defects.settling import RECOVERS, knows, meant, settling_channel
-from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition, internal_error
+from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.settlement import tags_meant

@@ -5,7 +5,8 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.state import ChannelState, Expected
-from amqpspec.model.judging.known_defect import DefectTransition, crash_with
+from amqpspec.model.defects.crash import crash_with
+from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.inputs import process
 

@@ -8,7 +8,8 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import ChannelState, Expected
-from amqpspec.model.judging.known_defect import DefectTransition, crash_with
+from amqpspec.model.defects.crash import crash_with
+from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Frame
 from amqpspec.model.rules.basic.publish import routes_of

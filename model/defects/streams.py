@@ -6,7 +6,8 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import UNKNOWN_TAG
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome
-from amqpspec.model.judging.known_defect import DefectTransition, crash_with
+from amqpspec.model.defects.crash import crash_with
+from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.extensions.stream_consuming import offset_has_wrong_type

@@ -10,7 +10,8 @@ from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.limits import own_limit_holds
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.state import ChannelState, ConnectionState, Expected, Unacknowledged
-from amqpspec.model.judging.known_defect import DefectTransition, internal_error
+from amqpspec.model.defects.crash import internal_error
+from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.protocol.patterns import Printed

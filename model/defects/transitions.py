@@ -16,12 +16,13 @@ from amqpspec.model.broker.reply_addresses import REPLY_TO
 from amqpspec.model.broker.routing import TIME_STAMPS
 from amqpspec.model.broker.state import ChannelState, ConnectionState, Expected, PendingGet
 from amqpspec.model.defects.cancelling import CANCELLING_DEFECTS
+from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.defects.crashes import CRASHING_DEFECTS
 from amqpspec.model.defects.dead_letters import DEAD_LETTER_DEFECTS
 from amqpspec.model.defects.dispatch import DISPATCH_DEFECTS
 from amqpspec.model.defects.errors import ERROR_DEFECTS
 from amqpspec.model.defects.late_settling import LATE_SETTLING_DEFECTS
-from amqpspec.model.defects.limits import LIMIT_DEFECTS
+from amqpspec.model.defects.limits import LIMIT_DEFECTS, follow_limiters
 from amqpspec.model.defects.overflow import OVERFLOW_DEFECTS
 from amqpspec.model.defects.phantoms import PHANTOM_DEFECTS
 from amqpspec.model.defects.publishing import PUBLISHING_DEFECTS
@@ -32,7 +33,8 @@ from amqpspec.model.defects.streams import STREAM_DEFECTS
 from amqpspec.model.defects.tags import TAG_DEFECTS, break_some_time
 from amqpspec.model.defects.timeouts import TIMEOUT_DEFECTS
 from amqpspec.model.defects.transactions import TRANSACTION_DEFECTS
-from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition, crash_with
+from amqpspec.model.judging.acceptor import DEFAULT_BOUND, Acceptor
+from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectsFollowed, DefectTransition
 from amqpspec.model.promises.dialects import Dialect
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Frame
@@ -307,3 +309,10 @@ def defects_of(dialect: Dialect) -> dict[str, tuple[DefectTransition, ...]]:
     own = [defect for defect in DEFECT_TRANSITIONS if dialect.name in defect.dialects]
     methods = {method for defect in own for method in defect.methods}
     return {method: tuple(d for d in own if method in d.methods) for method in methods}
+
+
+def acceptor_for(
+    dialect: Dialect, bound: int = DEFAULT_BOUND, virtual_host: str = "/", own_user: str = ""
+) -> Acceptor:
+    """The acceptor that follows what the dialect's brokers are known to do wrong."""
+    return Acceptor(dialect, bound, virtual_host, own_user, DefectsFollowed(defects_of(dialect), follow_limiters))

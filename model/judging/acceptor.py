@@ -17,8 +17,6 @@ from collections import Counter
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.broker.stream_log import has_open_chunk
-from amqpspec.model.defects.limits import follow_limiters
-from amqpspec.model.defects.transitions import defects_of
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.explanations import (
@@ -34,7 +32,7 @@ from amqpspec.model.judging.explanations import (
     settled,
 )
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
-from amqpspec.model.judging.known_defect import DefectTransition
+from amqpspec.model.judging.known_defect import NO_DEFECTS, DefectsFollowed, DefectTransition
 from amqpspec.model.judging.pipelining import note_pipelined
 from amqpspec.model.judging.read_order import EarlyFrames, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
@@ -57,7 +55,12 @@ class Acceptor:
     """Judges one sequence of frames. `failures` grows; `finished` says that nothing more can be judged."""
 
     def __init__(
-        self, dialect: Dialect, bound: int = DEFAULT_BOUND, virtual_host: str = "/", own_user: str = ""
+        self,
+        dialect: Dialect,
+        bound: int = DEFAULT_BOUND,
+        virtual_host: str = "/",
+        own_user: str = "",
+        defects: DefectsFollowed = NO_DEFECTS,
     ) -> None:
         self.dialect = dialect
         self.bound = bound
@@ -69,7 +72,8 @@ class Acceptor:
         self.command = ""
         #: the next input is sent without waiting for what this one brings about: it may be processed after it
         self.overlapping = False
-        self._defects = defects_of(dialect)
+        self._defects = defects.by_method
+        self._once_shown = defects.once_shown
         self._early = EarlyFrames()
         self._time = 0.0
         #: the last output left no doubt about what had been processed before it
@@ -406,7 +410,7 @@ class Acceptor:
         """The broker has a known defect of RabbitMQ: so it may have this one too, which is hard to tell by itself."""
         for explanation in self.explanations:
             explanation.defect = explanation.defective_input = None
-            follow_limiters(explanation.broker)
+            self._once_shown(explanation.broker)
         self.finished |= self.broker.is_astray
 
     def _give_up(self) -> None:

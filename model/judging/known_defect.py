@@ -1,15 +1,13 @@
-"""What a known defect is (`model.defects.transitions`), and the commonest kind: the broker crashes."""
+"""What a known defect is to the judge (`model.defects` has them): a further way to process an input."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.state import Expected
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.rules.connection.closing import break_connection
 
 #: `DefectTransition.shows_within` without an end.
 ANY_NUMBER = 10**9
@@ -50,17 +48,15 @@ class DefectTransition(KnownDefect):
     is_steady: bool = False
 
 
-def crash_with(requirement: str) -> Callable[[Broker, Frame], None]:
-    """The channel's process crashes over the input: the connection closes with 541."""
+@dataclass(frozen=True, slots=True)
+class DefectsFollowed:
+    """The known defects that a judge follows beside what is lawful."""
 
-    def process_(broker: Broker, frame: Frame) -> None:
-        broker.stamp += 1
-        broker.fired(requirement)
-        break_connection(broker, broker.channels[(frame.connection, frame.channel)], internal_error())
-
-    return process_
+    #: by the methods that can come under them
+    by_method: Mapping[str, tuple[DefectTransition, ...]]
+    #: what follows for the broker's state from the first one that has shown
+    once_shown: Callable[[Broker], None]
 
 
-def internal_error(reply_text: object = "INTERNAL_ERROR") -> Expected:
-    arguments = {"reply_code": 541, "reply_text": reply_text, "class_id": 0, "method_id": 0}
-    return Expected("connection.close", arguments, ("CHAN-007",), counted=False)
+#: A judge that knows of no defect.
+NO_DEFECTS = DefectsFollowed({}, lambda broker: None)

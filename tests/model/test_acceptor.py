@@ -9,7 +9,8 @@ from typing import Any, Self
 import pytest
 
 from amqpspec.conformance.language.command import parse_command
-from amqpspec.model.judging.acceptor import DEFAULT_BOUND, Acceptor
+from amqpspec.model.defects.transitions import acceptor_for
+from amqpspec.model.judging.acceptor import DEFAULT_BOUND
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.model.protocol.methods import Content, Frame
@@ -20,7 +21,7 @@ class Conversation:
     """Frames of a client and a broker, given to an acceptor. Connections and channels open themselves."""
 
     def __init__(self, dialect: str = "rabbitmq-4.3", bound: int = DEFAULT_BOUND) -> None:
-        self.acceptor = Acceptor(dialect_named(dialect), bound)
+        self.acceptor = acceptor_for(dialect_named(dialect), bound)
         self._open: set[tuple[str, int]] = set()
 
     def send(self, *lines: str) -> Self:
@@ -684,7 +685,7 @@ def test_a_limit_that_holds_nothing_back_is_not_exercised() -> None:
 
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
 def test_nothing_seen_is_a_pass_and_exercises_nothing(dialect: str) -> None:
-    acceptor = Acceptor(dialect_named(dialect))
+    acceptor = acceptor_for(dialect_named(dialect))
     acceptor.quiescent()
     acceptor.overdue()
     assert (acceptor.verdict, acceptor.failures, dict(acceptor.exercised)) == (Verdict.PASS, [], {})
@@ -692,7 +693,7 @@ def test_nothing_seen_is_a_pass_and_exercises_nothing(dialect: str) -> None:
 
 @pytest.mark.parametrize("channel", [0, 1, 65535])
 def test_frames_of_connections_that_nobody_opened_do_not_break_the_judge(channel: int) -> None:
-    acceptor = Acceptor(dialect_named("rabbitmq-4.3"))
+    acceptor = acceptor_for(dialect_named("rabbitmq-4.3"))
     acceptor.received(Frame("z", channel, "basic.deliver", {"consumer_tag": "t", "delivery_tag": 1}, sent=False))
     acceptor.quiescent()
     assert acceptor.verdict is Verdict.FAIL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
@@ -12,7 +13,7 @@ BLOCKED = Frame("a", 0, "connection.blocked", {"reason": "low on disk"}, sent=Fa
 
 
 def connected(**capabilities: bool) -> Acceptor:
-    acceptor = Acceptor(dialect_named("rabbitmq-4.3"))
+    acceptor = acceptor_for(dialect_named("rabbitmq-4.3"))
     for frame in opening("a", capabilities=capabilities):
         (acceptor.sent if frame.sent else acceptor.received)(frame)
     assert acceptor.verdict is Verdict.PASS, acceptor.failures

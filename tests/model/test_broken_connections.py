@@ -6,6 +6,7 @@ import pytest
 
 from amqpspec.conformance.language.command import parse_command
 from amqpspec.model.defects.tags import break_some_time
+from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.promises.dialects import RABBITMQ_4_3
 from amqpspec.model.promises.verdict import Verdict
@@ -34,7 +35,7 @@ def deliver(connection: str, tag: int, consumer: str, redelivered: bool) -> Fram
 
 def before_the_error() -> Acceptor:
     """a.2 holds m1, b.1 consumes as well, a.1 is open."""
-    acceptor = Acceptor(RABBITMQ_4_3)
+    acceptor = acceptor_for(RABBITMQ_4_3)
     for connection in "ab":
         for frame in opening(connection, RABBITMQ_4_3):
             (acceptor.sent if frame.sent else acceptor.received)(frame)

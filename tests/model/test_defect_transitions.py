@@ -13,8 +13,7 @@ from amqpspec.conformance.language.command import Command, parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.fingerprint import fingerprint
-from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, defects_of
-from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for, defects_of
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
@@ -437,7 +436,7 @@ def test_the_acceptor_follows_it_and_says_so(defect: DefectTransition, dialect: 
         return
     broker, frame = brought_to(defect, dialect)
     for is_defective in (False, True):
-        acceptor = Acceptor(dialect_named(dialect))
+        acceptor = acceptor_for(dialect_named(dialect))
         acceptor.explanations[0].broker = copy.deepcopy(broker)
         acceptor.sent(frame)
         target = copy.deepcopy(broker)
@@ -557,7 +556,7 @@ def test_what_a_namesake_does_shows_later(way: str, dialect: str) -> None:
     plan = Plan(dialect_named(dialect))
     for line in answered:
         plan.carry_out(parse_command(line))
-    acceptor = Acceptor(dialect_named(dialect))
+    acceptor = acceptor_for(dialect_named(dialect))
     acceptor.explanations[0].broker = copy.deepcopy(plan.broker)
     target = plan.broker
     frame = frame_of(parse_command(settlement))
@@ -724,7 +723,7 @@ def test_what_a_namesake_does_not_do_is_no_failure(way: str) -> None:
     plan = Plan(dialect_named("rabbitmq-4.3"))
     for line in answered:
         plan.carry_out(parse_command(line))
-    acceptor = Acceptor(dialect_named("rabbitmq-4.3"))
+    acceptor = acceptor_for(dialect_named("rabbitmq-4.3"))
     acceptor.explanations[0].broker = copy.deepcopy(plan.broker)
     for line in settlements:
         frame = frame_of(parse_command(line))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
-from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.explanations import least_advanced, merged
 from amqpspec.model.judging.known_defect import ANY_NUMBER
@@ -19,7 +18,7 @@ def happening(method: str, position: int, queue: str = "q") -> Frame:
 
 
 def explanation(*pending: Frame) -> Explanation:
-    [only] = Acceptor(RABBITMQ_4_3).explanations
+    [only] = acceptor_for(RABBITMQ_4_3).explanations
     only.pending = list(pending)
     return only
 

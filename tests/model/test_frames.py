@@ -9,7 +9,7 @@ import pytest
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.broker.state import Expected
-from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import AMQP_0_9_1, DIALECTS, RABBITMQ_3, RABBITMQ_4_0, RABBITMQ_4_3, Dialect
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Content, Frame, Table
 from amqpspec.model.protocol.patterns import Printed, choose
@@ -23,7 +23,7 @@ class Bench:
     """A judge that has seen connections a and b open, with channel 1 on both and a queue q."""
 
     def __init__(self, dialect: Dialect, channel_max: int = 0) -> None:
-        self.acceptor = Acceptor(dialect)
+        self.acceptor = acceptor_for(dialect)
         for connection in "ab":
             for frame in opening(connection, dialect):
                 if frame.method == "connection.tune-ok" and channel_max:

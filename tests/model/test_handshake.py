@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from amqpspec.model.broker.state import ConnectionState, User
-from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import AMQP_0_9_1, DIALECTS, RABBITMQ_3, RABBITMQ_4_0, RABBITMQ_4_3, Dialect
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.model.protocol.methods import MASK, NO_HEARTBEAT, Frame, Table
@@ -33,7 +33,7 @@ class Talk:
     """One connection, up to some step of its handshake."""
 
     def __init__(self, dialect: Dialect = RABBITMQ_4_3, steps: int = 2) -> None:
-        self.acceptor = Acceptor(dialect)
+        self.acceptor = acceptor_for(dialect)
         self.time = 0.0
         for frame in opening("a", dialect)[:steps]:
             (self.acceptor.sent if frame.sent else self.acceptor.received)(frame)
@@ -243,7 +243,7 @@ def test_users_that_the_operator_made() -> None:
 
 def test_the_owner_of_the_target_is_known_only_by_a_name_that_is_no_secret() -> None:
     assert Talk(steps=RUNNING).acceptor.broker.connections["a"].user == ""
-    acceptor = Acceptor(RABBITMQ_4_3, own_user="guest")
+    acceptor = acceptor_for(RABBITMQ_4_3, own_user="guest")
     for frame in opening("a"):
         (acceptor.sent if frame.sent else acceptor.received)(frame)
     assert acceptor.broker.connections["a"].user == "guest"
@@ -291,7 +291,7 @@ def test_virtual_hosts() -> None:
     assert talk.acceptor.failures == []
     talk = Talk(steps=OPEN).say("connection.open", virtual_host="nope").see("connection.open-ok")
     assert talk.failure.requirement == "CONN-008"
-    acceptor = Acceptor(RABBITMQ_4_3, virtual_host="v/1")
+    acceptor = acceptor_for(RABBITMQ_4_3, virtual_host="v/1")
     for frame in opening("a"):
         (acceptor.sent if frame.sent else acceptor.received)(frame)
     assert acceptor.failures[0].requirement == "CONN-008", "the one that exists is not /"

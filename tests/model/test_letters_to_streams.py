@@ -5,8 +5,7 @@ from __future__ import annotations
 from amqpspec.conformance.language.command import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.queues import Arrival
-from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
-from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import Content, Frame
@@ -20,7 +19,7 @@ class Lettered(Timed):
     """q's dead letters go to the stream s, which a.1 reads in the end."""
 
     def __init__(self, *publishes: str) -> None:
-        self.acceptor = Acceptor(dialect_named("rabbitmq-3"))
+        self.acceptor = acceptor_for(dialect_named("rabbitmq-3"))
         for frame in opening("a", self.acceptor.dialect):
             (self.acceptor.sent if frame.sent else self.acceptor.received)(frame)
         self.ask(0.1, "a.1 channel.open", "channel.open-ok")

@@ -9,7 +9,7 @@ import pytest
 from amqpspec.conformance.language.command import parse_command
 from amqpspec.model.broker.deadlines import LATE_SECONDS, NEVER, Deadline
 from amqpspec.model.broker.measurement import Due, Measurement
-from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import Content, Frame
@@ -53,7 +53,7 @@ class Timed:
     """A client and a broker at given times. Replies come a hundredth of a second after what they answer."""
 
     def __init__(self, dialect: str, queue: str, tick: int = 60_000) -> None:
-        self.acceptor = Acceptor(dialect_named(dialect))
+        self.acceptor = acceptor_for(dialect_named(dialect))
         for frame in opening("a", self.acceptor.dialect):
             (self.acceptor.sent if frame.sent else self.acceptor.received)(frame)
         self.send(0.05, f"broker operator.configure consumer-timeout=500 channel-tick-interval={tick}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.state import ConnectionState
+from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
@@ -16,7 +17,7 @@ def feed(acceptor: Acceptor, *frames: Frame) -> None:
 
 
 def test_each_step_counts_at_once_though_an_error_is_still_owed_elsewhere() -> None:
-    acceptor = Acceptor(dialect_named("rabbitmq-4.3"))
+    acceptor = acceptor_for(dialect_named("rabbitmq-4.3"))
     feed(acceptor, *opening("a"), Frame("a", 1, "channel.open", {}, True), Frame("a", 1, "channel.open-ok", {}, False))
     acceptor.overlapping = True
     feed(acceptor, Frame("a", 1, "basic.get", {"queue": "missing"}, True), Frame("a", 1, "basic.qos", {}, True))
@@ -33,7 +34,7 @@ def test_each_step_counts_at_once_though_an_error_is_still_owed_elsewhere() -> N
 
 
 def test_a_wrong_step_is_found_all_the_same() -> None:
-    acceptor = Acceptor(dialect_named("rabbitmq-4.3"))
+    acceptor = acceptor_for(dialect_named("rabbitmq-4.3"))
     feed(acceptor, *opening("a"), Frame("a", 1, "channel.open", {}, True), Frame("a", 1, "channel.open-ok", {}, False))
     acceptor.overlapping = True
     feed(acceptor, Frame("a", 1, "basic.get", {"queue": "missing"}, True))

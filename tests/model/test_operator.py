@@ -9,7 +9,7 @@ import pytest
 
 from amqpspec.conformance.language.command import parse_command
 from amqpspec.model.broker.fingerprint import fingerprint
-from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.credentials import Credentials, plain_response
@@ -25,7 +25,7 @@ class Talk:
     """Frames of several clients and the broker. `a` is the broker's own user; others open connections as they are."""
 
     def __init__(self, dialect: str = "rabbitmq-4.3", capabilities: Mapping[str, Any] = CANCELLED) -> None:
-        self.acceptor = Acceptor(dialect_named(dialect))
+        self.acceptor = acceptor_for(dialect_named(dialect))
         self.open("a", capabilities=capabilities)
 
     def open(

@@ -7,7 +7,7 @@ from typing import Any, Self
 import pytest
 
 from amqpspec.conformance.language.command import parse_command
-from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import Frame
@@ -21,7 +21,7 @@ class Timed:
     """A client and a broker at given times. Replies come a hundredth of a second after what they answer."""
 
     def __init__(self, kind: str = "classic") -> None:
-        self.acceptor = Acceptor(dialect_named("rabbitmq-4.3"))
+        self.acceptor = acceptor_for(dialect_named("rabbitmq-4.3"))
         for frame in opening("a", self.acceptor.dialect):
             (self.acceptor.sent if frame.sent else self.acceptor.received)(frame)
         self.ask(0.1, "a.1 channel.open", "channel.open-ok")

@@ -9,7 +9,7 @@ import pytest
 from amqpspec.conformance.language.command import parse_command
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Connection, ConnectionState
-from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import dialect_named
@@ -24,7 +24,7 @@ class Bench:
     """A judge, and a sound broker whose answers it is given until the test gives it others."""
 
     def __init__(self, *lines: str) -> None:
-        self.acceptor = Acceptor(DIALECT)
+        self.acceptor = acceptor_for(DIALECT)
         self.sound = Broker(DIALECT)
         for broker in (self.sound, self.acceptor.broker):
             for name in "ab":

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from amqpspec.model.defects.transitions import defects_of
-from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.defects.transitions import acceptor_for, defects_of
 from amqpspec.model.judging.explanations import MOST_LATENT, latent_beside
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import Content, Table
@@ -113,7 +112,7 @@ def test_a_queue_that_never_tells_its_numbers_in_time_is_undecided() -> None:
 def test_a_defect_that_may_have_come_about_in_many_ways_leaves_room_for_others() -> None:
     dialect = dialect_named("rabbitmq-4.3")
     named = {each.name: each for several in defects_of(dialect).values() for each in several}
-    lawful = Acceptor(dialect).explanations[0]
+    lawful = acceptor_for(dialect).explanations[0]
     latent = []
     for number in range(MOST_LATENT + 1):
         latent.append(lawful.fork())

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from amqpspec.conformance.language.command import parse_command
-from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import Content, Frame, Table
@@ -35,7 +35,7 @@ class Timed:
         dialect: str = "rabbitmq-4.3",
         capabilities: Mapping[str, Any] = CAPABLE,
     ) -> None:
-        self.acceptor = Acceptor(dialect_named(dialect))
+        self.acceptor = acceptor_for(dialect_named(dialect))
         for connection in ("a", "b"):
             for frame in opening(connection, self.acceptor.dialect, capabilities):
                 (self.acceptor.sent if frame.sent else self.acceptor.received)(frame)

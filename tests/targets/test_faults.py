@@ -16,7 +16,7 @@ from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
 from amqpspec.model.broker.state import ChannelState, ConnectionState
-from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Verdict
@@ -158,7 +158,7 @@ class Examination:
     def __init__(self, client: WireClient) -> None:
         self._client = client
         self._bodies = 0
-        self.acceptor = Acceptor(DEFAULT_DIALECT)
+        self.acceptor = acceptor_for(DEFAULT_DIALECT)
 
     def observe(self, frame: Frame) -> None:
         if frame.sent:
