@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import BROKER_IMAGES
 
 _ROOT = Path(__file__).resolve().parent.parent
-_TEST = "tests/targets/test_docker_broker.py::test_every_broker_can_be_logged_in_to"
+_TEST = "tests/targets/brokers/test_docker_broker.py::test_every_broker_can_be_logged_in_to"
 
 
 def run_without_docker(**environment: str) -> subprocess.CompletedProcess[str]:

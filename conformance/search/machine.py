@@ -2,8 +2,8 @@
 
 Each sequence has a theme, which weighs the actions: traffic, consumers, publishing, timeouts, topology, or the protocol
 itself. Commands are chosen with a view to the planning broker (`conformance.search.plan`) only. Right ones and
-deliberately wrong ones are made; how often which, is `tests/conformance/test_search_distribution.py`'s business to
-show.
+deliberately wrong ones are made; how often which, is `tests/conformance/search/test_search_distribution.py`'s business
+to show.
 """
 
 from __future__ import annotations

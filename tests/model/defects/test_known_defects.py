@@ -1,0 +1,81 @@
+"""The list of known defects: complete, and the one by which a failure counts as known."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import amqpspec.model
+from amqpspec.model.defects.known_defects import (
+    ARGUMENT_DEFECTS,
+    KNOWN_DEFECTS,
+    defects_from,
+    is_as_known,
+    known_defects,
+)
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
+from amqpspec.model.judging.known_defect import KnownDefect
+from amqpspec.model.promises.dialects import DIALECTS
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Failure, Shape
+
+FINDINGS = Path(__file__).parents[3] / "docs" / "findings.md"
+
+
+def failure(defect: str, requirement: str = "REPLY-006") -> Failure:
+    return Failure(requirement, Shape.WRONG_ARGUMENT, "basic.deliver delivery-tag", "c", "o", ("a",), (), defect)
+
+
+def test_each_has_a_name_of_its_own_and_says_all() -> None:
+    assert len(KNOWN_DEFECTS) == len(DEFECT_TRANSITIONS) + len(ARGUMENT_DEFECTS)
+    for name, defect in KNOWN_DEFECTS.items():
+        assert defect.name == name
+        assert defect.requirement in requirements()
+        assert defect.statement.endswith(".") and defect.source
+        assert defect.brokers == tuple(DIALECTS[dialect].title for dialect in defect.dialects)
+
+
+def test_defects_that_are_named_where_an_argument_is_compared_are_listed() -> None:
+    """A constant with the comment "Known defect" names one: without an entry no report could say what it is."""
+    directory = Path(next(iter(amqpspec.model.__path__)))
+    texts = [path.read_text(encoding="utf-8") for path in sorted(directory.rglob("*.py"))]
+    declared = [re.findall(r'^#: Known defect.*\n(?:#:.*\n)*\w+ = "(.+)"', text, re.MULTILINE) for text in texts]
+    assert {name for names in declared for name in names} == {defect.name for defect in ARGUMENT_DEFECTS}
+
+
+@pytest.mark.parametrize("defect", KNOWN_DEFECTS.values(), ids=list(KNOWN_DEFECTS))
+def test_each_has_its_place_among_the_findings(defect: KnownDefect) -> None:
+    """docs/findings.md has a section for the requirement, which names the known defect."""
+    rabbitmq = FINDINGS.read_text(encoding="utf-8").split("\n# RabbitMQ\n")[1].split("\n# ")[0]
+    sections = [part for part in re.split(r"^## ", rabbitmq, flags=re.MULTILINE) if f"`{defect.name}`" in part]
+    assert sections, f"docs/findings.md does not tell of {defect.name}"
+    assert any(part.startswith(defect.requirement) for part in sections)
+
+
+def test_the_findings_name_no_defect_that_is_none() -> None:
+    named = re.findall(r"[Dd]epartures?\s+`([a-z0-9-]+)`", FINDINGS.read_text(encoding="utf-8"))
+    assert set(named) <= set(KNOWN_DEFECTS)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_dialect_has_its_own(dialect: str) -> None:
+    own = known_defects(dialect)
+    assert {each.name for each in own} == {n for n, each in KNOWN_DEFECTS.items() if dialect in each.dialects}
+    assert [each.requirement for each in own] == sorted(each.requirement for each in own)
+    assert own or dialect == "amqp-0-9-1", "the text itself has no defects"
+
+
+def test_a_failure_is_as_known_only_where_its_defect_is_known_of_the_dialect() -> None:
+    counted = failure("direct-replies-not-counted")
+    verdicts = {dialect: is_as_known(counted, dialect) for dialect in DIALECTS}
+    assert verdicts == {"amqp-0-9-1": False, "rabbitmq-3": True, "rabbitmq-4.0": True, "rabbitmq-4.3": False}
+    assert not is_as_known(failure(""), "rabbitmq-3")
+    assert not is_as_known(failure("nobody-knows-it"), "rabbitmq-3")
+
+
+def test_a_requirement_may_have_several() -> None:
+    names = {each.name for each in defects_from("CONSUME-005")}
+    assert names >= {"cancel-before-consume-ok-breaks", "consume-ok-dropped"}
+    assert defects_from("ACK-001") == ()

@@ -1,0 +1,86 @@
+"""Dead letters of expired messages that a stream ought to take, and one of RabbitMQ 3.10 does not (DLX-005)."""
+
+from __future__ import annotations
+
+from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.broker.queues import Arrival
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for
+from amqpspec.model.outputs.observation import observe
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.protocol.methods import Content, Frame
+from tests.handshakes import opening
+from tests.model.rules.extensions.test_time_to_live import Timed
+
+TO_STREAM = 'x-dead-letter-exchange="" x-dead-letter-routing-key=s'
+
+
+class Lettered(Timed):
+    """q's dead letters go to the stream s, which a.1 reads in the end."""
+
+    def __init__(self, *publishes: str) -> None:
+        self.acceptor = acceptor_for(dialect_named("rabbitmq-3"))
+        for frame in opening("a", self.acceptor.dialect):
+            (self.acceptor.sent if frame.sent else self.acceptor.received)(frame)
+        self.ask(0.1, "a.1 channel.open", "channel.open-ok")
+        for name, arguments in (("s", "x-queue-type=stream"), ("q", TO_STREAM)):
+            line = f"a.1 queue.declare {name} durable {arguments}"
+            self.ask(0.2, line, "queue.declare-ok", queue=name, message_count=0, consumer_count=0)
+        for number, properties in enumerate(publishes, start=1):
+            self.send(1.0, f"a.1 basic.publish q body=m{number} {properties}")
+        self.count(1.01, len(publishes))
+
+    def come(self, time: float, method: str, body: bytes, headers: dict[str, int], **arguments: object) -> None:
+        content = Content({"headers": headers}, body) if headers else Content({}, body)
+        table = {"exchange": "", "redelivered": False, **arguments}
+        self.acceptor.received(Frame("a", 1, method, table, sent=False, time=time, content=content))
+
+    def read(self, time: float) -> None:
+        self.ask(time, "a.1 basic.qos 9", "basic.qos-ok")
+        self.send(time + 0.1, "a.1 basic.consume s tag=t x-stream-offset=first")
+        self.acceptor.received(Frame("a", 1, "basic.consume-ok", {"consumer_tag": "t"}, sent=False, time=time + 0.11))
+
+    @property
+    def known(self) -> list[str]:
+        return [failure.defect for failure in self.acceptor.failures]
+
+
+def test_one_that_expires_behind_a_message_that_is_taken_is_known_to_be_lost() -> None:
+    talk = Lettered("", "expiration=0")
+    talk.send(3.0, "a.1 basic.get q")
+    talk.come(3.01, "basic.get-ok", b"m1", {}, delivery_tag=1, routing_key="q", message_count=0)
+    talk.acceptor.quiescent()
+    talk.count(3.1, 0)
+    talk.read(4.0)
+    talk.acceptor.overdue()
+    assert talk.known == ["stream-takes-no-dead-letters"]
+    assert not talk.acceptor.finished
+
+
+def test_a_broker_that_loses_one_loses_all() -> None:
+    talk = Lettered(*["expiration=1000"] * 4)
+    talk.count(2.2, 3).count(2.3, 1).count(4.0, 0)
+    talk.send(5.0, "a.1 basic.publish s body=last")
+    talk.acceptor.quiescent()
+    assert sum(explanation.defect is not None for explanation in talk.acceptor.explanations) == 1
+    talk.read(6.0)
+    talk.come(6.2, "basic.deliver", b"last", {"x-stream-offset": 0}, consumer_tag="t", delivery_tag=1, routing_key="s")
+    assert talk.known == ["stream-takes-no-dead-letters"]
+    assert not talk.acceptor.finished
+
+
+def test_what_a_commit_publishes_to_the_stream_moves_up_where_a_letter_is_lost() -> None:
+    loses = next(each for each in DEFECT_TRANSITIONS if each.name == "stream-takes-no-dead-letters")
+    plan = Plan(dialect_named("rabbitmq-3"))
+    lines = (
+        "a.1 queue.declare s durable x-queue-type=stream", f"a.1 queue.declare q durable x-max-length=0 {TO_STREAM}",
+        "a.1 tx.select", "a.1 basic.publish q body=m1", "a.1 basic.publish s body=m2",
+    )  # fmt: skip
+    for line in lines:
+        plan.carry_out(parse_command(line))
+    broker = plan.broker
+    loses.process(broker, Frame("a", 1, "tx.commit", {}, sent=True))
+    (kept,) = broker.queues["s"].log
+    assert (kept.content.body, kept.position) == (b"m2", 0)
+    observe(broker, Frame("a", 1, "tx.commit-ok", {}, sent=False))
+    assert kept.arrival is Arrival.PROVEN
