@@ -1,7 +1,7 @@
 """Docker images of real brokers, made on this machine from Debian's own packages.
 
-    python -m targets.brokers.images            builds the missing images
-    python -m targets.brokers.images --list     names them and says which exist
+    python -m amqpspec.targets.brokers.images            builds the missing images
+    python -m amqpspec.targets.brokers.images --list     names them and says which exist
 
 For hosts without a container registry, and for versions that a registry no longer offers. Needs
 `mmdebstrap` and a Docker engine (Debian and Ubuntu: `apt-get install mmdebstrap docker.io
@@ -25,7 +25,7 @@ from docker.errors import DockerException
 LOCAL_PREFIX = "amqpspec/"
 """Images under this name are built here. They exist in no registry, so nothing may pull them."""
 
-BUILD_COMMAND = "python -m targets.brokers.images"
+BUILD_COMMAND = "python -m amqpspec.targets.brokers.images"
 
 _RABBITMQ_CONFIGURATION = r"loopback_users = none\nlisteners.tcp.default = 0.0.0.0:5672\n"
 

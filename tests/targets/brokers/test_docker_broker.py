@@ -152,7 +152,7 @@ def test_local_image_that_was_not_built_names_the_command(rabbitmq_4_3: DockerBr
     with pytest.raises(BrokerUnavailable) as caught, DockerBroker("amqpspec/no-such-broker:1"):
         pass
     text = one_line(caught.value)
-    assert "amqpspec/no-such-broker:1" in text and "python -m targets.brokers.images" in text
+    assert "amqpspec/no-such-broker:1" in text and "python -m amqpspec.targets.brokers.images" in text
 
 
 def test_image_that_cannot_be_pulled_is_named(rabbitmq_4_3: DockerBroker) -> None:
