@@ -13,10 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import amqpspec
+
 OLDEST_JAVA = 17
 
-#: Where our packages are, so that Spark's Python workers find them also when they are not installed.
-_ROOT = Path(__file__).resolve().parent.parent
+#: The directory that holds the package, so that Spark's Python workers find it also when it is not installed.
+_ROOT = Path(amqpspec.__file__).resolve().parent.parent
 
 
 class PipelineError(Exception):
