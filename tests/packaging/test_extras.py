@@ -76,8 +76,16 @@ def test_json_lines_are_judged_without_the_extras(recorded: Path) -> None:
             ["check", "amqpspec-out", "--out", "table.parquet"],
             "pyarrow is missing for --out table.parquet: pip install 'amqpspec[parquet]'",
         ),
-        (ARROW, ["check", "amqpspec-out", "--spark", "local"], "pyarrow is missing for --spark: pip install 'amqpspec[spark]'"),
-        (BOTH, ["check", "amqpspec-out", "--spark", "local"], "pyspark is missing for --spark: pip install 'amqpspec[spark]'"),
+        (
+            ARROW,
+            ["check", "amqpspec-out", "--spark", "local"],
+            "pyarrow is missing for --spark: pip install 'amqpspec[spark]'",
+        ),
+        (
+            BOTH,
+            ["check", "amqpspec-out", "--spark", "local"],
+            "pyspark is missing for --spark: pip install 'amqpspec[spark]'",
+        ),
     ],
 )
 def test_what_needs_an_extra_names_it(recorded: Path, refused: set[str], arguments: list[str], needs: str) -> None:
