@@ -11,11 +11,11 @@ Pure: no clock, no randomness, no input or output.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
-from amqpspec.model.broker.limits import note_settlement, own_limit_holds, sharing
+from amqpspec.model.broker.limits import own_limit_holds, sharing
 from amqpspec.model.broker.message_order import all_have_left
 from amqpspec.model.broker.phantoms import note_removal
 from amqpspec.model.broker.queue_steps import QueueSteps
@@ -45,6 +45,8 @@ class Broker(QueueSteps):
         queue = consumer.queue
         if consumer in queue.consumers:
             note_removal(self, consumer, requirement)
+            for told in self.hooks.consumer_goes:
+                told(self, consumer, requirement)
             queue.consumers.remove(consumer)
             self.used(queue)
             queue.leaving += 1
@@ -78,6 +80,8 @@ class Broker(QueueSteps):
         all_have_left(queue)
         if queue in self.deliverable:
             self._note_leaving(queue)
+        for hook in self.hooks.queue_deleted:
+            hook(self, queue)
         crossing = crossed_by_cancel(queue)
         told: set[ChannelKey] = set()
         # the embedded broker tells them in the order of tags, as RabbitMQ does
@@ -189,9 +193,10 @@ class Broker(QueueSteps):
         if namesake is not None and namesake.type is QueueType.CLASSIC and namesake.consumers:
             namesake.leaving += 1
 
-    def make_room(self, channel: Channel, settled: Iterable[tuple[int, Unacknowledged]], requirement: str) -> None:
+    def make_room(self, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str) -> None:
         """All who share a limit with the channel have room for as many more as were settled by that requirement."""
-        note_settlement(channel, [entry for _, entry in settled])
+        for told in self.hooks.deliveries_settled:
+            told(self, channel, settled, requirement)
         for consumer in sharing(self, channel):
             if consumer.queue.messages and consumer.queue not in self.deliverable and self.has_room(consumer):
                 self.fired("QOS-004")

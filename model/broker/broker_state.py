@@ -11,6 +11,7 @@ from dataclasses import InitVar, dataclass, field
 from typing import ClassVar
 
 from amqpspec.model.broker.deadlines import NEVER, Deadline
+from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.broker.measurement import Due, Measurement
 from amqpspec.model.broker.queues import Exchange, Queue
 from amqpspec.model.broker.state import Channel, Connection, Expected, Policy, User
@@ -44,6 +45,10 @@ class BrokerState:
     virtual_host: InitVar[str] = "/"
     #: who logs in with what the target was given, if known
     own_user: str = ""
+    #: the guests (`model.broker.hooks`), what each remembers, by its name, and which of them are asked about inputs
+    hooks: Hooks = NO_HOOKS
+    memories: dict[str, object] = field(default_factory=dict)
+    armed: frozenset[str] = frozenset()
     connections: dict[str, Connection] = field(default_factory=dict)
     channels: dict[ChannelKey, Channel] = field(default_factory=dict)
     queues: dict[str, Queue] = field(default_factory=dict)
@@ -68,9 +73,6 @@ class BrokerState:
     reason: str = ""
     #: a known defect has done what nobody can follow: whatever comes now, or does not, is explained by it
     is_astray: bool = False
-    #: it has shown that it counts as RabbitMQ's limiter does: so do the limits that are to come
-    #: (model.broker.limits)
-    limiters_are_followed: bool = False
     #: False while barrier traffic is processed: it is judged, but shows nothing
     counting: bool = True
     #: connections that an error has broken (channel 0), whose other channels the broker ends when it comes to it;
@@ -128,6 +130,9 @@ class BrokerState:
 
     def __post_init__(self, virtual_host: str) -> None:
         self.vhosts[virtual_host] = True
+        for guest in self.hooks.guests:
+            if (memory := guest.new_memory()) is not None:
+                self.memories[guest.name] = memory
 
     def channel(self, connection: str, number: int) -> Channel:
         """The channel of that number, which need not be open."""

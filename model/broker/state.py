@@ -30,8 +30,6 @@ class Unacknowledged:
     number: int = 0
     #: settling a delivery of a namesake settled this one, but the queue counts it for the channel as before
     is_still_counted: bool = False
-    #: its consumer has had the room back before, but for the channel's limiter it is out (model.broker.limits)
-    is_out_for_limiter: bool = False
     #: the tag of that consumer, by which the channel tells the queue of it
     former_tag: str = field(default="", kw_only=True)
     #: a quorum queue takes the consumer for one of that tag which is gone, and to which the delivery was made
@@ -161,17 +159,6 @@ class ChannelState(Enum):
     CLOSED = "closed"
 
 
-@dataclass(slots=True)
-class Limiter:
-    """How RabbitMQ counts towards a channel's limit (`rabbit_limiter`), which is not always what it promises."""
-
-    #: 0: none
-    limit: int = 0
-    volume: int = 0
-    #: the broker was seen to go by this count (`model.defects.limits`)
-    is_followed: bool = False
-
-
 @dataclass(slots=True, eq=False)
 class Channel:
     connection: str
@@ -237,7 +224,6 @@ class Channel:
     limited_since: int = 0
     #: how many deliveries were on their way to the client when that limit came: not held back by it (QOS-011)
     under_way: int = 0
-    limiter: Limiter = field(default_factory=Limiter)
     #: consumers that are gone while messages may be under way to them: until the client hears that their queue is
     #: deleted, or until everything has come if he has cancelled them and wants no answer
     leaving: dict[str, Consumer] = field(default_factory=dict)

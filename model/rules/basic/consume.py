@@ -52,7 +52,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     if queue.type is QueueType.STREAM:
         check_stream(broker, channel, queue, no_ack)
     _check_exclusive(broker, channel, queue, exclusive)
-    if queue.type is not QueueType.CLASSIC and is_limited(channel) and not broker.dialect.prefetch_is_shared:
+    if queue.type is not QueueType.CLASSIC and is_limited(broker, channel) and not broker.dialect.prefetch_is_shared:
         raise ProtocolError("QOS-012", 540, f"{queue_text(broker, channel, name)} does not support global qos")
     earliest, latest = 0, 0
     if queue.type is QueueType.STREAM:
@@ -78,6 +78,8 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     channel.bereft.pop(tag, None)
     queue.consumers.append(consumer)
     note_arrival(broker, consumer)
+    for told in broker.hooks.consumer_added:
+        told(broker, consumer)
     broker.elect(queue, "SAC-001")
     broker.refresh(queue)
     broker.touch(channel, queue)

@@ -66,6 +66,8 @@ def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
         queue = broker.queues[wanted.name] = wanted
         for each in broker.channels.values():
             each.registered_with.discard(wanted.name)
+        for told in broker.hooks.queue_declared:
+            told(broker, queue)
         broker.ended_queues.pop(wanted.name, None)
         expiry.begin(broker, queue)
         requirement = "QUEUE-001" if name else "QUEUE-006"
