@@ -11,6 +11,7 @@ from dataclasses import InitVar, dataclass, field
 from typing import ClassVar
 
 from amqpspec.model.broker.deadlines import NEVER, Deadline
+from amqpspec.model.broker.effects import Effect
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.broker.measurement import Due, Measurement
 from amqpspec.model.broker.queues import Exchange, Queue
@@ -158,7 +159,7 @@ class BrokerState:
         *requirements: str,
         blame: dict[str, str] | None = None,
         lane: str = "channel",
-        effect: tuple[str, object] | None = None,
+        effect: Effect | None = None,
         defects: dict[str, tuple[object, str]] | None = None,
         crossing: str = "",
         due: Due | None = None,
