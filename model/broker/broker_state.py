@@ -16,7 +16,7 @@ from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.broker.measurement import Due, Measurement
 from amqpspec.model.broker.queues import Exchange, Queue
 from amqpspec.model.broker.state import Channel, Connection, Expected, Policy, User
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Frame, Table
 

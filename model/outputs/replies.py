@@ -13,7 +13,7 @@ from amqpspec.model.broker.routing import BY_TYPE
 from amqpspec.model.broker.state import Channel, Connection, Expected, PendingGet
 from amqpspec.model.outputs.messages import ONE_COPY, routed_by
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
-from amqpspec.model.promises.dialects import ConsumerTimeouts
+from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.field_types import retyped
 from amqpspec.model.protocol.methods import Content, Frame

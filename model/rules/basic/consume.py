@@ -11,7 +11,7 @@ from amqpspec.model.broker.limits import is_limited
 from amqpspec.model.broker.phantoms import note_arrival
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue
 from amqpspec.model.broker.state import Channel
-from amqpspec.model.promises.dialects import ExclusiveQuorumConsumer
+from amqpspec.model.promises.choices import ExclusiveQuorumConsumer
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.erlang_wording import wire_type
 from amqpspec.model.protocol.errors import ProtocolError

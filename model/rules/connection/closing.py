@@ -23,7 +23,7 @@ from amqpspec.model.broker.state import (
     PendingGet,
     Unacknowledged,
 )
-from amqpspec.model.promises.dialects import ConsumerTimeouts
+from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import FrameError, ProtocolError
 from amqpspec.model.protocol.methods import METHOD_IDS, ChannelKey, Frame
