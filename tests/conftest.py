@@ -12,11 +12,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from amqpspec.targets.brokers.docker_broker import DockerBroker
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
 from tests.scheduling import Scheduling, arrange
 from tests.tiers import Tiers, add_option
+
+# how long an example takes says more of the machine than of the code
+settings.register_profile("amqpspec", deadline=None)
+settings.load_profile("amqpspec")
 
 RABBITMQ_IMAGES = {
     "rabbitmq_3_10": "amqpspec/rabbitmq:3.10",

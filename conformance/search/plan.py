@@ -13,12 +13,13 @@ from amqpspec.conformance.language.names import REPLY_ADDRESS
 from amqpspec.conformance.session.opening import STEPS, step
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.deadlines import NEVER
+from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.reply_addresses import ADDRESS
 from amqpspec.model.broker.state import Channel, ChannelState, Connection, ConnectionState
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import OPERATOR, Frame, Table
 from amqpspec.model.rules.connection.handshake import DUE
 from amqpspec.model.rules.extensions.queue_expiry import expire_punctually
@@ -34,8 +35,8 @@ _NOWHERE = Address("localhost", 5672, "guest", "guest")
 class Plan:
     """What the world would look like if the target were the model's own simple broker."""
 
-    def __init__(self, dialect: Dialect) -> None:
-        self.broker = Broker(dialect)
+    def __init__(self, dialect: Dialect, hooks: Hooks = NO_HOOKS) -> None:
+        self.broker = Broker(dialect, hooks=hooks)
         #: seconds that have passed, by the commands alone: nothing else takes time here
         self._now = 1.0
         #: what `$reply-to` stands for (`conformance.language.names`)
