@@ -19,11 +19,10 @@ from rich.table import Table
 from rich.text import Text
 
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace, sequences
+from amqpspec.conformance.traces.trace_failures import failure_from_json, failure_to_json
 from amqpspec.conformance.verdicts.judge import judge_all
 from amqpspec.conformance.verdicts.judgement import (
     SequenceJudgement,
-    failure_from_json,
-    failure_to_json,
     requirement_verdicts,
 )
 from amqpspec.conformance.verdicts.known_behaviour import defects_tested

@@ -21,7 +21,7 @@ from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.events import CommandIssued, FrameObserved, Listener, tell
 from amqpspec.conformance.verdicts.judge import SequenceJudge
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, write_end
 from amqpspec.model.broker.reply_addresses import ADDRESS
 from amqpspec.model.protocol.methods import OPERATOR, Frame
 from amqpspec.targets.client.wire import WireClient
@@ -161,7 +161,7 @@ class Session:
         """Close the sequence in the trace, once, and give what was found."""
         if self._finished is None:
             self._finished = self.judge.judgement(complete)
-            self._trace.end(self._finished)
+            write_end(self._trace, self._finished)
         return self._finished
 
     def _send(self, command: Command) -> None:

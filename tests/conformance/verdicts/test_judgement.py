@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
+from amqpspec.conformance.traces.trace_failures import failure_from_json, failure_to_json
 from amqpspec.conformance.verdicts.judgement import (
     FoundFailure,
     RequirementVerdict,
     RunResult,
     SequenceJudgement,
     TargetDescription,
-    failure_from_json,
-    failure_to_json,
     requirement_verdicts,
 )
 from amqpspec.conformance.verdicts.tally import Tally
