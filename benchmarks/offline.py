@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from amqpspec.conformance.command_line import main as amqpspec
+from amqpspec.command_line import main as amqpspec
 from benchmarks.errors import Invalid
 from benchmarks.recordings import KINDS, LENGTHS, forget, recording
 from benchmarks.tables import ResultTable, spread

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, jsonl_to_parquet, sequences, trace_file
 from amqpspec.conformance.traces.trace_parquet import SCHEMA, batch_rows, require_schema
+from amqpspec.conformance.verdicts.judge import judge as judge_of_suite
 from amqpspec.pipeline.spark_session import PipelineError, reason, spark_session
 from amqpspec.pipeline.table import ComplianceTable, Judge, Part, TableBuilder
 
@@ -34,10 +35,7 @@ def check_with_spark(paths: Sequence[Path | str], master: str, judge: Judge | No
     Parquet first, in a temporary directory of this machine. `judge` is the judge of the suite if not given.
     Raises `TraceError` for traces that cannot be read and `PipelineError` if Spark fails.
     """
-    if judge is None:
-        from amqpspec.conformance.verdicts.judge import judge as judge_of_suite
-
-        judge = judge_of_suite
+    judge = judge or judge_of_suite
     with tempfile.TemporaryDirectory(prefix="amqpspec-check-") as directory:
         files = [_as_parquet(trace_file(path), Path(directory) / f"{n}") for n, path in enumerate(paths)]
         with spark_session(master) as spark:

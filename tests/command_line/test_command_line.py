@@ -19,15 +19,15 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 import pytest
 
-from amqpspec.conformance.command_line import main
+from amqpspec.command_line import main
 from amqpspec.conformance.traces.trace import read_trace
 from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.model.promises.registry import requirements
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.faults.all_faults import FAULTS
 
-PROGRAM = [sys.executable, "-c", "import sys; from conformance.command_line import main; sys.exit(main())"]
-ROOT = Path(__file__).parents[3]
+PROGRAM = [sys.executable, "-c", "import sys; from amqpspec.command_line import main; sys.exit(main())"]
+ROOT = Path(__file__).parents[2]
 
 
 class Outcome(NamedTuple):
