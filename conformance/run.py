@@ -20,6 +20,7 @@ from amqpspec.conformance.scenarios.applicability import absent_methods, applica
 from amqpspec.conformance.scenarios.scenario_files import selected, sequence_name
 from amqpspec.conformance.search.machine import CommandSearch, Deviation, themes_for
 from amqpspec.conformance.search.round import run_round
+from amqpspec.conformance.session.pacing import Lockstep, Pace
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.side_by_side import OneAtATime, SetAside, under_way
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
@@ -64,6 +65,8 @@ class RunOptions:
     enough: Callable[[Failure], bool] | None = None
     #: names of the themes of the search (`conformance.search.machine.THEMES`); none: all
     themes: tuple[str, ...] = ()
+    #: what happens between one command and the next
+    pace: Pace = Lockstep
 
 
 def _is_over(deadline: float | None) -> bool:
@@ -100,7 +103,7 @@ class Runner:
         if not self.options.search_only:
             scenarios = applicable(selected(self.options.only, self.target.description.dialect), self.target)
         planned = len(scenarios) + self.options.sequences
-        tell(self.listeners, RunStarted(self.target.description, self.options.seed, "lockstep", planned))
+        tell(self.listeners, RunStarted(self.target.description, self.options.seed, self.options.pace().mode, planned))
         lost: str | None = None
         try:
             self._run_scenarios(scenarios)
@@ -162,11 +165,19 @@ class Runner:
         repeats: str | None = None,
     ) -> Session:
         """Run the commands as one sequence; gives the session, which is finished."""
-        seed = self.options.seed
-        with Session(target, self.trace, name, requirement=requirement, seed=seed, repeats=repeats) as session:
+        session = self._session(target, name, requirement, repeats)
+        with session:
             for command in commands:
                 session.run(command)
         return session
+
+    def _session(
+        self, target: TargetUnderTest, name: str, requirement: str | None = None, repeats: str | None = None
+    ) -> Session:
+        options = self.options
+        return Session(
+            target, self.trace, name, requirement=requirement, seed=options.seed, repeats=repeats, pace=options.pace
+        )
 
     def _run_again(self, name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
         """Run commands of the sequence `repeats`, or some of them, that belong to no count, with little patience."""
@@ -261,7 +272,7 @@ class Runner:
                         return None
                 name = runner._next_name()
                 tell(runner.listeners, SequenceStarted(name))
-                return Session(runner._target(), runner.trace, name, seed=runner.options.seed)
+                return runner._session(runner._target(), name)
 
             @classmethod
             def set_aside(cls, commands: list[Command]) -> None:
@@ -298,7 +309,7 @@ class Runner:
             tool_version=tool_version(),
             target=self.target.description,
             seed=self.options.seed,
-            mode="lockstep",
+            mode=self.options.pace().mode,
             requirements=self.tally.requirements(requirements().values(), dialect, not_applicable(self.target)),
             failures=tuple(failures),
             sequences=self.tally.sequences,

@@ -43,7 +43,7 @@ class NoTarget:
     """Stands where the session does: takes commands, and never finds anything."""
 
     over = False
-    judge = SimpleNamespace(acceptor=SimpleNamespace(failures=()))
+    judge = SimpleNamespace(failures=())
 
     def run(self, command: Command) -> None:
         pass
