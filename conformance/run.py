@@ -34,7 +34,7 @@ from amqpspec.conformance.verdicts.events import (
     tell,
 )
 from amqpspec.conformance.verdicts.judgement import RunResult, SequenceJudgement
-from amqpspec.conformance.verdicts.tally import Tally
+from amqpspec.conformance.verdicts.run_tally import RunTally
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure
@@ -90,7 +90,7 @@ class Runner:
         self.trace = trace
         self.options = options
         self.listeners: tuple[Listener, ...] = (OneAtATime(listeners),)
-        self.tally = Tally()
+        self.tally = RunTally()
         dialect = dialect_named(target.description.dialect)
         self.findings = Findings(dialect, options.shrinking_time, self._run_again, self.listeners)
         self.overdue = 0
