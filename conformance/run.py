@@ -6,9 +6,8 @@ The engine knows no display and no report; they listen.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from hypothesis.errors import Flaky
@@ -16,11 +15,11 @@ from hypothesis.errors import Flaky
 from amqpspec.conformance.failures.findings import Findings
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
+from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import absent_methods, applicable, not_applicable
 from amqpspec.conformance.scenarios.scenario_files import selected, sequence_name
 from amqpspec.conformance.search.machine import CommandSearch, Deviation, themes_for
 from amqpspec.conformance.search.round import run_round
-from amqpspec.conformance.session.pacing import Lockstep, Pace
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.side_by_side import OneAtATime, SetAside, under_way
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
@@ -35,6 +34,7 @@ from amqpspec.conformance.verdicts.events import (
 )
 from amqpspec.conformance.verdicts.judgement import RunResult, SequenceJudgement
 from amqpspec.conformance.verdicts.run_tally import RunTally
+from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure
@@ -48,36 +48,8 @@ PATIENCE = 3
 IMPATIENT_DEADLINE = 2.5
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """What to run. `time_budget`: seconds for the search to begin new sequences in, None for no limit."""
-
-    only: Sequence[str] = ()
-    seed: int = 0
-    sequences: int = 100
-    steps: int = 30
-    time_budget: float | None = None
-    #: seconds for shrinking all failures of the run; those found after that keep all their commands
-    shrinking_time: float = 120.0
-    #: no scenarios
-    search_only: bool = False
-    #: nothing more is begun once a failure of which that is true has been found
-    enough: Callable[[Failure], bool] | None = None
-    #: names of the themes of the search (`conformance.search.machine.THEMES`); none: all
-    themes: tuple[str, ...] = ()
-    #: what happens between one command and the next
-    pace: Pace = Lockstep
-
-
 def _is_over(deadline: float | None) -> bool:
     return deadline is not None and time.monotonic() > deadline
-
-
-def tool_version() -> str:
-    try:
-        return version("amqpspec")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 class Runner:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from amqpspec.command_line.exit_codes import USAGE
-from amqpspec.conformance.run import tool_version
+from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.dialects import DIALECTS
 
 

@@ -12,7 +12,8 @@ from rich.console import Console
 from amqpspec.command_line.options import random_seed
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.command_line.usage import UsageError
-from amqpspec.conformance.run import Runner, RunOptions
+from amqpspec.conformance.run import Runner
+from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.search.machine import THEMES, themes_for
 from amqpspec.conformance.traces.trace import TraceWriter, jsonl_to_parquet
 from amqpspec.conformance.verdicts.deviations import read_deviations, with_known
