@@ -13,6 +13,7 @@ from amqpspec.conformance.language.names import REPLY_ADDRESS
 from amqpspec.conformance.session.handshake_steps import STEPS, step
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.deadlines import NEVER
+from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.reply_addresses import ADDRESS
 from amqpspec.model.broker.state import Channel, ChannelState, Connection, ConnectionState
@@ -34,8 +35,8 @@ _NOWHERE = Address("localhost", 5672, "guest", "guest")
 class Plan:
     """What the world would look like if the target were the model's own simple broker."""
 
-    def __init__(self, dialect: Dialect) -> None:
-        self.broker = Broker(dialect)
+    def __init__(self, dialect: Dialect, hooks: Hooks = NO_HOOKS) -> None:
+        self.broker = Broker(dialect, hooks=hooks)
         #: seconds that have passed, by the commands alone: nothing else takes time here
         self._now = 1.0
         #: what `$reply-to` stands for (`conformance.language.names`)

@@ -11,11 +11,12 @@ Pure: no clock, no randomness, no input or output.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
-from amqpspec.model.broker.limits import note_settlement, own_limit_holds, sharing
+from amqpspec.model.broker.effects import ConsumerOver
+from amqpspec.model.broker.limits import own_limit_holds, sharing
 from amqpspec.model.broker.message_order import all_have_left
 from amqpspec.model.broker.phantoms import note_removal
 from amqpspec.model.broker.queue_steps import QueueSteps
@@ -24,7 +25,7 @@ from amqpspec.model.broker.state import Channel, ChannelState, Expected, Pending
 from amqpspec.model.broker.stream_log import stored
 from amqpspec.model.broker.topology import remove_bindings_to
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Frame, Table
+from amqpspec.model.protocol.methods import ChannelKey, Frame
 
 #: A rule: what the broker does with one method on an open channel.
 Rule = Callable[["Broker", Channel, Frame], None]
@@ -45,6 +46,8 @@ class Broker(QueueSteps):
         queue = consumer.queue
         if consumer in queue.consumers:
             note_removal(self, consumer, requirement)
+            for told in self.hooks.consumer_goes:
+                told(self, consumer, requirement)
             queue.consumers.remove(consumer)
             self.used(queue)
             queue.leaving += 1
@@ -78,6 +81,8 @@ class Broker(QueueSteps):
         all_have_left(queue)
         if queue in self.deliverable:
             self._note_leaving(queue)
+        for hook in self.hooks.queue_deleted:
+            hook(self, queue)
         crossing = crossed_by_cancel(queue)
         told: set[ChannelKey] = set()
         # the embedded broker tells them in the order of tags, as RabbitMQ does
@@ -108,9 +113,8 @@ class Broker(QueueSteps):
                     # only a round trip says where that ends
                     self.touch(channel, queue, keeps_state=False)
 
-    def nothing_more(self, subject: tuple[ChannelKey, str], arguments: Table) -> None:
+    def nothing_more(self, key: ChannelKey, tag: str) -> None:
         """The client knows now that the consumer is gone: it is handed nothing more."""
-        key, tag = subject
         self.channels[key].leaving.pop(tag, None)
 
     def _cross_cancels(self, queue: Queue, crossing: str) -> None:
@@ -126,9 +130,8 @@ class Broker(QueueSteps):
                     for owed in channel.owed
                 ]
 
-    def tell_of_deletion(self, subject: tuple[ChannelKey, tuple[str, ...], str], arguments: Table) -> None:
+    def tell_of_deletion(self, key: ChannelKey, tags: tuple[str, ...], crossing: str) -> None:
         """A channel that deleted a queue has seen delete-ok: now its consumers may be told (CANCEL-011)."""
-        key, tags, crossing = subject
         channel = self.channels[key]
         for place, tag in enumerate(tags):
             first = "CANCEL-012" if place else "CANCEL-007"
@@ -152,7 +155,7 @@ class Broker(QueueSteps):
         self.owe(
             channel, "basic.cancel", {"consumer_tag": tag, "nowait": True}, *dict.fromkeys(requirements),
             blame={"nowait": "CANCEL-008"}, lane=_end_of(tag), crossing=crossing,
-            effect=("nothing_more", (channel.key, tag)) if tag in channel.leaving else None,
+            effect=ConsumerOver(channel.key, tag) if tag in channel.leaving else None,
         )  # fmt: skip
 
     # ---------------------------------------------------------------------------- settling deliveries
@@ -189,16 +192,17 @@ class Broker(QueueSteps):
         if namesake is not None and namesake.type is QueueType.CLASSIC and namesake.consumers:
             namesake.leaving += 1
 
-    def make_room(self, channel: Channel, settled: Iterable[tuple[int, Unacknowledged]], requirement: str) -> None:
+    def make_room(self, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str) -> None:
         """All who share a limit with the channel have room for as many more as were settled by that requirement."""
-        note_settlement(channel, [entry for _, entry in settled])
+        for told in self.hooks.deliveries_settled:
+            told(self, channel, settled, requirement)
         for consumer in sharing(self, channel):
             if consumer.queue.messages and consumer.queue not in self.deliverable and self.has_room(consumer):
                 self.fired("QOS-004")
             consumer.reason = requirement
             consumer.stamp = self.stamp
 
-    def committed(self, key: ChannelKey, arguments: Table) -> None:
+    def committed(self, key: ChannelKey) -> None:
         """commit-ok has come: what the transaction published has arrived (TX-004)."""
         transaction = self.channels[key].transaction
         if transaction is not None:
@@ -211,23 +215,23 @@ class Broker(QueueSteps):
 
     # --------------------------------------------------------------- names that the broker has chosen
 
-    def rename_queue(self, queue: Queue, arguments: Table) -> None:
+    def rename_queue(self, queue: Queue, name: str) -> None:
         """The name of a server-named queue is known now (QUEUE-006)."""
         for channel in self.channels.values():
             if channel.last_queue == queue.name:
-                channel.last_queue = arguments["queue"]
+                channel.last_queue = name
         self.queues.pop(queue.name, None)
         expires = queue.name in self.expiring
-        queue.name = arguments["queue"]
+        queue.name = name
         if not queue.deleted:
             self.queues[queue.name] = queue
             if expires:
                 self.expiring[queue.name] = None
 
-    def announce_consumer(self, consumer: Consumer, arguments: Table) -> None:
+    def announce_consumer(self, consumer: Consumer, told: str) -> None:
         """consume-ok has come: deliveries may follow, and a tag that the broker chose is known (CONSUME-002)."""
         consumer.announced = True
-        told, meant = arguments["consumer_tag"], consumer.tag
+        meant = consumer.tag
         if told == meant:
             return
         channel = self.channels[consumer.channel]

@@ -7,8 +7,12 @@ The steps that change it build on this: `model.broker.queue_steps`, `model.broke
 from __future__ import annotations
 
 from collections import Counter, deque
+from dataclasses import InitVar, dataclass, field
+from typing import ClassVar
 
 from amqpspec.model.broker.deadlines import NEVER, Deadline
+from amqpspec.model.broker.effects import Effect
+from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.broker.measurement import Due, Measurement
 from amqpspec.model.broker.queues import Exchange, Queue
 from amqpspec.model.broker.state import Channel, Connection, Expected, Policy, User
@@ -26,95 +30,110 @@ PREDECLARED_EXCHANGES = {
 }
 
 
+def predeclared_exchanges() -> dict[str, Exchange]:
+    return {name: Exchange(name, type) for name, type in PREDECLARED_EXCHANGES.items()}
+
+
+@dataclass(eq=False)
 class BrokerState:
     """One virtual host of a broker that speaks `dialect`, and everybody's connections to it."""
 
     #: it knows what it does at which time, and is no judge of another
-    is_punctual = False
+    is_punctual: ClassVar[bool] = False
 
-    def __init__(self, dialect: Dialect, virtual_host: str = "/", own_user: str = "") -> None:
-        """`virtual_host`: the one that exists. `own_user`: who logs in with what the target was given, if known."""
-        self.dialect = dialect
-        self.own_user = own_user
-        self.connections: dict[str, Connection] = {}
-        self.channels: dict[ChannelKey, Channel] = {}
-        self.queues: dict[str, Queue] = {}
-        self.exchanges = {name: Exchange(name, type) for name, type in PREDECLARED_EXCHANGES.items()}
-        #: whom the operator made; virtual hosts that are there (True) or were deleted (False); an alarm of his
-        self.users: dict[str, User] = {}
-        self.vhosts: dict[str, bool] = {virtual_host: True}
-        self.alarm = False
-        #: the requirement by which the input is processed at all: blamed before those that say what it brings about
-        self.credit = ""
-        #: counts the inputs; stamps say which of two changes is the later one
-        self.stamp = 0
-        #: how often each requirement made a difference
-        self.exercised: Counter[str] = Counter()
-        #: known defects that would have shown, and did not (model.judging.refuted)
-        self.refuted: set[str] = set()
-        #: how late it was with what it did by itself
-        self.measurements: list[Measurement] = []
-        #: the queue that does not refuse what it should by all that is known, or does (model.broker.overflow)
-        self.contrary: Queue | None = None
-        #: the requirement that the input processed last came under: blamed for what nothing explains
-        self.reason = ""
-        #: a known defect has done what nobody can follow: whatever comes now, or does not, is explained by it
-        self.is_astray = False
-        #: it has shown that it counts as RabbitMQ's limiter does: so do the limits that are to come
-        #: (model.broker.limits)
-        self.limiters_are_followed = False
-        #: False while barrier traffic is processed: it is judged, but shows nothing
-        self.counting = True
-        #: connections that an error has broken (channel 0), whose other channels the broker ends when it comes to it;
-        #: and channels that break theirs by themselves some time after what makes them do so
-        self.teardowns: list[ChannelKey] = []
-        #: what the broker will do by itself, sooner or later (model.rules.happenings)
-        self.happenings: list[Frame] = []
-        #: when the input being processed was sent, and the latest moment that was heard of; both of `Frame.time`
-        self.now = self.latest = 0.0
-        #: names of queues that expire when they are not used (model.rules.extensions.queue_expiry)
-        self.expiring: dict[str, None] = {}
-        #: queues that hold messages whose time will be up; when all was at rest last, and until when it matters what
-        #: expires; before when the state cannot be, by what has come about in it; by when what is being done has been
-        #: done (all: model.rules.extensions.message_expiry)
-        self.ageing: dict[Queue, None] = {}
-        self.rested = self.foreseen = 0.0
-        self.not_before = 0.0
-        self.done_by = NEVER
-        #: the operator's settings (model.rules.operator.settings), and what policies say of single queues, by their
-        #: names
-        self.settings: dict[str, int] = {}
-        self.policies: dict[str, Policy] = {}
-        #: channels that hold deliveries whose time will be up, and when that of the first one may be at the earliest;
-        #: what would time out but for a requirement that it does not;
-        #: when the first input was sent since all was at rest (all: model.broker.consumer_timeouts)
-        self.timing: dict[ChannelKey, None] = {}
-        self.next_timeout = NEVER
-        #: until when, at last, the client has done nothing but take what came
-        self.waited = 0.0
-        self.spared: list[tuple[ChannelKey, str, Deadline]] = []
-        self.stirred = NEVER
-        #: names handed out so far (amq.gen-…, amq.ctag-…)
-        self.serial = 0
-        #: addresses of direct replies: the model's name for each, and the broker's once it was seen
-        self.reply_addresses: dict[str, str | None] = {}
-        #: who owes a frame, and which queues have something to deliver and somebody to take it
-        #: (dictionaries serve as sets that remember the order in which things were put in)
-        self.debtors: dict[ChannelKey, None] = {}
-        self.deliverable: dict[Queue, None] = {}
-        #: (channel, queue) pairs whose order towards each other only a round trip can settle
-        self.touched: dict[tuple[ChannelKey, Queue], None] = {}
-        #: queues that were deleted since the broker was at rest, and that no publish has missed yet, by name: one that
-        #: crosses the deletion may meet them half gone (model.defects.queues)
-        self.deleted_of_late: dict[str, QueueType] = {}
-        #: queues that went with the connection which they were exclusive to, and when (of `Frame.time`)
-        self.left_behind: dict[str, float] = {}
-        #: queues that went by themselves, with the requirement that says so: blamed if they are still there
-        self.ended_queues: dict[str, str] = {}
-        #: exchanges that went by themselves, with the requirement that says so: blamed if they are still there
-        self.ended_exchanges: dict[str, str] = {}
-        #: bodies published of late, with the requirement that routed them: blamed if they turn up where they should not
-        self.published: deque[tuple[bytes, str]] = deque(maxlen=64)
+    dialect: Dialect
+    #: the virtual host that exists
+    virtual_host: InitVar[str] = "/"
+    #: who logs in with what the target was given, if known
+    own_user: str = ""
+    #: the guests (`model.broker.hooks`), what each remembers, by its name, and which of them are asked about inputs
+    hooks: Hooks = NO_HOOKS
+    memories: dict[str, object] = field(default_factory=dict)
+    armed: frozenset[str] = frozenset()
+    connections: dict[str, Connection] = field(default_factory=dict)
+    channels: dict[ChannelKey, Channel] = field(default_factory=dict)
+    queues: dict[str, Queue] = field(default_factory=dict)
+    exchanges: dict[str, Exchange] = field(default_factory=predeclared_exchanges)
+    #: whom the operator made; virtual hosts that are there (True) or were deleted (False); an alarm of his
+    users: dict[str, User] = field(default_factory=dict)
+    vhosts: dict[str, bool] = field(default_factory=dict)
+    alarm: bool = False
+    #: the requirement by which the input is processed at all: blamed before those that say what it brings about
+    credit: str = ""
+    #: counts the inputs; stamps say which of two changes is the later one
+    stamp: int = 0
+    #: how often each requirement made a difference
+    exercised: Counter[str] = field(default_factory=Counter)
+    #: known defects that would have shown, and did not (model.judging.refuted)
+    refuted: set[str] = field(default_factory=set)
+    #: how late it was with what it did by itself
+    measurements: list[Measurement] = field(default_factory=list)
+    #: the queue that does not refuse what it should by all that is known, or does (model.broker.overflow)
+    contrary: Queue | None = None
+    #: the requirement that the input processed last came under: blamed for what nothing explains
+    reason: str = ""
+    #: a known defect has done what nobody can follow: whatever comes now, or does not, is explained by it
+    is_astray: bool = False
+    #: False while barrier traffic is processed: it is judged, but shows nothing
+    counting: bool = True
+    #: connections that an error has broken (channel 0), whose other channels the broker ends when it comes to it;
+    #: and channels that break theirs by themselves some time after what makes them do so
+    teardowns: list[ChannelKey] = field(default_factory=list)
+    #: what the broker will do by itself, sooner or later (model.rules.happenings)
+    happenings: list[Frame] = field(default_factory=list)
+    #: when the input being processed was sent, and the latest moment that was heard of; both of `Frame.time`
+    now: float = 0.0
+    latest: float = 0.0
+    #: names of queues that expire when they are not used (model.rules.extensions.queue_expiry)
+    expiring: dict[str, None] = field(default_factory=dict)
+    #: queues that hold messages whose time will be up; when all was at rest last, and until when it matters what
+    #: expires; before when the state cannot be, by what has come about in it; by when what is being done has been
+    #: done (all: model.rules.extensions.message_expiry)
+    ageing: dict[Queue, None] = field(default_factory=dict)
+    rested: float = 0.0
+    foreseen: float = 0.0
+    not_before: float = 0.0
+    done_by: float = NEVER
+    #: the operator's settings (model.rules.operator.settings), and what policies say of single queues, by their
+    #: names
+    settings: dict[str, int] = field(default_factory=dict)
+    policies: dict[str, Policy] = field(default_factory=dict)
+    #: channels that hold deliveries whose time will be up, and when that of the first one may be at the earliest;
+    #: what would time out but for a requirement that it does not;
+    #: when the first input was sent since all was at rest (all: model.broker.consumer_timeouts)
+    timing: dict[ChannelKey, None] = field(default_factory=dict)
+    next_timeout: float = NEVER
+    #: until when, at last, the client has done nothing but take what came
+    waited: float = 0.0
+    spared: list[tuple[ChannelKey, str, Deadline]] = field(default_factory=list)
+    stirred: float = NEVER
+    #: names handed out so far (amq.gen-…, amq.ctag-…)
+    serial: int = 0
+    #: addresses of direct replies: the model's name for each, and the broker's once it was seen
+    reply_addresses: dict[str, str | None] = field(default_factory=dict)
+    #: who owes a frame, and which queues have something to deliver and somebody to take it
+    #: (dictionaries serve as sets that remember the order in which things were put in)
+    debtors: dict[ChannelKey, None] = field(default_factory=dict)
+    deliverable: dict[Queue, None] = field(default_factory=dict)
+    #: (channel, queue) pairs whose order towards each other only a round trip can settle
+    touched: dict[tuple[ChannelKey, Queue], None] = field(default_factory=dict)
+    #: queues that were deleted since the broker was at rest, and that no publish has missed yet, by name: one that
+    #: crosses the deletion may meet them half gone (model.defects.queues)
+    deleted_of_late: dict[str, QueueType] = field(default_factory=dict)
+    #: queues that went with the connection which they were exclusive to, and when (of `Frame.time`)
+    left_behind: dict[str, float] = field(default_factory=dict)
+    #: queues that went by themselves, with the requirement that says so: blamed if they are still there
+    ended_queues: dict[str, str] = field(default_factory=dict)
+    #: exchanges that went by themselves, with the requirement that says so: blamed if they are still there
+    ended_exchanges: dict[str, str] = field(default_factory=dict)
+    #: bodies published of late, with the requirement that routed them: blamed if they turn up where they should not
+    published: deque[tuple[bytes, str]] = field(default_factory=lambda: deque(maxlen=64))
+
+    def __post_init__(self, virtual_host: str) -> None:
+        self.vhosts[virtual_host] = True
+        for guest in self.hooks.guests:
+            if (memory := guest.new_memory()) is not None:
+                self.memories[guest.name] = memory
 
     def channel(self, connection: str, number: int) -> Channel:
         """The channel of that number, which need not be open."""
@@ -140,7 +159,7 @@ class BrokerState:
         *requirements: str,
         blame: dict[str, str] | None = None,
         lane: str = "channel",
-        effect: tuple[str, object] | None = None,
+        effect: Effect | None = None,
         defects: dict[str, tuple[object, str]] | None = None,
         crossing: str = "",
         due: Due | None = None,

@@ -32,8 +32,8 @@ def fingerprint(broker: Broker) -> Hashable:
                 for c in broker.connections.values()
             )
         ),
-        (repr(sorted(broker.users.items())), repr(sorted(broker.vhosts.items())), broker.alarm, broker.is_astray,
-         broker.limiters_are_followed),
+        (repr(sorted(broker.users.items())), repr(sorted(broker.vhosts.items())), broker.alarm, broker.is_astray),
+        tuple(guest.fingerprint(broker) for guest in broker.hooks.guests if guest.name in broker.memories),
         broker.not_before if broker.not_before > broker.latest else 0.0,
         tuple(broker.reply_addresses.items()),
         tuple(sorted((_channel(c) for c in broker.channels.values()), key=repr)),
@@ -131,7 +131,7 @@ def _channel(channel: Channel) -> Hashable:
         (_owed(channel.owed), _owed(channel.unread)),
         channel.uncounted_replies,
         None if channel.assembly is None else repr(channel.assembly),
-        (channel.limited_since, channel.under_way, repr(channel.limiter)) if channel.channel_prefetch else None,
+        (channel.limited_since, channel.under_way) if channel.channel_prefetch else None,
         tuple(sorted(map(_leaving, channel.leaving.values()))),
         tuple((each.consumer.tag, each.consumer.queue.name, each.as_it_was.position) for each in channel.lost),
         tuple(sorted((tag, consumer.queue.name) for tag, consumer in channel.bereft.items())),
@@ -159,7 +159,7 @@ def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool,
         consumer.no_ack, consumer.exclusive,
         (
             consumer.next_offset, consumer.latest_offset, consumer.has_begun, consumer.dropped,
-            consumer.unheeded_prefetch, consumer.settled_of_namesake, consumer.is_mixed_up,
+            consumer.unheeded_prefetch, consumer.is_mixed_up,
             repr((consumer.former_priority, consumer.served_as, consumer.bequeathed, consumer.known_since)),
             consumer.timed_out, consumer.is_forgotten,
             consumer.keeps_place, consumer.is_beside, consumer.was_leaving, consumer.stays_queued,

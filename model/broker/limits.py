@@ -2,15 +2,15 @@
 
 Two kinds, independent of each other (RabbitMQ guide: consumer prefetch): a consumer's own, which it has from its
 beginning; and one that consumers share, those of a channel or, in the bare text, of a connection. The model counts what
-is promised to be counted. Beside that it keeps the count of RabbitMQ's own limiter, which goes by it where a known
-known defect has shown (`model.defects.limits`).
+is promised to be counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from amqpspec.model.broker.broker_state import BrokerState
+from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, PendingGet, Unacknowledged
 from amqpspec.model.promises.queue_types import QueueType
@@ -29,8 +29,9 @@ def shared_limit_holds(broker: BrokerState, consumer: Consumer) -> bool:
     channel = broker.channels[consumer.channel]
     if not can_share(broker, consumer):
         return False
-    if channel.limiter.is_followed:
-        return 0 < channel.limiter.limit <= channel.limiter.volume
+    said: bool | None = answer(broker.hooks.shared_limit_holds, broker, consumer)
+    if said is not None:
+        return said
     if consumer.no_ack:
         return False
     if channel.channel_prefetch and not channel.under_way and counted(broker, channel) >= channel.channel_prefetch:
@@ -64,9 +65,10 @@ def is_counted(broker: BrokerState, channel: Channel, tag: int, entry: Unacknowl
     return entry.consumer is not None and _shares(broker, entry.queue)
 
 
-def is_limited(channel: Channel) -> bool:
+def is_limited(broker: BrokerState, channel: Channel) -> bool:
     """Is there a limit of the channel (QOS-012)?"""
-    return bool(channel.limiter.limit if channel.limiter.is_followed else channel.channel_prefetch)
+    said: bool | None = answer(broker.hooks.is_limited, broker, channel)
+    return bool(channel.channel_prefetch) if said is None else said
 
 
 def sharing(broker: BrokerState, channel: Channel) -> Iterator[Consumer]:
@@ -75,7 +77,7 @@ def sharing(broker: BrokerState, channel: Channel) -> Iterator[Consumer]:
         for each in broker.channels.values():
             if _beside(each, channel):
                 yield from each.consumers.values()
-    elif channel.channel_prefetch or channel.limiter.is_followed:
+    elif channel.channel_prefetch or answer(broker.hooks.is_limited, broker, channel) is not None:
         yield from channel.consumers.values()
 
 
@@ -108,65 +110,34 @@ def limit_channel(broker: BrokerState, channel: Channel, count: int) -> None:
 
     rabbit_limiter:handle_call limit_prefetch: what the channel holds is counted when there was no limit before.
     """
+    was_limited = channel.channel_prefetch > 0
     channel.channel_prefetch = count
-    limiter = channel.limiter
     if not count:
-        lift_limiter(channel)
-    elif not limiter.limit and not broker.dialect.prefetch_is_shared:
-        gets = sum(isinstance(owed, PendingGet) and not owed.no_ack for owed in channel.owed)
-        channel.limited_since = channel.next_tag + gets
-        limiter.volume = len(channel.unacknowledged) + gets
-        limiter.is_followed = broker.limiters_are_followed
-    limiter.limit = count
+        channel.under_way = 0
+    elif not was_limited and not broker.dialect.prefetch_is_shared:
+        channel.limited_since = channel.next_tag + gets_under_way(channel)
+    for told in broker.hooks.channel_limited:
+        told(broker, channel, count)
 
 
-def lift_limiter(channel: Channel) -> None:
-    """rabbit_limiter:unlimit_prefetch."""
-    channel.limiter.limit = channel.limiter.volume = channel.under_way = 0
+def gets_under_way(channel: Channel) -> int:
+    """How many messages basic.get may bring that have to be settled."""
+    return sum(isinstance(owed, PendingGet) and not owed.no_ack for owed in channel.owed)
 
 
-def nothing_was_got(channel: Channel) -> None:
+def nothing_was_got(broker: BrokerState, channel: Channel) -> None:
     """A basic.get that was under way when the limit came has found no message."""
     if channel.limited_since > channel.next_tag:
         channel.limited_since -= 1
-        channel.limiter.volume -= 1
+        for told in broker.hooks.nothing_got:
+            told(broker, channel)
 
 
 def note_delivery(broker: BrokerState, channel: Channel, consumer: Consumer) -> None:
     """The consumer was handed one more message that it has to settle."""
     consumer.outstanding += 1
-    if not can_share(broker, consumer):
-        return
-    if channel.under_way:
+    if channel.under_way and can_share(broker, consumer):
         channel.under_way -= 1
-    elif channel.limiter.limit:
-        channel.limiter.volume += 1
-
-
-def note_settlement(channel: Channel, settled: Iterable[Unacknowledged]) -> None:
-    """rabbit_channel:notify_limiter: all but what basic.get has got, counted or not; rabbit_limiter:handle_cast ack."""
-    settled = list(settled)
-    entries = [entry for entry in settled if entry.consumer is not None]
-    if channel.limiter.limit and channel.limiter.volume:
-        channel.limiter.volume -= len(entries) + sum(entry.is_out_for_limiter for entry in settled)
-    for entry in entries:
-        namesake = limited_namesake(channel, entry)
-        if namesake is not None:
-            namesake.settled_of_namesake += 1
-
-
-def limited_namesake(channel: Channel, entry: Unacknowledged) -> Consumer | None:
-    """The consumer that RabbitMQ takes for the former one, of its tag, that the delivery went to (CONSUME-016).
-
-    rabbit_limiter:ack_from_queue, rabbit_stream_queue:settle: credit goes to the tag; streams are known by name.
-    """
-    former = entry.consumer
-    living = None if former is None else channel.consumers.get(former.tag)
-    if living is None or living is former or not living.prefetch:
-        return None
-    if living.queue.type is QueueType.STREAM:
-        return living if living.queue.name == entry.queue.name else None
-    return living if living.queue is entry.queue and living.queue.type is QueueType.CLASSIC else None
 
 
 # -------------------------------------------------------------------------------------------- what they show

@@ -39,6 +39,8 @@ class QueueSteps(BrokerState):
             if channel.known_types.get(queue.name, queue.type) is not queue.type:
                 self.fired("QUEUE-029")
             channel.known_types[queue.name] = queue.type
+            for told in self.hooks.queue_used:
+                told(self, channel, queue)
 
     def come_to_rest(self) -> None:
         """Nothing is under way any more."""
@@ -47,6 +49,8 @@ class QueueSteps(BrokerState):
             queue.dropping.clear()
         self.touched.clear()
         self.deleted_of_late.clear()
+        for told in self.hooks.came_to_rest:
+            told(self)
         close_chunks(self)
         for channel in self.channels.values():
             channel.under_way = 0
@@ -87,8 +91,12 @@ class QueueSteps(BrokerState):
         left = before if queue.seat.is_being_left else None
         outstayed = before if queue.seat.has_outstayed else None
         note_end_of_holder(self, queue, requirement)
+        for told in self.hooks.seat_changes:
+            told(self, queue, requirement)
         elect(queue, self.stamp, takeover=self.dialect.quorum_seat_by_priority, requirement=requirement)
         note_election(self, queue, before, requirement)
+        for told in self.hooks.seat_given:
+            told(self, queue, before, requirement)
         if outstayed is not None and not queue.seat.has_outstayed:
             note_late_leave(queue, outstayed)
         if queue.messages and queue.seat.holder is left is not None and not queue.seat.is_being_left:
@@ -128,6 +136,8 @@ class QueueSteps(BrokerState):
         else:
             put_new(self.dialect, queue, message)
             number(queue, message)
+            for told in self.hooks.message_enqueued:
+                told(self, queue, message)
             message.crowd = self.join_crowd(queue, message)
             if begin(self.dialect, queue, message, self.now, self.done_by):
                 self.ageing[queue] = None
@@ -285,7 +295,7 @@ class QueueSteps(BrokerState):
         counted += self.holders(queue)
         return counted, counted + late
 
-    def counts_not_seen(self, queue: Queue, arguments: Table) -> None:
+    def counts_not_seen(self, queue: Queue) -> None:
         """A declare-ok came that may tell nothing (`model.rules.queue.queue.is_given_up`)."""
         queue.is_untold = True
 

@@ -134,8 +134,6 @@ class Consumer:
     #: without acknowledgements: the limit of the channel when it was made, beyond which a quorum queue hands out
     #: nothing at once (its channel settles for it, rabbit_fifo_client:handle_delivery)
     unheeded_prefetch: int = field(default=0, kw_only=True)
-    #: deliveries to a former consumer of its tag that were settled in its time (`model.defects.limits`)
-    settled_of_namesake: int = field(default=0, kw_only=True)
     #: a quorum queue has it and another one of its tag in one place, and confuses what they hold
     #: (model.broker.phantoms)
     is_mixed_up: bool = field(default=False, kw_only=True)

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 from amqpspec.model.broker.deadlines import NEVER, Deadline
+from amqpspec.model.broker.effects import Effect
 from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.transaction import Transaction
@@ -30,8 +31,6 @@ class Unacknowledged:
     number: int = 0
     #: settling a delivery of a namesake settled this one, but the queue counts it for the channel as before
     is_still_counted: bool = False
-    #: its consumer has had the room back before, but for the channel's limiter it is out (model.broker.limits)
-    is_out_for_limiter: bool = False
     #: the tag of that consumer, by which the channel tells the queue of it
     former_tag: str = field(default="", kw_only=True)
     #: a quorum queue takes the consumer for one of that tag which is gone, and to which the delivery was made
@@ -78,6 +77,7 @@ class Expected:
     Arguments may be patterns. `requirements`: first the one that is broken if the frame does not come, then
     further ones that it shows. `blame`: argument names that have a requirement of their own.
     `lane`: replies of one lane keep their order; "channel", or the name of a queue that answers for the channel.
+    Never changed once it is made.
     """
 
     method: str
@@ -86,8 +86,8 @@ class Expected:
     blame: dict[str, str] = field(default_factory=dict)
     content: Content | None = None
     lane: str = "channel"
-    #: called with the observed arguments when the frame came: (name of a `Broker` method, its argument)
-    effect: tuple[str, Any] | None = None
+    #: called with the broker and the observed arguments when the frame came
+    effect: Effect | None = None
     #: counts as exercise of its requirements (barrier traffic does not)
     counted: bool = True
     #: sequence number of the publish that it answers (basic.return in confirm mode), else 0
@@ -160,17 +160,6 @@ class ChannelState(Enum):
     CLOSED = "closed"
 
 
-@dataclass(slots=True)
-class Limiter:
-    """How RabbitMQ counts towards a channel's limit (`rabbit_limiter`), which is not always what it promises."""
-
-    #: 0: none
-    limit: int = 0
-    volume: int = 0
-    #: the broker was seen to go by this count (`model.defects.limits`)
-    is_followed: bool = False
-
-
 @dataclass(slots=True, eq=False)
 class Channel:
     connection: str
@@ -236,7 +225,6 @@ class Channel:
     limited_since: int = 0
     #: how many deliveries were on their way to the client when that limit came: not held back by it (QOS-011)
     under_way: int = 0
-    limiter: Limiter = field(default_factory=Limiter)
     #: consumers that are gone while messages may be under way to them: until the client hears that their queue is
     #: deleted, or until everything has come if he has cancelled them and wants no answer
     leaving: dict[str, Consumer] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from itertools import islice
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import Arrival, Phantom, Queue
 from amqpspec.model.broker.state import Unacknowledged
+from amqpspec.model.defects.channel_limiter import limiter_of
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, Frame
@@ -70,13 +71,13 @@ def _with_left_backlog(broker: Broker, frame: Frame) -> list[Queue]:
 
 def _is_held_back_by_channel(broker: Broker, queue: Queue) -> bool:
     """Would whoever followed a cancelled consumer have room, were there not a limit of its channel? The broker may
-    know of none, or count otherwise (`model.defects.limits`): then it has been left with the backlog unseen.
+    know of none, or count otherwise (`model.defects.channel_limiter`): then it has been left with the backlog unseen.
     """
     holder = queue.seat.holder
     if holder is None or not queue.messages or queue.seat.reason != "SAC-002":
         return False
     channel = broker.channels.get(holder.channel)
-    is_limited = channel is not None and channel.channel_prefetch > 0 and not channel.limiter.is_followed
+    is_limited = channel is not None and channel.channel_prefetch > 0 and not limiter_of(broker, channel).is_followed
     return is_limited and not (0 < holder.prefetch <= holder.outstanding)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.state import ChannelState, Unacknowledged
-from amqpspec.model.defects.limits import DELIVERY_METHODS, brings_deliveries
+from amqpspec.model.defects.channel_limiter import DELIVERY_METHODS, brings_deliveries
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame

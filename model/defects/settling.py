@@ -10,7 +10,7 @@ from amqpspec.model.broker.namesakes import means
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome, Ruling
-from amqpspec.model.defects.limits import follow_limiters
+from amqpspec.model.defects.channel_limiter import follow_limiters, note_out
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Frame
@@ -237,10 +237,11 @@ def _settle_at_namesake(broker: Broker, channel: Channel, hit: _Hit, gives_room:
     consumer = None if gives_room else entry.consumer
     hit.holder.unacknowledged[hit.tag] = Unacknowledged(
         replace(entry.message), nowhere, consumer, entry.number, is_still_counted=not gives_room,
-        is_out_for_limiter=gives_room and entry.consumer is not None, former_tag=entry.told_as,
+        former_tag=entry.told_as,
         given_back_at=queue if hit.ruling.outcome is Outcome.REQUEUED and queue.type is QueueType.CLASSIC else None,
     )
     if gives_room and entry.consumer is not None:
+        note_out(broker, hit.holder, hit.tag)
         entry.consumer.outstanding -= 1
         broker.refresh(queue)
     broker.touch(channel, queue)

@@ -11,18 +11,19 @@ from dataclasses import replace
 from datetime import datetime
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.hooks import Guest, Hooks
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.reply_addresses import REPLY_TO
 from amqpspec.model.broker.routing import TIME_STAMPS
 from amqpspec.model.broker.state import ChannelState, ConnectionState, Expected, PendingGet
 from amqpspec.model.defects.cancelling import CANCELLING_DEFECTS
+from amqpspec.model.defects.channel_limiter import LIMIT_DEFECTS, ChannelLimiter, follow_limiters, limiter_of
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.defects.crashes import CRASHING_DEFECTS
 from amqpspec.model.defects.dead_letters import DEAD_LETTER_DEFECTS
 from amqpspec.model.defects.dispatch import DISPATCH_DEFECTS
 from amqpspec.model.defects.errors import ERROR_DEFECTS
 from amqpspec.model.defects.late_settling import LATE_SETTLING_DEFECTS
-from amqpspec.model.defects.limits import LIMIT_DEFECTS, follow_limiters
 from amqpspec.model.defects.overflow import OVERFLOW_DEFECTS
 from amqpspec.model.defects.phantoms import PHANTOM_DEFECTS
 from amqpspec.model.defects.publishing import PUBLISHING_DEFECTS
@@ -63,7 +64,8 @@ def _consume_all_the_same(broker: Broker, frame: Frame) -> None:
         queue.ignores_exclusive = True
     # a limit that RabbitMQ has lifted (QOS-010) does not stand in the way of it either
     channel = broker.channels[(frame.connection, frame.channel)]
-    channel.limiter.is_followed |= not channel.limiter.limit
+    limiter = limiter_of(broker, channel)
+    limiter.is_followed |= not limiter.limit
     process(broker, frame)
     broker.fired("CONSUME-008")
 
@@ -311,8 +313,14 @@ def defects_of(dialect: Dialect) -> dict[str, tuple[DefectTransition, ...]]:
     return {method: tuple(d for d in own if method in d.methods) for method in methods}
 
 
+#: Those who keep in mind what the known defects of the mechanisms go by.
+GUESTS: tuple[Guest, ...] = (ChannelLimiter(),)
+HOOKS = Hooks(GUESTS)
+
+
 def acceptor_for(
     dialect: Dialect, bound: int = DEFAULT_BOUND, virtual_host: str = "/", own_user: str = ""
 ) -> Acceptor:
     """The acceptor that follows what the dialect's brokers are known to do wrong."""
-    return Acceptor(dialect, bound, virtual_host, own_user, DefectsFollowed(defects_of(dialect), follow_limiters))
+    followed = DefectsFollowed(defects_of(dialect), follow_limiters, HOOKS)
+    return Acceptor(dialect, bound, virtual_host, own_user, followed)

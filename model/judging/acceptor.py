@@ -64,7 +64,7 @@ class Acceptor:
     ) -> None:
         self.dialect = dialect
         self.bound = bound
-        self.explanations = [Explanation(Broker(dialect, virtual_host, own_user))]
+        self.explanations = [Explanation(Broker(dialect, virtual_host, own_user, defects.hooks))]
         self.failures: list[Failure] = []
         self.finished = False
         self.reason: str | None = None
@@ -260,7 +260,7 @@ class Acceptor:
         for defect in self._defects.get(frame.method, ()):
             if defect is explanation.defect or defect.name in explanation.declined:
                 continue
-            if defect.applies(explanation.broker, frame):
+            if defect.comes_under(explanation.broker, frame):
                 defective = explanation.fork()
                 defective.pending.append(frame)
                 defective.defect, defective.defective_input = defect, frame

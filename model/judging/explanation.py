@@ -96,13 +96,13 @@ class Explanation:
             defect.process(self.broker, frame)
 
     def _is_defective_again(self, defect: DefectTransition, frame: Frame) -> bool:
-        return self.is_latent and frame.method in defect.methods and defect.applies(self.broker, frame)
+        return self.is_latent and frame.method in defect.methods and defect.comes_under(self.broker, frame)
 
     def may_be_defective(self, defect: DefectTransition, frame: Frame) -> bool:
         """May the broker process the input as that known defect says, for all that it has done so far?"""
         if defect.name in self.declined or not (self.defect is None or self.is_latent):
             return False
-        return defect.applies(self.broker, frame)
+        return defect.comes_under(self.broker, frame)
 
     def decline(self, defects: Iterable[DefectTransition]) -> None:
         """The input has been processed in another way."""

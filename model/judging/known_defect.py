@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import Frame
 
@@ -46,6 +47,12 @@ class DefectTransition(KnownDefect):
     shows_within: int = 0
     #: the broker does it whenever it can: one that has not done it does not begin to
     is_steady: bool = False
+    #: the guest that has to be armed for it (`model.broker.hooks`); "": it is asked about every input of its methods
+    guest: str = ""
+
+    def comes_under(self, broker: Broker, frame: Frame) -> bool:
+        """Does this input, of one of its methods, come under it? Cheap where its guest is not armed."""
+        return (not self.guest or self.guest in broker.armed) and self.applies(broker, frame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,8 @@ class DefectsFollowed:
     by_method: Mapping[str, tuple[DefectTransition, ...]]
     #: what follows for the broker's state from the first one that has shown
     once_shown: Callable[[Broker], None]
+    #: who keeps in mind what they go by
+    hooks: Hooks = NO_HOOKS
 
 
 #: A judge that knows of no defect.

@@ -42,7 +42,7 @@ def _named_by(broker: Broker, channel: Channel, frame: Frame) -> Consumer | None
         return None
     for consumer in channel.consumers.values():
         if consumer.announced and consumer.tag.startswith(UNKNOWN_TAG):
-            broker.announce_consumer(consumer, {"consumer_tag": tag})
+            broker.announce_consumer(consumer, tag)
             return consumer
     return None
 
@@ -150,6 +150,8 @@ def _hand_over(
     if no_ack:
         channel.automatic.append(tag)
         note_unnumbered(broker, queue, message, consumer)
+        for told in broker.hooks.message_handed_over:
+            told(broker, queue, message, consumer, None)
         spare(broker, channel, queue, consumer)
         broker.drop(queue, message, "CONSUME-013")
         fired.append("CONSUME-013")
@@ -157,6 +159,8 @@ def _hand_over(
         entry = Unacknowledged(message, queue, consumer, number_of(queue, message, consumer))
         channel.unacknowledged[tag] = entry
         begin_delivery(broker, channel, entry)
+        for told in broker.hooks.message_handed_over:
+            told(broker, queue, message, consumer, entry)
         if consumer is not None:
             consumer.handed += 1
             note_delivery(broker, channel, consumer)
@@ -208,7 +212,7 @@ def observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
             requirement = "GET-003" if limited else missed(queue, broker.latest) or queue.messages[0].reason
             return unexpected(requirement, "basic.get-empty although a message is ready")
         wrong: Mismatches = NONE
-        nothing_was_got(channel)
+        nothing_was_got(broker, channel)
         if pending.counted:
             broker.exercised["GET-001"] += 1
     else:

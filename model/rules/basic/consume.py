@@ -6,6 +6,7 @@ from typing import Any
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import begin_consumer
+from amqpspec.model.broker.effects import ConsumerAnnounced
 from amqpspec.model.broker.limits import is_limited
 from amqpspec.model.broker.phantoms import note_arrival
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue
@@ -52,7 +53,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     if queue.type is QueueType.STREAM:
         check_stream(broker, channel, queue, no_ack)
     _check_exclusive(broker, channel, queue, exclusive)
-    if queue.type is not QueueType.CLASSIC and is_limited(channel) and not broker.dialect.prefetch_is_shared:
+    if queue.type is not QueueType.CLASSIC and is_limited(broker, channel) and not broker.dialect.prefetch_is_shared:
         raise ProtocolError("QOS-012", 540, f"{queue_text(broker, channel, name)} does not support global qos")
     earliest, latest = 0, 0
     if queue.type is QueueType.STREAM:
@@ -78,6 +79,8 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     channel.bereft.pop(tag, None)
     queue.consumers.append(consumer)
     note_arrival(broker, consumer)
+    for told in broker.hooks.consumer_added:
+        told(broker, consumer)
     broker.elect(queue, "SAC-001")
     broker.refresh(queue)
     broker.touch(channel, queue)
@@ -92,7 +95,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
         {"consumer_tag": Generated(CHOSEN_TAG, broker.serial, taken) if generated else tag},
         requirement,
         lane=f"queue {queue.name}",
-        effect=("announce_consumer", consumer),
+        effect=ConsumerAnnounced(consumer),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.limits import lift_limiter, limit_channel, sharing
+from amqpspec.model.broker.limits import limit_channel, sharing
 from amqpspec.model.broker.state import Channel, Expected
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
@@ -61,4 +61,6 @@ def _limit_consumers_to_come(broker: Broker, channel: Channel, count: int, is_gl
     else:
         channel.prefetch_from = "QOS-001"
     channel.prefetch = count
-    lift_limiter(channel)
+    channel.under_way = 0
+    for told in broker.hooks.channel_unlimited:
+        told(broker, channel)

@@ -11,6 +11,8 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.deadlines import LATE_SECONDS
+from amqpspec.model.broker.effects import Committed
+from amqpspec.model.broker.limits import limit_channel
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.state import (
     Channel,
@@ -145,7 +147,7 @@ def _lift_shared_limit(broker: Broker, channel: Channel) -> None:
 
     rabbit_limiter:can_send is true where nobody answers.
     """
-    channel.channel_prefetch = channel.limiter.limit = 0
+    limit_channel(broker, channel, 0)
     for queue in dict.fromkeys(consumer.queue for consumer in channel.consumers.values()):
         broker.refresh(queue)
 
@@ -160,7 +162,7 @@ def is_said_by_queue(owed: Expected | PendingGet) -> bool:
     """Is it what a queue's process has the channel say?"""
     if not isinstance(owed, Expected):
         return False
-    return owed.lane != "channel" or (owed.effect is not None and owed.effect[0] == "committed")
+    return owed.lane != "channel" or isinstance(owed.effect, Committed)
 
 
 def _drop_answers_of_queues(broker: Broker, channel: Channel) -> None:
@@ -221,6 +223,8 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     channel.transaction = None
     channel.leaving = {}
     channel.bereft = {}
+    for told in broker.hooks.channel_ended:
+        told(broker, channel)
     broker.refresh_sharing(channel)
     broker.settle_debts(channel)
     expect_exceeded_limits(broker)

@@ -7,7 +7,7 @@ import pytest
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.copying import copy_broker
-from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, HOOKS
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.queue_types import QueueType
@@ -21,7 +21,7 @@ def defect(name: str) -> DefectTransition:
 
 
 def planned(*lines: str, dialect: str = "rabbitmq-4.3") -> Plan:
-    plan = Plan(dialect_named(dialect))
+    plan = Plan(dialect_named(dialect), HOOKS)
     for line in lines:
         plan.carry_out(parse_command(line))
     return plan

@@ -14,7 +14,8 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.fingerprint import fingerprint
-from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for, defects_of
+from amqpspec.model.defects.channel_limiter import limiter_of
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, HOOKS, acceptor_for, defects_of
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
@@ -368,7 +369,7 @@ def brought_to(defect: DefectTransition, dialect: str) -> tuple[Broker, Frame]:
     """The state in which the known defect applies, and the input that comes under it."""
     assert defect.name in WAYS, f"{defect.name} has no way to it in this test: add one"
     answered, in_flight = WAYS.get(f"{defect.name} {dialect}", WAYS[defect.name])
-    plan = Plan(dialect_named(dialect))
+    plan = Plan(dialect_named(dialect), HOOKS)
     for line in answered:
         plan.carry_out(parse_command(line))
         is_at_rest(plan.broker)
@@ -466,7 +467,7 @@ def test_the_acceptor_follows_it_and_says_so(defect: DefectTransition, dialect: 
 def test_it_does_not_apply_to_ordinary_traffic(defect: DefectTransition) -> None:
     for dialect in defect.dialects:
         for kind in ("classic", "quorum"):
-            plan = Plan(dialect_named(dialect))
+            plan = Plan(dialect_named(dialect), HOOKS)
             for line in (
                 f"a.1 queue.declare q durable x-queue-type={kind}", "a.1 basic.qos 1", "a.1 basic.consume q tag=t",
                 "b.1 basic.consume q tag=t", "b.1 basic.publish q body=m1", "b.1 basic.publish q body=m2",
@@ -482,7 +483,7 @@ def test_it_does_not_apply_to_ordinary_traffic(defect: DefectTransition) -> None
 
 def test_settling_what_a_deleted_queue_delivered_does_not_make_the_channel_know_its_type_again() -> None:
     """`stale-queue-type` is about the type that the channel met last."""
-    plan = Plan(dialect_named("rabbitmq-4.3"))
+    plan = Plan(dialect_named("rabbitmq-4.3"), HOOKS)
     for line in (
         "a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m1",
         "b.1 queue.delete q", "b.1 queue.declare q durable", "a.1 basic.consume q tag=u", "a.1 basic.ack 1",
@@ -500,7 +501,7 @@ def test_settling_what_a_deleted_queue_delivered_does_not_make_the_channel_know_
 def test_the_first_publish_to_a_quorum_queue_breaks_whatever_else_the_channel_did(
     before: tuple[str, ...], breaks: bool
 ) -> None:
-    plan = Plan(dialect_named("rabbitmq-4.0"))
+    plan = Plan(dialect_named("rabbitmq-4.0"), HOOKS)
     for line in ("a.1 queue.declare q durable x-queue-type=quorum", "b.1 channel.open", *before):
         plan.carry_out(parse_command(line))
     plan.broker.come_to_rest()
@@ -518,7 +519,7 @@ def test_the_first_publish_to_a_quorum_queue_breaks_whatever_else_the_channel_di
 @pytest.mark.parametrize("crossing", [False, True])
 def test_a_publish_that_crosses_the_cancel_crashes_the_queue_with_a_backlog(crossing: bool) -> None:
     """As one that comes behind it does."""
-    plan = Plan(dialect_named("rabbitmq-3"))
+    plan = Plan(dialect_named("rabbitmq-3"), HOOKS)
     for line in WAYS["cancel-leaves-backlog"][0]:
         plan.carry_out(parse_command(line))
         is_at_rest(plan.broker)
@@ -554,7 +555,7 @@ def test_what_a_namesake_does_shows_later(way: str, dialect: str) -> None:
     """Nothing is wrong behind the settlement; what it did shows when something is due that it should not touch."""
     settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
     answered, (settlement, last) = HARMED[way]
-    plan = Plan(dialect_named(dialect))
+    plan = Plan(dialect_named(dialect), HOOKS)
     for line in answered:
         plan.carry_out(parse_command(line))
     acceptor = acceptor_for(dialect_named(dialect))
@@ -578,7 +579,7 @@ def test_what_a_namesake_does_shows_later(way: str, dialect: str) -> None:
 @pytest.mark.parametrize("dialect", ["rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"])
 def test_what_other_queues_refuse_is_forgotten_with_the_refusal_of_a_quorum_queue(dialect: str) -> None:
     forgets = next(each for each in DEFECT_TRANSITIONS if each.name == "commit-forgets-refusals")
-    plan = Plan(dialect_named(dialect))
+    plan = Plan(dialect_named(dialect), HOOKS)
     limited = "x-max-length=1 x-overflow=reject-publish"
     lines = (
         f"a.1 queue.declare k durable x-queue-type=quorum {limited}", f"a.1 queue.declare c {limited}",
@@ -598,7 +599,7 @@ def test_what_other_queues_refuse_is_forgotten_with_the_refusal_of_a_quorum_queu
 
 def test_what_is_refused_by_a_new_queue_of_the_name_is_forgotten_as_well() -> None:
     forgets = next(each for each in DEFECT_TRANSITIONS if each.name == "commit-forgets-refusals")
-    plan = Plan(dialect_named("rabbitmq-4.3"))
+    plan = Plan(dialect_named("rabbitmq-4.3"), HOOKS)
     quorum = "durable x-queue-type=quorum"
     lines = (
         f"b.1 queue.declare q {quorum}", "a.1 tx.select", "a.1 basic.publish q body=m1", "b.1 queue.delete q",
@@ -612,7 +613,7 @@ def test_what_is_refused_by_a_new_queue_of_the_name_is_forgotten_as_well() -> No
 def test_where_a_limiter_has_shown_the_next_limit_is_counted_by_it() -> None:
     """Another channel, another way of counting, and together with what a namesake does (QOS-010, QOS-013, ACK-024)."""
     lifts = next(each for each in DEFECT_TRANSITIONS if each.name == "consumer-limit-lifts-channel-limit")
-    plan = Plan(dialect_named("rabbitmq-4.0"))
+    plan = Plan(dialect_named("rabbitmq-4.0"), HOOKS)
     lines = (
         "a.1 queue.declare q", "a.1 basic.qos 1 global", "a.1 basic.consume q tag=t", "a.1 basic.qos 0",
         "b.1 basic.publish q body=m1",
@@ -623,13 +624,13 @@ def test_where_a_limiter_has_shown_the_next_limit_is_counted_by_it() -> None:
     assert lifts.applies(plan.broker, publish)
     lifts.process(plan.broker, publish)
     process(plan.broker, frame_of(parse_command("b.1 basic.qos 2 global")))
-    limited = plan.broker.channels["b", 1].limiter
+    limited = limiter_of(plan.broker, plan.broker.channels["b", 1])
     assert (limited.limit, limited.is_followed) == (2, True)
 
 
 def test_what_a_namesake_was_told_makes_no_room_by_the_limiter_until_it_is_settled() -> None:
     settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
-    plan = Plan(dialect_named("rabbitmq-3"))
+    plan = Plan(dialect_named("rabbitmq-3"), HOOKS)
     lines = (
         "a.1 queue.declare q durable", "b.1 basic.publish q body=m1", "a.1 basic.get q", "b.1 queue.delete q",
         "b.1 queue.declare q durable", "b.1 basic.publish q body=m2", "b.1 basic.publish q body=m3",
@@ -639,7 +640,7 @@ def test_what_a_namesake_was_told_makes_no_room_by_the_limiter_until_it_is_settl
         plan.carry_out(parse_command(line))
     target = plan.broker
     settles.process(target, frame_of(parse_command("a.1 basic.ack 1")))
-    limiter = target.channels["a", 1].limiter
+    limiter = limiter_of(target, target.channels["a", 1])
     assert limiter.is_followed and limiter.volume == 2, "the get counts for good"
     assert next(permitted(target), None) is None
     process(target, frame_of(parse_command("a.1 basic.ack 2")))
@@ -649,7 +650,7 @@ def test_what_a_namesake_was_told_makes_no_room_by_the_limiter_until_it_is_settl
 
 def test_who_is_served_by_a_former_priority_breaks_as_well() -> None:
     breaks = next(each for each in DEFECT_TRANSITIONS if each.name == "reused-tag-breaks-at-delivery")
-    plan = Plan(dialect_named("rabbitmq-3"))
+    plan = Plan(dialect_named("rabbitmq-3"), HOOKS)
     lines = (
         "a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.consume q tag=s x-priority=10",
         "b.1 basic.publish q body=m1", "b.1 basic.consume q tag=t x-priority=5", "a.1 basic.cancel s",
@@ -662,7 +663,7 @@ def test_who_is_served_by_a_former_priority_breaks_as_well() -> None:
 
 def test_a_commit_settles_at_a_namesake_what_was_reserved() -> None:
     settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
-    plan = Plan(dialect_named("rabbitmq-4.3"))
+    plan = Plan(dialect_named("rabbitmq-4.3"), HOOKS)
     lines = (
         "a.1 queue.declare q durable", "b.1 basic.publish q body=m1", "a.1 basic.get q", "a.1 tx.select",
         "b.1 queue.delete q", "b.1 queue.declare q durable", "b.1 basic.publish q body=m2", "a.1 basic.get q",
@@ -691,7 +692,7 @@ def test_a_classic_queue_with_consumers_takes_back_twice_by_different_consumers(
 ) -> None:
     """The first time it delivers the message again before it hears of it once more, if it knows the channel still."""
     settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
-    plan = Plan(dialect_named(dialect))
+    plan = Plan(dialect_named(dialect), HOOKS)
     for line in (
         "a.1 queue.declare q durable", "a.1 basic.publish q body=m1", f"a.1 basic.{old}", "a.1 queue.delete q",
         "a.1 queue.declare q durable", "a.1 basic.publish q body=m2", f"a.1 basic.{new}",
@@ -706,7 +707,7 @@ def test_a_classic_queue_with_consumers_takes_back_twice_by_different_consumers(
 def test_what_a_quorum_namesake_gives_back_has_failed_as_the_method_says(dialect: str, failures: int) -> None:
     """From 4.3 on basic.nack counts no failed delivery (QUORUM-002)."""
     settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
-    plan = Plan(dialect_named(dialect))
+    plan = Plan(dialect_named(dialect), HOOKS)
     for line in (
         "a.1 queue.declare q durable", "a.1 basic.publish q body=m1", "a.1 basic.consume q tag=t", "a.1 queue.delete q",
         "a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m2",
@@ -721,7 +722,7 @@ def test_what_a_quorum_namesake_gives_back_has_failed_as_the_method_says(dialect
 @pytest.mark.parametrize("way", list(HARMED))
 def test_what_a_namesake_does_not_do_is_no_failure(way: str) -> None:
     answered, settlements = HARMED[way]
-    plan = Plan(dialect_named("rabbitmq-4.3"))
+    plan = Plan(dialect_named("rabbitmq-4.3"), HOOKS)
     for line in answered:
         plan.carry_out(parse_command(line))
     acceptor = acceptor_for(dialect_named("rabbitmq-4.3"))

@@ -1,0 +1,156 @@
+"""The places at which a guest looks at the broker's steps, or answers a question in place of the law.
+
+The lawful broker calls these places and knows nothing of who is there: nobody, unless whoever made it gave it guests.
+A guest is told of a step once it has been made, and keeps what it has to remember in a record of its own
+(`BrokerState.memories`, by the guest's name), which is copied and compared with the rest of the state. It changes
+nothing that the law owes or permits. Only the questions, the second half of `Guest`, let it: there the first answer
+that is not None counts.
+
+Guests are the known defects of brokers (`model.defects`). A guest that is *armed* has seen a situation in which it may
+matter; until then nobody asks it about inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
+
+from amqpspec.model.broker.queues import Consumer, Message, Queue
+from amqpspec.model.broker.state import Channel, Unacknowledged
+
+
+class Guest:
+    """What may be told and asked. Without state: all that it remembers is in its memory.
+
+    `broker` is the `BrokerState` in each of these; it is not named here, as it refers to its guests.
+    """
+
+    #: by which its memory is known
+    name: ClassVar[str]
+
+    def new_memory(self) -> object:
+        """What it knows of a broker that has just been started: a dataclass, or None if it remembers nothing."""
+        return None
+
+    # ------------------------------------------------------------------------------------- steps it is told of
+
+    def consumer_added(self, broker: Any, consumer: Consumer) -> None:
+        """The consumer is new, and the seat of a single active consumer has not been given to it yet."""
+
+    def consumer_goes(self, broker: Any, consumer: Consumer, requirement: str) -> None:
+        """The consumer is about to leave its queue, by that requirement."""
+
+    def seat_changes(self, broker: Any, queue: Queue, requirement: str) -> None:
+        """Somebody may follow on the seat of the single active consumer, by that requirement."""
+
+    def seat_given(self, broker: Any, queue: Queue, before: Consumer | None, requirement: str) -> None:
+        """The seat is the holder's now; `before` had it."""
+
+    def queue_declared(self, broker: Any, queue: Queue) -> None:
+        """The queue is there now."""
+
+    def queue_used(self, broker: Any, channel: Channel, queue: Queue) -> None:
+        """The channel has dealt with the queue, in a way of which it keeps state."""
+
+    def queue_deleted(self, broker: Any, queue: Queue) -> None:
+        """The queue is gone with its messages; its consumers are about to be told."""
+
+    def message_enqueued(self, broker: Any, queue: Queue, message: Message) -> None:
+        """The message is in the queue, which is no stream."""
+
+    def message_handed_over(
+        self, broker: Any, queue: Queue, message: Message, consumer: Consumer | None, entry: Unacknowledged | None
+    ) -> None:
+        """The message is with a client; `entry` waits for its settlement, None: it needs none."""
+
+    def deliveries_settled(
+        self, broker: Any, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str
+    ) -> None:
+        """The deliveries are off the channel, and what becomes of their messages has not been done yet."""
+
+    def channel_limited(self, broker: Any, channel: Channel, count: int) -> None:
+        """The channel has this limit from now on, 0 for none."""
+
+    def channel_unlimited(self, broker: Any, channel: Channel) -> None:
+        """basic.qos has set the limit of consumers to come: RabbitMQ keeps one limiter for both."""
+
+    def nothing_got(self, broker: Any, channel: Channel) -> None:
+        """A basic.get has found no message."""
+
+    def channel_ended(self, broker: Any, channel: Channel) -> None:
+        """The channel has ended, and what it held is given back."""
+
+    def came_to_rest(self, broker: Any) -> None:
+        """Nothing is under way any more."""
+
+    # --------------------------------------------------------------------------------- questions it may answer
+
+    def has_room(self, broker: Any, consumer: Consumer) -> bool | None:
+        """May the consumer be handed one more message?"""
+        return None
+
+    def shared_limit_holds(self, broker: Any, consumer: Consumer) -> bool | None:
+        """Do those who share a limit with the consumer have as many as they may?"""
+        return None
+
+    def is_limited(self, broker: Any, channel: Channel) -> bool | None:
+        """Is there a limit of the channel?"""
+        return None
+
+    def serves_nobody(self, broker: Any, queue: Queue) -> bool | None:
+        """Does the queue hand out nothing, whoever waits?"""
+        return None
+
+    def weight(self, broker: Any, queue: Queue, message: Message) -> int | None:
+        """How many octets does the message count for towards the queue's limit?"""
+        return None
+
+    # --------------------------------------------------------------------------------------------- comparison
+
+    def fingerprint(self, broker: Any) -> object:
+        """A value that is equal for memories which make no difference to each other."""
+        return repr(broker.memories.get(self.name))
+
+
+_PLACES = tuple(
+    name
+    for name, value in vars(Guest).items()
+    if callable(value) and not name.startswith("_") and name not in ("new_memory", "fingerprint")
+)
+
+
+class Hooks:
+    """Who is told and asked at each place: for the name of each method of `Guest`, those guests' that have it."""
+
+    def __init__(self, guests: Iterable[Guest] = ()) -> None:
+        self.guests = tuple(guests)
+        for place in _PLACES:
+            present = tuple(
+                getattr(guest, place) for guest in self.guests if getattr(type(guest), place) is not vars(Guest)[place]
+            )
+            setattr(self, place, present)
+
+    def __deepcopy__(self, memo: object) -> Hooks:
+        return self
+
+    def __getattr__(self, place: str) -> tuple[Any, ...]:
+        raise AttributeError(place)
+
+
+#: Nobody is there.
+NO_HOOKS = Hooks()
+
+
+def arm(broker: Any, guest: str) -> None:
+    """The guest of that name is asked about inputs from now on."""
+    if guest not in broker.armed:
+        broker.armed = broker.armed | {guest}
+
+
+def answer(asked: Iterable[Callable[..., Any]], *question: Any) -> Any:
+    """What the first of those says who are asked; None: nobody is there, or nobody has an answer."""
+    for each in asked:
+        said = each(*question)
+        if said is not None:
+            return said
+    return None
