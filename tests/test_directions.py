@@ -31,18 +31,13 @@ CHAPTERS = ("connection", "channel", "exchange", "queue", "basic", "tx")
 
 #: What does not hold yet: each file of a chapter, and the extensions that it imports. This may only become less.
 CHAPTERS_WITH_EXTENSIONS: Mapping[str, Collection[str]] = {
-    "basic.cancel": ("permission",),
-    "basic.consume": ("consumer_timeout", "direct_reply", "permission", "stream_consuming"),
-    "basic.get": ("permission",),
-    "basic.publish": ("dead_letter", "direct_reply", "permission"),
+    "basic.consume": ("consumer_timeout", "direct_reply", "stream_consuming"),
+    "basic.publish": ("dead_letter", "direct_reply"),
     "basic.recover": ("consumer_timeout", "stream_settlement"),
     "basic.requeue": ("dead_letter", "message_expiry"),
     "basic.settlement": ("consumer_timeout", "dead_letter", "stream_settlement"),
     "connection.closing": ("dead_letter",),
-    "exchange.exchange": ("permission",),
-    "queue.binding": ("permission",),
-    "queue.queue": ("direct_reply", "message_expiry", "permission", "queue_expiry"),
-    "queue.queue_arguments": ("permission",),
+    "queue.queue": ("direct_reply", "message_expiry", "queue_expiry"),
     "tx.tx": ("message_expiry",),
 }
 
