@@ -197,7 +197,6 @@ def _queue(queue: Queue) -> Hashable:
             queue.turn,
             queue.at_rest,
             queue.weighs_properties,
-            queue.still_counted,
             queue.is_untold,
             queue.is_haunted,
             queue.ignores_exclusive,

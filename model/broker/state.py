@@ -26,23 +26,10 @@ class Unacknowledged:
     message: Message
     queue: Queue
     consumer: Consumer | None
-    #: by which the queue's process knows it (model.broker.namesakes)
-    number: int = 0
-    #: settling a delivery of a namesake settled this one, but the queue counts it for the channel as before
-    is_still_counted: bool = False
-    #: the tag of that consumer, by which the channel tells the queue of it
-    former_tag: str = field(default="", kw_only=True)
     #: a quorum queue takes the consumer for one of that tag which is gone, and to which the delivery was made
     is_inherited: bool = False
-    #: a classic queue took it back by the number of a namesake, and does so once more when the channel ends
-    given_back_at: Queue | None = field(default=None, kw_only=True)
     #: when its time is up (model.broker.consumer_timeouts); None: never
     deadline: Deadline | None = field(default=None, kw_only=True)
-
-    @property
-    def told_as(self) -> str:
-        """The tag by which the channel tells the queue of its settlement; "" for what basic.get got."""
-        return self.consumer.tag if self.consumer is not None else self.former_tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +41,6 @@ class TimedOut:
     queue: Queue
     consumer: Consumer | None
     message: Message
-    #: as for `Unacknowledged`
-    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import UNKNOWN_TAG
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome
+from amqpspec.model.defects import delivery_numbers
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
@@ -105,6 +106,7 @@ STREAM_DEFECTS: tuple[DefectTransition, ...] = (
         source="v3.10.9 rabbit_channel:foreach_per_queue (settles by the queue's name), rabbit_stream_queue:settle",
         dialects=("rabbitmq-3",),
         methods=(*SETTLING[1:], "tx.commit"),
+        guest=delivery_numbers.NAME,
         applies=_settles_namesakes,
         process=_settle_at_namesakes,
     ),

@@ -21,6 +21,7 @@ from amqpspec.model.defects.channel_limiter import LIMIT_DEFECTS, ChannelLimiter
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.defects.crashes import CRASHING_DEFECTS
 from amqpspec.model.defects.dead_letters import DEAD_LETTER_DEFECTS
+from amqpspec.model.defects.delivery_numbers import DeliveryNumbers
 from amqpspec.model.defects.dispatch import DISPATCH_DEFECTS
 from amqpspec.model.defects.errors import ERROR_DEFECTS
 from amqpspec.model.defects.late_settling import LATE_SETTLING_DEFECTS
@@ -314,7 +315,7 @@ def defects_of(dialect: Dialect) -> dict[str, tuple[DefectTransition, ...]]:
 
 
 #: Those who keep in mind what the known defects of the mechanisms go by.
-GUESTS: tuple[Guest, ...] = (ChannelLimiter(),)
+GUESTS: tuple[Guest, ...] = (ChannelLimiter(), DeliveryNumbers())
 HOOKS = Hooks(GUESTS)
 
 
