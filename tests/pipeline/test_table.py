@@ -22,7 +22,6 @@ from amqpspec.model.protocol.methods import Content, Frame
 from amqpspec.pipeline.spark_check import check_with_spark
 from amqpspec.pipeline.spark_session import PipelineError, require_java, spark_session
 from amqpspec.pipeline.table import (
-    TABLE_SCHEMA,
     ComplianceTable,
     TableBuilder,
     TableDefect,
@@ -30,8 +29,8 @@ from amqpspec.pipeline.table import (
     check_in_process,
     judge_traces,
     table_view,
-    write_table,
 )
+from amqpspec.pipeline.table_file import TABLE_SCHEMA, write_table
 from amqpspec.reports.accuracy import Accuracy
 from tests.pipeline.stand_in import DEFECT, judge, write_trace
 
