@@ -90,8 +90,6 @@ class Broker(QueueSteps):
             channel = self.channels[consumer.channel]
             channel.consumers.pop(consumer.tag, None)
             _remember_end(channel, consumer.tag, "CANCEL-007")
-            if queue.type is not QueueType.CLASSIC and not self.connections[channel.connection].is_told_of_cancels:
-                channel.bereft[consumer.tag] = consumer
             if consumer.timed_out and self.connections[channel.connection].is_told_of_cancels:
                 may_be_told_again(channel, consumer)
             elif consumer.channel != told_later:

@@ -127,14 +127,12 @@ def _channel(channel: Channel) -> Hashable:
         (channel.prefetch, channel.channel_prefetch, channel.confirming, channel.published, channel.last_queue),
         (tuple(map(_unconfirmed, channel.unconfirmed.items())), channel.batch),
         tuple(sorted((queue.name, admission.value) for queue, admission in channel.admissions.items())),
-        tuple(sorted(channel.registered_with)),
         (_owed(channel.owed), _owed(channel.unread)),
         channel.uncounted_replies,
         None if channel.assembly is None else repr(channel.assembly),
         (channel.limited_since, channel.under_way) if channel.channel_prefetch else None,
         tuple(sorted(map(_leaving, channel.leaving.values()))),
         tuple((each.consumer.tag, each.consumer.queue.name, each.as_it_was.position) for each in channel.lost),
-        tuple(sorted((tag, consumer.queue.name) for tag, consumer in channel.bereft.items())),
         None if channel.transaction is None else _transaction(channel.transaction),
     )
 
@@ -198,8 +196,6 @@ def _queue(queue: Queue) -> Hashable:
             queue.at_rest,
             queue.weighs_properties,
             queue.is_untold,
-            queue.is_haunted,
-            queue.ignores_exclusive,
         ),
         tuple((_content(message), message.arrival.value) for message in queue.log),
         (queue.uses, queue.idle_since, queue.idle_by) if "x-expires" in queue.arguments else (),

@@ -268,13 +268,8 @@ class Queue:
     deadlines: int = field(default=0, kw_only=True)
     #: its limit in octets is seen to count properties as well (`model.defects.overflow`)
     weighs_properties: bool = field(default=False, kw_only=True)
-    #: consumers that nobody sees may take its messages and give them back, any number of times (known defect
-    #: next-queue-gets-consumers)
-    is_haunted: bool = field(default=False, kw_only=True)
     #: it told no numbers, or may have told none, as it took too long (known defect late-counts-are-zero)
     is_untold: bool = field(default=False, kw_only=True)
-    #: it is seen not to act on the exclusive flag of its consumers (exclusive-consumer-ignored)
-    ignores_exclusive: bool = field(default=False, kw_only=True)
 
     @property
     def single_active_consumer(self) -> bool:

@@ -194,10 +194,8 @@ class Channel:
     admissions: dict[Queue, Admission] = field(default_factory=dict, kw_only=True)
     owed: list[Expected | PendingGet] = field(default_factory=list)
     last_queue: str | None = None
-    #: the queue types that the channel has dealt with, by name: see the known defect stale-queue-type
+    #: the types of the queues that the channel has dealt with, by name (QUEUE-029)
     known_types: dict[str, QueueType] = field(default_factory=dict)
-    #: queues that it has published to or deleted, by name: see the known defect publish-crossing-deletion-breaks
-    registered_with: set[str] = field(default_factory=set, kw_only=True)
     #: direct replies delivered of late, that some brokers give no delivery tag of their own (model.outputs.messages)
     uncounted_replies: int = 0
     #: the requirement that the last input came under: blamed for a frame that nothing explains
@@ -220,9 +218,6 @@ class Channel:
     #: quorum queues that had a consumer with room on it when it broke its connection: they may hear of its end behind
     #: that of the other channels
     may_be_served_by: frozenset[str] = frozenset()
-    #: consumers of deleted quorum queues and streams of which the client was not told (CANCEL-010), by tag: the next
-    #: queue of that name may get them (model.defects.queues)
-    bereft: dict[str, Consumer] = field(default_factory=dict)
 
     @property
     def key(self) -> ChannelKey:

@@ -150,7 +150,8 @@ class DeliveryNumbers(Guest):
             memory.handed = {each: memory.handed[each] for each in living if each in memory.handed}
 
     def fingerprint(self, broker: Broker) -> object:
-        return tuple(sorted((queue.name, tuple(sorted(those))) for queue, those in _memory(broker).still_counted.items()))
+        counted = _memory(broker).still_counted.items()
+        return tuple(sorted((queue.name, tuple(sorted(those))) for queue, those in counted))
 
 
 def _memory(broker: Broker) -> NumbersMemory:

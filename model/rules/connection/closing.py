@@ -221,7 +221,6 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     channel.unconfirmed = {}
     channel.transaction = None
     channel.leaving = {}
-    channel.bereft = {}
     for told in broker.hooks.channel_ended:
         told(broker, channel)
     broker.refresh_sharing(channel)
@@ -293,8 +292,6 @@ def _delete_own_queues(broker: Broker, connection: str, requirement: str) -> Non
     for queue in list(broker.queues.values()):
         if queue.owner == connection:
             broker.fired("QUEUE-020")
-            if requirement == "QUEUE-020":
-                broker.left_behind[queue.name] = broker.now
             broker.end_queue(queue, requirement)
 
 
