@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from amqpspec.conformance.verdicts.judgement import RunResult
 from amqpspec.targets.faults.all_faults import FAULTS
 from tests.end_to_end.fault_searches import area
 from tests.end_to_end.runs import failed_requirements, run_suite
@@ -33,16 +32,10 @@ def test_fault_is_caught_by_the_scenarios_of_its_chapter(name: str, tmp_path: Pa
     assert wanted in failed_requirements(result)
 
 
-def test_sound_broker_conforms_in_scenarios(tmp_path: Path) -> None:
-    conforms(run_suite("embedded", tmp_path))
-
-
 @pytest.mark.quick
 def test_sound_broker_conforms_in_a_short_search(tmp_path: Path) -> None:
-    conforms(run_suite("embedded", tmp_path, search_only=True, sequences=50, seed=7))
-
-
-def conforms(result: RunResult) -> None:
+    """That it does in all scenarios is shown by `test_run_conforms_and_writes_its_files` of the command line."""
+    result = run_suite("embedded", tmp_path, search_only=True, sequences=50, seed=7)
     assert [found.failure for found in result.failures] == []
     assert result.exit_code == 0
 
