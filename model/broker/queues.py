@@ -90,8 +90,6 @@ class Message:
     failures: int = 0
     #: of a dead letter: octets of the history that the client had sent along (DLX-004), which is stored as it was
     sent_history: int = field(default=0, kw_only=True)
-    #: by which its classic queue knows it, among those of its priority (model.broker.namesakes)
-    number: int = field(default=0, kw_only=True)
     #: one that may be behind it was handed over before: at whose turn this one is, is not known (PRIORITY-002)
     is_late: bool = False
     #: the requirement by which its queue refused it, which it never was in (model.broker.overflow)
@@ -137,8 +135,6 @@ class Consumer:
     #: a quorum queue has it and another one of its tag in one place, and confuses what they hold
     #: (model.broker.phantoms)
     is_mixed_up: bool = field(default=False, kw_only=True)
-    #: deliveries that it has been handed (model.broker.namesakes)
-    handed: int = field(default=0, kw_only=True)
     #: the priority of the cancelled one of its tag, whose place among those to be served it may have until it was
     #: served once; and the same where it is known to be so (`model.defects.tags`)
     former_priority: int | None = field(default=None, kw_only=True)
@@ -264,8 +260,6 @@ class Queue:
     handed_out: int = field(default=0, kw_only=True)
     #: quorum queues: priorities of cancelled consumers, by channel and tag
     former_priorities: dict[tuple[ChannelKey, str], int] = field(default_factory=dict, kw_only=True)
-    #: by priority: how many messages a classic queue has given numbers to (model.broker.namesakes)
-    numbered: dict[int, int] = field(default_factory=dict, kw_only=True)
     seat: Seat = field(default_factory=Seat, kw_only=True)
     #: what it has dropped because of a message that may not have come to it yet: until then it has them still
     dropping: list[Dropping] = field(default_factory=list, kw_only=True)
@@ -274,15 +268,8 @@ class Queue:
     deadlines: int = field(default=0, kw_only=True)
     #: its limit in octets is seen to count properties as well (`model.defects.overflow`)
     weighs_properties: bool = field(default=False, kw_only=True)
-    #: consumers that nobody sees may take its messages and give them back, any number of times (known defect
-    #: next-queue-gets-consumers)
-    is_haunted: bool = field(default=False, kw_only=True)
     #: it told no numbers, or may have told none, as it took too long (known defect late-counts-are-zero)
     is_untold: bool = field(default=False, kw_only=True)
-    #: deliveries, by channel and number, that a channel has given back and that the queue still counts for it
-    still_counted: frozenset[tuple[ChannelKey, int]] = field(default=frozenset(), kw_only=True)
-    #: it is seen not to act on the exclusive flag of its consumers (exclusive-consumer-ignored)
-    ignores_exclusive: bool = field(default=False, kw_only=True)
 
     @property
     def single_active_consumer(self) -> bool:
