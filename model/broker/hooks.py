@@ -68,6 +68,9 @@ class Guest:
     ) -> None:
         """The deliveries are off the channel, and what becomes of their messages has not been done yet."""
 
+    def delivery_timed_out(self, broker: Any, channel: Channel, entry: Unacknowledged) -> None:
+        """The delivery is off the channel, as its time is up, and its message has not come back yet."""
+
     def channel_limited(self, broker: Any, channel: Channel, count: int) -> None:
         """The channel has this limit from now on, 0 for none."""
 

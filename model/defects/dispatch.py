@@ -11,13 +11,17 @@ from collections.abc import Iterator
 from itertools import islice
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import Arrival, Phantom, Queue
-from amqpspec.model.broker.state import Unacknowledged
+from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.queues import Arrival, Consumer, Phantom, Queue
+from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.defects.channel_limiter import limiter_of
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, Frame
 from amqpspec.model.rules.inputs import process
+
+CLASSIC_SEATS = "classic queue's active consumer"
+WAITING_CONSUMERS = "waiting consumers"
 
 ENDS = ("basic.cancel", "channel.close", "connection.close", *TEARDOWNS, "socket.abort")
 RETURNS = ("basic.nack", "basic.reject", "basic.recover", "basic.recover-async")
@@ -25,8 +29,47 @@ RETURNS = ("basic.nack", "basic.reject", "basic.recover", "basic.recover-async")
 OFTEN_WRONG = ("basic.ack", "basic.get", "basic.consume", "basic.qos", "queue.declare", "queue.delete", "queue.purge")
 
 
+class ClassicSeats(Guest):
+    """Knows when a classic queue has an active consumer."""
+
+    name = CLASSIC_SEATS
+
+    def seat_given(self, broker: Broker, queue: Queue, before: Consumer | None, requirement: str) -> None:
+        if queue.type is QueueType.CLASSIC:
+            arm(broker, CLASSIC_SEATS)
+
+
 def seats(broker: Broker, type: QueueType) -> Iterator[Queue]:
     return (queue for queue in broker.queues.values() if queue.single_active_consumer and queue.type is type)
+
+
+class WaitingConsumers(Guest):
+    """Knows when a quorum queue may take the wrong one for its active consumer."""
+
+    name = WAITING_CONSUMERS
+
+    def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
+        """Another one of its tag may come while it still holds something."""
+        if _is_quorum_seat(consumer.queue) and holds_something(broker, consumer):
+            arm(broker, WAITING_CONSUMERS)
+
+    def delivery_timed_out(self, broker: Broker, channel: Channel, entry: Unacknowledged) -> None:
+        """Its consumer goes with the next one of its tag."""
+        if _is_quorum_seat(entry.queue) and entry.consumer is not None and holds_something(broker, entry.consumer):
+            arm(broker, WAITING_CONSUMERS)
+
+    def seat_given(self, broker: Broker, queue: Queue, before: Consumer | None, requirement: str) -> None:
+        if queue.seat.is_being_left and queue.type is QueueType.QUORUM:
+            arm(broker, WAITING_CONSUMERS)
+
+
+def _is_quorum_seat(queue: Queue) -> bool:
+    return queue.type is QueueType.QUORUM and queue.single_active_consumer
+
+
+def holds_something(broker: Broker, consumer: Consumer) -> bool:
+    """Does the consumer's channel hold a delivery that was made to it?"""
+    return any(entry.consumer is consumer for entry in broker.channels[consumer.channel].unacknowledged.values())
 
 
 def _held_on(broker: Broker, frame: Frame) -> list[Unacknowledged]:
@@ -37,6 +80,7 @@ def _held_on(broker: Broker, frame: Frame) -> list[Unacknowledged]:
 def stall(broker: Broker, queues: list[Queue]) -> None:
     for queue in queues:
         queue.seat.stalled_at = broker.stamp
+        arm(broker, CLASSIC_SEATS)
         broker.refresh(queue)
 
 
@@ -162,6 +206,7 @@ DISPATCH_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_amqqueue_process:handle_call basic_cancel does not run the queue; attempt_delivery, badmatch",
         dialects=("rabbitmq-3",),
         methods=("basic.cancel", "basic.publish", "basic.ack", "basic.qos", *RETURNS),
+        guest=CLASSIC_SEATS,
         applies=lambda broker, frame: bool(_with_left_backlog(broker, frame)),
         process=_leave_backlog,
     ),
@@ -173,6 +218,7 @@ DISPATCH_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:return does not call activate_next_consumer",
         dialects=("rabbitmq-4.0",),
         methods=RETURNS,
+        guest=WAITING_CONSUMERS,
         applies=lambda broker, frame: bool(_left_on(broker, frame)),
         process=_leave_without_successor,
     ),
@@ -184,6 +230,7 @@ DISPATCH_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:cancel_consumer of a waiting consumer leaves the active one quiescing",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
         methods=(*ENDS, *RETURNS, *OFTEN_WRONG, "basic.publish"),
+        guest=WAITING_CONSUMERS,
         applies=_may_outstay,
         process=_go_on_leaving,
     ),

@@ -13,7 +13,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import LONGEST
 from amqpspec.model.broker.phantoms import is_heir_with, namesakes
 from amqpspec.model.broker.queues import Consumer, Phantom, Queue
-from amqpspec.model.defects.dispatch import ENDS, OFTEN_WRONG, RETURNS, seats, stall
+from amqpspec.model.defects.dispatch import ENDS, OFTEN_WRONG, RETURNS, WAITING_CONSUMERS, seats, stall
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, Frame
@@ -135,6 +135,7 @@ PHANTOM_DEFECTS: tuple[DefectTransition, ...] = (
         " put among the waiting ones, and handle_down does not take it from there",
         dialects=("rabbitmq-4.3",),
         methods=(*_ANY, TIME_OUT, TIME_OUT_IS_OVER),
+        guest=WAITING_CONSUMERS,
         applies=_may_claim(Phantom.CLOSED),
         process=_serve_nobody(Phantom.CLOSED),
         shows_within=ANY_NUMBER,  # what it keeps may come back, which is counted
@@ -147,6 +148,7 @@ PHANTOM_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:cancel_consumer cancels the earlier one again, which is still among the queue's consumers",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=_ANY,
+        guest=WAITING_CONSUMERS,
         applies=_may_claim(Phantom.CANCELLED),
         process=_serve_nobody(Phantom.CANCELLED),
     ),
@@ -158,6 +160,7 @@ PHANTOM_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:activate_next_consumer keeps the status of the existing consumer, which is cancelled",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=_ANY,
+        guest=WAITING_CONSUMERS,
         applies=_may_claim(Phantom.NAMESAKE),
         process=_serve_nobody(Phantom.NAMESAKE),
     ),
@@ -169,6 +172,7 @@ PHANTOM_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:merge_consumer keeps what the cancelled one holds, and activate_next_consumer waits for it",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
         methods=_ANY,
+        guest=WAITING_CONSUMERS,
         applies=_may_claim(Phantom.HEIR),
         process=_serve_nobody(Phantom.HEIR),
     ),
@@ -180,6 +184,7 @@ PHANTOM_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:activate_next_consumer puts the new consumer in the place of the one with its key",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
         methods=_ANY,
+        guest=WAITING_CONSUMERS,
         applies=_may_mix_up,
         process=_confuse,
     ),

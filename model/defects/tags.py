@@ -7,16 +7,50 @@ from itertools import islice
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
+from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.limits import own_limit_holds
 from amqpspec.model.broker.queues import Consumer
-from amqpspec.model.broker.state import ChannelState, ConnectionState, Expected, Unacknowledged
+from amqpspec.model.broker.state import Channel, ChannelState, ConnectionState, Expected, Unacknowledged
 from amqpspec.model.defects.crash import internal_error
+from amqpspec.model.defects.dispatch import holds_something
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.protocol.patterns import Printed
 from amqpspec.model.rules.inputs import process
 from amqpspec.model.rules.unseen import be_away
+
+MERGED_CONSUMERS = "merged consumers"
+SERVICE_QUEUE = "service queue"
+
+
+class MergedConsumers(Guest):
+    """Knows when a quorum queue may take a consumer for a cancelled one of its tag."""
+
+    name = MERGED_CONSUMERS
+
+    def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
+        """Another one of its tag may come while it still holds something."""
+        if consumer.queue.type is QueueType.QUORUM and holds_something(broker, consumer):
+            arm(broker, MERGED_CONSUMERS)
+
+    def delivery_timed_out(self, broker: Broker, channel: Channel, entry: Unacknowledged) -> None:
+        """Its consumer goes with the next one of its tag."""
+        if entry.consumer is not None and holds_something(broker, entry.consumer):
+            arm(broker, MERGED_CONSUMERS)
+
+
+class ServiceQueue(Guest):
+    """Knows when a quorum queue may serve a consumer at the place of a cancelled one of its tag."""
+
+    name = SERVICE_QUEUE
+
+    def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
+        if consumer.queue.type is not QueueType.QUORUM or consumer.queue.single_active_consumer:
+            return
+        if requirement.startswith("CANCEL"):
+            arm(broker, SERVICE_QUEUE)
+
 
 #: Where the queue is gone when the channel asks for what it takes for missing, it says so as well.
 _MISSING = Printed("INTERNAL_ERROR", "", "INTERNAL_ERROR")
@@ -206,6 +240,7 @@ TAG_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:merge_consumer, consumers are known by tag and channel as long as they hold messages",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=_LEAD_TO_DELIVERIES,
+        guest=MERGED_CONSUMERS,
         applies=_would_be_held_back,
         process=_inherit_deliveries,
     ),
@@ -218,6 +253,7 @@ TAG_DEFECTS: tuple[DefectTransition, ...] = (
         " until 4.0",
         dialects=("rabbitmq-3",),
         methods=_LEAD_TO_DELIVERIES,
+        guest=MERGED_CONSUMERS,
         applies=_keeps_room,
         process=_keep_room,
     ),
@@ -230,6 +266,7 @@ TAG_DEFECTS: tuple[DefectTransition, ...] = (
         " rabbit_channel:handle_deliver0, function_clause; v3.10.9 checkout is told where the consumer's numbers begin",
         dialects=("rabbitmq-3",),
         methods=("basic.consume", "basic.publish", "basic.ack", "basic.nack", "basic.reject", "basic.recover"),
+        guest=MERGED_CONSUMERS,
         applies=_serves_heir,
         process=_break_heir,
     ),
@@ -242,6 +279,7 @@ TAG_DEFECTS: tuple[DefectTransition, ...] = (
         " service_queue; in 4.0 and 4.3 only if that one still holds messages",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=_LEAD_TO_DELIVERIES,
+        guest=SERVICE_QUEUE,
         applies=_may_be_misplaced,
         process=_keep_place,
     ),

@@ -21,7 +21,7 @@ from amqpspec.model.defects.channel_limiter import LIMIT_DEFECTS, ChannelLimiter
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.defects.crashes import CRASHING_DEFECTS
 from amqpspec.model.defects.dead_letters import DEAD_LETTER_DEFECTS
-from amqpspec.model.defects.dispatch import DISPATCH_DEFECTS
+from amqpspec.model.defects.dispatch import DISPATCH_DEFECTS, ClassicSeats, WaitingConsumers
 from amqpspec.model.defects.errors import ERROR_DEFECTS
 from amqpspec.model.defects.late_settling import LATE_SETTLING_DEFECTS
 from amqpspec.model.defects.overflow import OVERFLOW_DEFECTS
@@ -31,7 +31,7 @@ from amqpspec.model.defects.queues import QUEUE_DEFECTS
 from amqpspec.model.defects.returns import RETURN_DEFECTS
 from amqpspec.model.defects.settling import SETTLING_DEFECTS
 from amqpspec.model.defects.streams import STREAM_DEFECTS
-from amqpspec.model.defects.tags import TAG_DEFECTS, break_some_time
+from amqpspec.model.defects.tags import TAG_DEFECTS, MergedConsumers, ServiceQueue, break_some_time
 from amqpspec.model.defects.timeouts import TIMEOUT_DEFECTS
 from amqpspec.model.defects.transactions import TRANSACTION_DEFECTS
 from amqpspec.model.judging.acceptor import DEFAULT_BOUND, Acceptor
@@ -314,7 +314,9 @@ def defects_of(dialect: Dialect) -> dict[str, tuple[DefectTransition, ...]]:
 
 
 #: Those who keep in mind what the known defects of the mechanisms go by.
-GUESTS: tuple[Guest, ...] = (ChannelLimiter(),)
+GUESTS: tuple[Guest, ...] = (
+    ChannelLimiter(), ClassicSeats(), WaitingConsumers(), MergedConsumers(), ServiceQueue(),
+)  # fmt: skip
 HOOKS = Hooks(GUESTS)
 
 
