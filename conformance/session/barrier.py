@@ -16,6 +16,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.dispatch import owes_nothing
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import ChannelState, Connection, ConnectionState
 from amqpspec.model.judging.doubts import may_give_up, unprocessed
@@ -331,7 +332,9 @@ def _is_as_counted(session: Session, name: str) -> bool:
         return True
     _ask(session, connections[0], name)
     queue = _queue(session, name)
-    if queue is None or queue.seat.is_stalled or (_is_doubtful(session) and session.judge.acceptor.may_be_proven(name)):
+    if queue is None or owes_nothing(session.judge.acceptor.broker, queue):
+        return True
+    if _is_doubtful(session) and session.judge.acceptor.may_be_proven(name):
         return True
     # a quorum queue counts those who hold its deliveries as consumers, so their number never becomes the model's
     return not queue.unproven and not queue.dropping and (not queue.leaving or _counts_holders(session, queue))

@@ -32,8 +32,6 @@ class Unacknowledged:
     is_still_counted: bool = False
     #: the tag of that consumer, by which the channel tells the queue of it
     former_tag: str = field(default="", kw_only=True)
-    #: a quorum queue takes the consumer for one of that tag which is gone, and to which the delivery was made
-    is_inherited: bool = False
     #: a classic queue took it back by the number of a namesake, and does so once more when the channel ends
     given_back_at: Queue | None = field(default=None, kw_only=True)
     #: when its time is up (model.broker.consumer_timeouts); None: never

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.hooks import arm
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import ChannelState, Expected
+from amqpspec.model.defects import classic_active_consumer
 from amqpspec.model.defects.crash import crash_with
+from amqpspec.model.defects.stalled_queues import is_stalled, stall
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Frame
@@ -105,7 +108,7 @@ def _haunted(broker: Broker) -> Iterator[Queue]:
     for channel in broker.channels.values():
         for consumer in channel.bereft.values():
             queue = broker.queues.get(consumer.queue.name)
-            if queue is None or queue.type is QueueType.STREAM or queue.seat.is_stalled:
+            if queue is None or queue.type is QueueType.STREAM or is_stalled(broker, queue):
                 continue
             if queue.owner in (None, channel.connection):
                 yield queue
@@ -114,10 +117,10 @@ def _haunted(broker: Broker) -> Iterator[Queue]:
 def _haunt(broker: Broker, frame: Frame) -> None:
     """Who is served from now on, and with what, nobody can tell."""
     for queue in list(_haunted(broker)):
-        queue.seat.stalled_at = broker.stamp
         queue.leaving += 1
         queue.is_haunted = queue.type is QueueType.QUORUM
-        broker.refresh(queue)
+        stall(broker, [queue])
+        arm(broker, classic_active_consumer.NAME)
     process(broker, frame)
 
 

@@ -18,22 +18,24 @@ from amqpspec.model.broker.routing import TIME_STAMPS
 from amqpspec.model.broker.state import ChannelState, ConnectionState, Expected, PendingGet
 from amqpspec.model.defects.cancelling import CANCELLING_DEFECTS
 from amqpspec.model.defects.channel_limiter import LIMIT_DEFECTS, ChannelLimiter, follow_limiters, limiter_of
-from amqpspec.model.defects.crash import crash_with
+from amqpspec.model.defects.classic_active_consumer import CLASSIC_SEAT_DEFECTS, ClassicActiveConsumer
+from amqpspec.model.defects.crash import break_some_time, crash_with
 from amqpspec.model.defects.crashes import CRASHING_DEFECTS
 from amqpspec.model.defects.dead_letters import DEAD_LETTER_DEFECTS
-from amqpspec.model.defects.dispatch import DISPATCH_DEFECTS, ClassicSeats, WaitingConsumers
 from amqpspec.model.defects.errors import ERROR_DEFECTS
 from amqpspec.model.defects.late_settling import LATE_SETTLING_DEFECTS
+from amqpspec.model.defects.merged_consumers import MERGED_DEFECTS, MergedConsumers
 from amqpspec.model.defects.overflow import OVERFLOW_DEFECTS
-from amqpspec.model.defects.phantoms import PHANTOM_DEFECTS
 from amqpspec.model.defects.publishing import PUBLISHING_DEFECTS
 from amqpspec.model.defects.queues import QUEUE_DEFECTS
 from amqpspec.model.defects.returns import RETURN_DEFECTS
+from amqpspec.model.defects.service_queue import SERVICE_DEFECTS, ServiceQueue
 from amqpspec.model.defects.settling import SETTLING_DEFECTS
+from amqpspec.model.defects.stalled_queues import StalledQueues
 from amqpspec.model.defects.streams import STREAM_DEFECTS
-from amqpspec.model.defects.tags import TAG_DEFECTS, MergedConsumers, ServiceQueue, break_some_time
 from amqpspec.model.defects.timeouts import TIMEOUT_DEFECTS
 from amqpspec.model.defects.transactions import TRANSACTION_DEFECTS
+from amqpspec.model.defects.waiting_consumers import WAITING_DEFECTS, WaitingConsumers
 from amqpspec.model.judging.acceptor import DEFAULT_BOUND, Acceptor
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectsFollowed, DefectTransition
 from amqpspec.model.promises.dialects import Dialect
@@ -260,13 +262,14 @@ DEFECT_TRANSITIONS: tuple[DefectTransition, ...] = (
     *LATE_SETTLING_DEFECTS,
     *TRANSACTION_DEFECTS,
     *QUEUE_DEFECTS,
-    *TAG_DEFECTS,
+    *MERGED_DEFECTS,
+    *SERVICE_DEFECTS,
     *SETTLING_DEFECTS,
     *CRASHING_DEFECTS,
     *STREAM_DEFECTS,
     *LIMIT_DEFECTS,
-    *DISPATCH_DEFECTS,
-    *PHANTOM_DEFECTS,
+    *CLASSIC_SEAT_DEFECTS,
+    *WAITING_DEFECTS,
     *DEAD_LETTER_DEFECTS,
     *RETURN_DEFECTS,
     *OVERFLOW_DEFECTS,
@@ -315,7 +318,8 @@ def defects_of(dialect: Dialect) -> dict[str, tuple[DefectTransition, ...]]:
 
 #: Those who keep in mind what the known defects of the mechanisms go by.
 GUESTS: tuple[Guest, ...] = (
-    ChannelLimiter(), ClassicSeats(), WaitingConsumers(), MergedConsumers(), ServiceQueue(),
+    ChannelLimiter(), ClassicActiveConsumer(), WaitingConsumers(), MergedConsumers(), ServiceQueue(),
+    StalledQueues(),  # behind those that look whether it is one
 )  # fmt: skip
 HOOKS = Hooks(GUESTS)
 
