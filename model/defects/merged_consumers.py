@@ -12,13 +12,13 @@ from itertools import islice
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
-from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.limits import own_limit_holds
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
+from amqpspec.model.defects import held_tags
 from amqpspec.model.defects.crash import break_some_time
 from amqpspec.model.defects.service_queue import LEAD_TO_DELIVERIES, is_misplaced
-from amqpspec.model.defects.waiting_consumers import holds_something
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
@@ -32,14 +32,14 @@ NAME = "merged consumers"
 
 @dataclass(slots=True)
 class MergedMemory:
-    #: what the cancelled ones of its tag held when a consumer was made
+    #: consumers whose tag is that of cancelled ones, and how much these held when the consumer was made
     held_before: dict[Consumer, int] = field(default_factory=dict)
     #: deliveries to a consumer that is gone, for which the queue has been seen to take another one of its tag
     inherited: set[Unacknowledged] = field(default_factory=set)
 
 
 class MergedConsumers(Guest):
-    """Knows when a quorum queue may take a consumer for a cancelled one of its tag."""
+    """Knows the consumers that a quorum queue may take for a cancelled one of their tag."""
 
     name = NAME
 
@@ -52,15 +52,7 @@ class MergedConsumers(Guest):
             _memory(broker).held_before[consumer] = sum(entry.consumer in former for entry in held)
 
     def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
-        """Another one of its tag may come while it still holds something."""
-        if consumer.queue.type is QueueType.QUORUM and holds_something(broker, consumer):
-            arm(broker, NAME)
         _memory(broker).held_before.pop(consumer, None)
-
-    def delivery_timed_out(self, broker: Broker, channel: Channel, entry: Unacknowledged) -> None:
-        """Its consumer goes with the next one of its tag."""
-        if entry.consumer is not None and holds_something(broker, entry.consumer):
-            arm(broker, NAME)
 
     def deliveries_settled(
         self, broker: Broker, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str
@@ -93,7 +85,7 @@ _MISSING = Printed("INTERNAL_ERROR", "", "INTERNAL_ERROR")
 def _taken_for_former(broker: Broker) -> dict[Consumer, list[Unacknowledged]]:
     """Consumers of quorum queues whose tag was that of a cancelled one, and what is outstanding of that one's."""
     found: dict[Consumer, list[Unacknowledged]] = {}
-    for channel in broker.channels.values():
+    for channel in broker.channels.values() if _memory(broker).held_before else ():
         for entry in channel.unacknowledged.values():
             former = entry.consumer
             if former is None or entry.queue.type is not QueueType.QUORUM:
@@ -232,7 +224,7 @@ MERGED_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:merge_consumer, consumers are known by tag and channel as long as they hold messages",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=LEAD_TO_DELIVERIES,
-        guest=NAME,
+        guest=held_tags.NAME,
         applies=_would_be_held_back,
         process=_inherit_deliveries,
     ),
@@ -245,7 +237,7 @@ MERGED_DEFECTS: tuple[DefectTransition, ...] = (
         " until 4.0",
         dialects=("rabbitmq-3",),
         methods=LEAD_TO_DELIVERIES,
-        guest=NAME,
+        guest=held_tags.NAME,
         applies=_keeps_room,
         process=_keep_room,
     ),
@@ -258,7 +250,7 @@ MERGED_DEFECTS: tuple[DefectTransition, ...] = (
         " rabbit_channel:handle_deliver0, function_clause; v3.10.9 checkout is told where the consumer's numbers begin",
         dialects=("rabbitmq-3",),
         methods=("basic.consume", "basic.publish", "basic.ack", "basic.nack", "basic.reject", "basic.recover"),
-        guest=NAME,
+        guest=held_tags.NAME,
         applies=_serves_merged,
         process=_break_merged,
     ),

@@ -49,7 +49,7 @@ class ServiceQueue(Guest):
 
     def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
         queue = consumer.queue
-        if queue.type is not QueueType.QUORUM or queue.single_active_consumer or not requirement.startswith("CANCEL"):
+        if queue.type is not QueueType.QUORUM or not requirement.startswith("CANCEL"):
             return
         arm(broker, NAME)
         _memory(broker).former.setdefault(queue, {})[(consumer.channel, consumer.tag)] = priority(consumer)
@@ -57,7 +57,7 @@ class ServiceQueue(Guest):
     def consumer_added(self, broker: Broker, consumer: Consumer) -> None:
         memory = _memory(broker)
         former = memory.former.get(consumer.queue, {}).pop((consumer.channel, consumer.tag), None)
-        if former is None or former == priority(consumer):
+        if former is None or former == priority(consumer) or consumer.queue.single_active_consumer:
             return
         if former_consumers(broker, consumer) or not broker.dialect.lost_consumers_by_creation:
             memory.misplaced[consumer] = former

@@ -23,6 +23,7 @@ from amqpspec.model.defects.crash import break_some_time, crash_with
 from amqpspec.model.defects.crashes import CRASHING_DEFECTS
 from amqpspec.model.defects.dead_letters import DEAD_LETTER_DEFECTS
 from amqpspec.model.defects.errors import ERROR_DEFECTS
+from amqpspec.model.defects.held_tags import HeldTags
 from amqpspec.model.defects.late_settling import LATE_SETTLING_DEFECTS
 from amqpspec.model.defects.merged_consumers import MERGED_DEFECTS, MergedConsumers
 from amqpspec.model.defects.overflow import OVERFLOW_DEFECTS
@@ -318,7 +319,7 @@ def defects_of(dialect: Dialect) -> dict[str, tuple[DefectTransition, ...]]:
 
 #: Those who keep in mind what the known defects of the mechanisms go by.
 GUESTS: tuple[Guest, ...] = (
-    ChannelLimiter(), ClassicActiveConsumer(), WaitingConsumers(), MergedConsumers(), ServiceQueue(),
+    ChannelLimiter(), ClassicActiveConsumer(), HeldTags(), WaitingConsumers(), MergedConsumers(), ServiceQueue(),
     StalledQueues(),  # behind those that look whether it is one
 )  # fmt: skip
 HOOKS = Hooks(GUESTS)

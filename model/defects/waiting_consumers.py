@@ -21,6 +21,7 @@ from amqpspec.model.broker.dispatch import priority, rank
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
+from amqpspec.model.defects import held_tags
 from amqpspec.model.defects.stalled_queues import is_stalled, stall, stalled_before
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
@@ -569,7 +570,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:activate_next_consumer puts the new consumer in the place of the one with its key",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
         methods=_ANY,
-        guest=NAME,
+        guest=held_tags.NAME,
         applies=_may_mix_up,
         process=_confuse,
     ),
