@@ -40,7 +40,7 @@ from amqpspec.model.outputs.debts import first_debt, unproven, untold_queues
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.turns import is_at_rest
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, Frame
 from amqpspec.model.rules.connection.blocking import blocked_by_others
@@ -72,8 +72,7 @@ class Acceptor:
         self.command = ""
         #: the next input is sent without waiting for what this one brings about: it may be processed after it
         self.overlapping = False
-        self._defects = defects.by_method
-        self._once_shown = defects.once_shown
+        self._defects = defects
         self._early = EarlyFrames()
         self._time = 0.0
         #: the last output left no doubt about what had been processed before it
@@ -257,10 +256,10 @@ class Acceptor:
         """Process an input. Where a known defect applies, follow that as well: there the input stays pending,
         as nothing that the lawful explanation owes says when it is processed.
         """
-        for defect in self._defects.get(frame.method, ()):
+        for defect in self._defects.asked(explanation.broker, frame.method):
             if defect is explanation.defect or defect.name in explanation.declined:
                 continue
-            if defect.comes_under(explanation.broker, frame):
+            if defect.applies(explanation.broker, frame):
                 defective = explanation.fork()
                 defective.pending.append(frame)
                 defective.defect, defective.defective_input = defect, frame
@@ -410,7 +409,7 @@ class Acceptor:
         """The broker has a known defect of RabbitMQ: so it may have this one too, which is hard to tell by itself."""
         for explanation in self.explanations:
             explanation.defect = explanation.defective_input = None
-            self._once_shown(explanation.broker)
+            self._defects.once_shown(explanation.broker)
         self.finished |= self.broker.is_astray
 
     def _give_up(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
@@ -65,6 +65,16 @@ class DefectsFollowed:
     once_shown: Callable[[Broker], None]
     #: who keeps in mind what they go by
     hooks: Hooks = NO_HOOKS
+    _asked: dict[tuple[str, frozenset[str]], tuple[DefectTransition, ...]] = field(default_factory=dict)
+
+    def asked(self, broker: Broker, method: str) -> tuple[DefectTransition, ...]:
+        """The defects that may matter to an input of that method: none whose guest is not armed."""
+        asked = self._asked.get((method, broker.armed))
+        if asked is None:
+            own = self.by_method.get(method, ())
+            asked = tuple(defect for defect in own if not defect.guest or defect.guest in broker.armed)
+            self._asked[(method, broker.armed)] = asked
+        return asked
 
 
 #: A judge that knows of no defect.

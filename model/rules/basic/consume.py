@@ -6,10 +6,11 @@ from typing import Any
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import begin_consumer
+from amqpspec.model.broker.effects import ConsumerAnnounced
 from amqpspec.model.broker.limits import is_limited
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue
 from amqpspec.model.broker.state import Channel
-from amqpspec.model.promises.dialects import ExclusiveQuorumConsumer
+from amqpspec.model.promises.choices import ExclusiveQuorumConsumer
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.erlang_wording import wire_type
 from amqpspec.model.protocol.errors import ProtocolError
@@ -19,7 +20,6 @@ from amqpspec.model.rules.answer import answer
 from amqpspec.model.rules.basic.requeue import known_since
 from amqpspec.model.rules.extensions import direct_reply
 from amqpspec.model.rules.extensions.consumer_timeout import end_timed_out, is_told
-from amqpspec.model.rules.extensions.permission import check_read
 from amqpspec.model.rules.extensions.stream_consuming import (
     check_offset_text,
     check_offset_type,
@@ -27,6 +27,7 @@ from amqpspec.model.rules.extensions.stream_consuming import (
     first_offsets,
 )
 from amqpspec.model.rules.lookup import find_queue, queue_text, shortcut
+from amqpspec.model.rules.permission import check_read
 
 
 def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
@@ -94,7 +95,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
         {"consumer_tag": Generated(CHOSEN_TAG, broker.serial, taken) if generated else tag},
         requirement,
         lane=f"queue {queue.name}",
-        effect=("announce_consumer", consumer),
+        effect=ConsumerAnnounced(consumer),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker, crossed_by_cancel
 from amqpspec.model.broker.dispatch import owes_nothing
+from amqpspec.model.broker.effects import CountsTold, DeletionAnswered, QueueNamed
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, Expected
 from amqpspec.model.broker.time_to_live import missed
@@ -18,8 +19,8 @@ from amqpspec.model.rules.extensions import queue_expiry as expiry
 from amqpspec.model.rules.extensions.direct_reply import declare as declare_address
 from amqpspec.model.rules.extensions.direct_reply import is_declared
 from amqpspec.model.rules.extensions.message_expiry import shown_by_count
-from amqpspec.model.rules.extensions.permission import check_any, check_configure, check_read
 from amqpspec.model.rules.lookup import check_owner, find_queue, queue_text, shortcut, vhost_of, without_line_breaks
+from amqpspec.model.rules.permission import check_any, check_configure, check_read
 from amqpspec.model.rules.queue.queue_arguments import check_arguments
 from amqpspec.model.rules.queue.queue_equivalence import check_equivalence
 
@@ -163,7 +164,7 @@ def _answer_declare(
     }
     if behind := shown_by_count(broker, queue):
         requirements += (behind,)
-    effect = ("rename_queue", queue) if generated else ("counts_seen", queue)
+    effect: QueueNamed | CountsTold = QueueNamed(queue) if generated else CountsTold(queue)
     # a wrong number is the doing of whatever changed it last
     blame = {"message_count": missed(queue, broker.latest) or queue.reason, "consumer_count": "QUEUE-001"}
     defects: dict[str, tuple[object, str]] = {}
@@ -244,7 +245,7 @@ def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
     tags = () if queue is None else _told_by(queue, channel)
     effect = None
     if queue is not None and tags:
-        effect = ("tell_of_deletion", (channel.key, tags, crossed_by_cancel(queue)))
+        effect = DeletionAnswered(channel.key, tags, crossed_by_cancel(queue))
     blame = {"message_count": "QUEUE-024"}
     answer(broker, channel, frame, "queue.delete-ok", {"message_count": count}, requirement, blame=blame, effect=effect)
     if queue is not None:

@@ -17,7 +17,8 @@ import pytest
 
 import amqpspec.targets.embedded.connection as embedded_connection
 from amqpspec.model.broker.queues import Message
-from amqpspec.model.promises.dialects import AMQP_0_9_1, DIALECTS, dialect_of
+from amqpspec.model.promises.dialects import DIALECTS, dialect_of
+from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.protocol.methods import MASK, Content, Frame
 from amqpspec.model.rules.table import RULES
 from amqpspec.targets.address import Address
@@ -35,7 +36,7 @@ from amqpspec.targets.codec.methods_codec import (
 from amqpspec.targets.errors import AccessRefused, TargetUnreachable, VhostNotFound
 from tests.targets.client.test_wire import certificate, server_tls  # noqa: F401  (fixtures)
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 #: The header of AMQP 1.0 that a RabbitMQ of today refuses with.
 SASL_HEADER = b"AMQP\x03\x01\x00\x00"
 
