@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.dispatch import owes_nothing
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import ChannelState, Connection, ConnectionState
 from amqpspec.model.judging.acceptor import Acceptor
@@ -122,7 +123,9 @@ class AcceptorQuestions:
 
     def is_as_counted(self, queue: str) -> bool:
         known = self._usual.queues.get(queue)
-        if known is None or known.seat.is_stalled or (self.is_doubtful() and self._acceptor.may_be_proven(queue)):
+        if known is None or owes_nothing(self._usual, known):
+            return True
+        if self.is_doubtful() and self._acceptor.may_be_proven(queue):
             return True
         # a quorum queue counts those who hold its deliveries as consumers, so their number never becomes the model's
         counts_holders = known.type is QueueType.QUORUM and self._usual.holders(known) > 0
