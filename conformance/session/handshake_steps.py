@@ -22,7 +22,7 @@ _WISHES = {
     "connection.tune-ok": ("channel_max", "frame_max", "heartbeat"),
     "connection.open": ("virtual_host",),
 }
-#: A user who is asked for without his password has none that is right.
+#: A user who is asked for without a password has none that is right.
 NO_PASSWORD = "none"
 
 

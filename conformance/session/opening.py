@@ -70,6 +70,6 @@ def _step(conversation: Conversation, name: str, method: str, wishes: Mapping[st
     """The frame of one step on that connection."""
     connection = conversation.questions.connection(name)
     target = conversation.target
-    # by its name the operator finds a connection that he is to close
+    # by its name the operator finds a connection that is to be closed
     known_as = conversation.known_as(name) if target.operator is not None else ""
     return step(target.address, name, connection.offered if connection else {}, method, wishes, known_as)

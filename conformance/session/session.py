@@ -25,7 +25,7 @@ from amqpspec.conformance.verdicts.judgement import SequenceJudgement, write_end
 from amqpspec.model.protocol.methods import OPERATOR, Frame
 from amqpspec.targets.codec.field_values import EncodingError
 
-#: The user that every RabbitMQ is delivered with; his name is no secret, and is recorded.
+#: The user that every RabbitMQ is delivered with; the name is no secret, and is recorded.
 KNOWN_USER = "guest"
 
 

@@ -133,7 +133,7 @@ class Broker(QueueSteps):
             first = "CANCEL-012" if place else "CANCEL-007"
             self.owe_notice(channel, tag, first, "CANCEL-007", "CANCEL-008", "CANCEL-011", crossing=crossing)
             for answer in [owed for owed in channel.owed if _is_answer_to_crossing(owed, tag, crossing)][:1]:
-                # the client has cancelled it meanwhile: he is told before he is answered
+                # the client has cancelled it meanwhile: it is told before it is answered
                 channel.owed.remove(answer)
                 channel.owed.append(replace(answer, lane=_end_of(tag)))
 
@@ -236,7 +236,7 @@ class Broker(QueueSteps):
 
 
 def may_be_told_again(channel: Channel, consumer: Consumer) -> None:
-    """The client was told that the consumer is cancelled, and another thing happens to it: he may hear of that."""
+    """The client was told that the consumer is cancelled, and another thing happens to it: the client may hear of that."""
     channel.may_be_told[consumer.tag] = channel.may_be_told.get(consumer.tag, 0) + 1
 
 

@@ -54,7 +54,8 @@ class BrokerState:
     channels: dict[ChannelKey, Channel] = field(default_factory=dict)
     queues: dict[str, Queue] = field(default_factory=dict)
     exchanges: dict[str, Exchange] = field(default_factory=predeclared_exchanges)
-    #: whom the operator made; virtual hosts that are there (True) or were deleted (False); an alarm of his
+    #: whom the operator made; virtual hosts that are there (True) or were deleted (False); an alarm that the operator
+    #: raised
     users: dict[str, User] = field(default_factory=dict)
     vhosts: dict[str, bool] = field(default_factory=dict)
     alarm: bool = False

@@ -207,7 +207,7 @@ class Channel:
     #: how many deliveries were on their way to the client when that limit came: not held back by it (QOS-011)
     under_way: int = 0
     #: consumers that are gone while messages may be under way to them: until the client hears that their queue is
-    #: deleted, or until everything has come if he has cancelled them and wants no answer
+    #: deleted, or until everything has come if it has cancelled them and wants no answer
     leaving: dict[str, Consumer] = field(default_factory=dict)
     #: what may be seen of a channel that has ended, until the end is seen as well (model.outputs.late_deliveries)
     lost: list[Lost] = field(default_factory=list)
@@ -261,7 +261,7 @@ class User:
 
     name: str
     password: str
-    #: by virtual host: patterns of the names that he may configure, write and read; none: no access to it
+    #: by virtual host: patterns of the names that this user may configure, write and read; none: no access to it
     permissions: dict[str, tuple[str, str, str]] = field(default_factory=dict)
 
 
@@ -275,7 +275,7 @@ class ConnectionState(Enum):
     TUNING = "tuning"
     OPENING = "opening"
     OPEN = "running"
-    #: a close was sent by either side; of the client nothing counts but his own close and close-ok
+    #: a close was sent by either side; of the client nothing counts but its own close and close-ok
     CLOSING = "closing"
     #: refused without a word: of the client nothing counts any more
     ENDING = "ending"

@@ -30,7 +30,7 @@ def _channel(broker: Broker, frame: Frame) -> Channel | None:
     return channel if channel is not None and channel.state is ChannelState.OPEN else None
 
 
-# ------------------------------------------------------------------------ the client has cancelled his consumer
+# ------------------------------------------------------------------------ the client has cancelled its consumer
 
 
 def _is_cancelled(broker: Broker, frame: Frame) -> bool:

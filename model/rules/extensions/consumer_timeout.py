@@ -276,9 +276,10 @@ def settle_all_late(broker: Broker, channel: Channel, tags: Iterable[int], rulin
 
 
 def settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> None:
-    """The client settles what has timed out: nothing becomes of the message (TIMEOUT-019), which is not his any more.
+    """The client settles what has timed out: nothing becomes of the message (TIMEOUT-019), which is not the client's
+    any more.
 
-    When all that timed out is settled his consumer is served again (TIMEOUT-016, TIMEOUT-017, TIMEOUT-018).
+    When all that timed out is settled its consumer is served again (TIMEOUT-016, TIMEOUT-017, TIMEOUT-018).
     """
     entry = channel.timed_out.pop(tag)
     channel.settled.append(tag)

@@ -57,7 +57,7 @@ def commit(broker: Broker, channel: Channel, frame: Frame) -> None:
 
 
 def rollback(broker: Broker, channel: Channel, frame: Frame) -> None:
-    """TX-002, TX-007: the publishes are gone; what was settled is the client's to settle again, and stays with him."""
+    """TX-002, TX-007: the publishes are gone; what was settled is the client's to settle again, and stays with it."""
     transaction = _of(channel)
     broker.blame(channel, "TX-001")
     drop(broker, channel, "TX-007" if transaction.rulings else "TX-002")

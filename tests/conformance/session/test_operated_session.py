@@ -1,4 +1,4 @@
-"""Sessions with an operator: what he makes is there for the sequence, and gone after it, however it ends."""
+"""Sessions with an operator: what an operator makes is there for the sequence, and gone after it, however it ends."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_it_is_undone_after_a_failure_or_an_interruption(
 
 
 class Interrupted:
-    """An operator who is interrupted the first time that he undoes something."""
+    """An operator that is interrupted the first time that it undoes something."""
 
     def __init__(self, target: TargetUnderTest) -> None:
         assert target.operator is not None
@@ -151,7 +151,7 @@ def test_a_blocked_connection_is_not_waited_for(target: TargetUnderTest, trace: 
 
 
 def test_a_limited_user_is_not_asked_what_he_may_not_tell(target: TargetUnderTest, trace: TraceWriter) -> None:
-    """Barriers look at queues; on the connection of a user who may not, that would close his channel."""
+    """Barriers look at queues; on the connection of a user who may not, that would close the channel."""
     with Session(target, trace, "s") as session:
         send(session, MADE[0], "broker operator.set-permissions lim write=.*", "a.1 queue.declare q durable")
         send(session, "b connection.open user=lim password=secret")
