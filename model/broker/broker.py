@@ -236,7 +236,7 @@ class Broker(QueueSteps):
 
 
 def may_be_told_again(channel: Channel, consumer: Consumer) -> None:
-    """The client was told that the consumer is cancelled, and another thing happens to it: the client may hear of that."""
+    """The client was told that the consumer is cancelled, and may hear of another thing that happens to it."""
     channel.may_be_told[consumer.tag] = channel.may_be_told.get(consumer.tag, 0) + 1
 
 
