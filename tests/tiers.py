@@ -80,7 +80,7 @@ class Tiers:
         terminalreporter.section("LEFT OUT", sep="=", bold=True)
         areas: Counter[str] = Counter()
         for folder, count in left_out.items():
-            areas["others" if folder == "." else "/".join(folder.split("/")[:2])] += count
+            areas["tests" if folder == "." else "/".join(folder.split("/")[:2])] += count
         listed = ", ".join(f"{area} {count:,}" for area, count in sorted(areas.items()))
         terminalreporter.line(f"{sum(areas.values()):,} tests have NOT been run: {listed}.")
         terminalreporter.line(
