@@ -18,7 +18,6 @@ from typing import TypeGuard
 from amqpspec.model.broker.effects import ConsumerOver
 from amqpspec.model.broker.limits import own_limit_holds, sharing
 from amqpspec.model.broker.message_order import all_have_left
-from amqpspec.model.broker.phantoms import note_removal
 from amqpspec.model.broker.queue_steps import QueueSteps
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
@@ -45,7 +44,6 @@ class Broker(QueueSteps):
         _remember_end(channel, consumer.tag, requirement)
         queue = consumer.queue
         if consumer in queue.consumers:
-            note_removal(self, consumer, requirement)
             for told in self.hooks.consumer_goes:
                 told(self, consumer, requirement)
             queue.consumers.remove(consumer)
@@ -90,8 +88,6 @@ class Broker(QueueSteps):
             channel = self.channels[consumer.channel]
             channel.consumers.pop(consumer.tag, None)
             _remember_end(channel, consumer.tag, "CANCEL-007")
-            if queue.type is not QueueType.CLASSIC and not self.connections[channel.connection].is_told_of_cancels:
-                channel.bereft[consumer.tag] = consumer
             if consumer.timed_out and self.connections[channel.connection].is_told_of_cancels:
                 may_be_told_again(channel, consumer)
             elif consumer.channel != told_later:
@@ -167,7 +163,6 @@ class Broker(QueueSteps):
         consumer = entry.consumer
         if entry.queue.deleted:
             self.fired("CANCEL-014")
-            self.doubt_consumers(entry.queue.name)
         if entry.queue.type is QueueType.QUORUM:
             entry.queue.settling += 1
             self.used(entry.queue)
@@ -180,17 +175,7 @@ class Broker(QueueSteps):
             consumer.stamp = self.stamp
             consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
             self.elect(entry.queue, "SAC-004")
-            if consumer.queue is not entry.queue:
-                self.refresh(consumer.queue)  # a namesake has settled it before (model.defects.settling)
         return entry
-
-    def doubt_consumers(self, name: str) -> None:
-        """A delivery of a deleted queue of that name was settled: nothing comes of it, but some brokers lose consumers
-        of a new one (ACK-024). So they have to be counted.
-        """
-        namesake = self.queues.get(name)
-        if namesake is not None and namesake.type is QueueType.CLASSIC and namesake.consumers:
-            namesake.leaving += 1
 
     def make_room(self, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str) -> None:
         """All who share a limit with the channel have room for as many more as were settled by that requirement."""

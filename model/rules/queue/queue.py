@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker, crossed_by_cancel
+from amqpspec.model.broker.dispatch import owes_nothing
 from amqpspec.model.broker.effects import CountsTold, DeletionAnswered, QueueNamed
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, Expected
@@ -65,8 +66,6 @@ def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
         check_arguments(broker, channel, wanted)
         wanted.vhost = vhost_of(broker, channel)
         queue = broker.queues[wanted.name] = wanted
-        for each in broker.channels.values():
-            each.registered_with.discard(wanted.name)
         for told in broker.hooks.queue_declared:
             told(broker, queue)
         broker.ended_queues.pop(wanted.name, None)
@@ -180,12 +179,9 @@ def _answer_declare(
         if any(consumer.channel == channel.key for consumer in queue.consumers):
             requirements += ("QUORUM-006",)
         counted, most = broker.places(queue)
+        is_unknown = owes_nothing(broker, queue)  # it may count one that is gone
         defects["consumer_count"] = (
-            # a stalled one may count a consumer that is gone (closed-seat-keeps-messages)
-            between(
-                0 if queue.seat.is_stalled else counted,
-                most + queue.leaving + queue.settling + queue.seat.is_stalled,
-            ),
+            between(0 if is_unknown else counted, most + queue.leaving + queue.settling + is_unknown),
             HOLDERS_COUNTED,
         )
     elif queue.type is QueueType.STREAM and queue.consumers:
@@ -254,7 +250,8 @@ def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
         # CANCEL-011: consumers on this channel are told after delete-ok, the others at any time from now on
         later = channel.key if effect is not None and not frame.arguments.get("nowait") else None
         broker.delete_queue(queue, "QUEUE-024", told_later=later)
-        channel.registered_with.add(name)  # it hears of the end first: nothing of its own crosses that
+        for told in broker.hooks.deleted_by_client:
+            told(broker, channel, queue)
 
 
 def _check_conditions(broker: Broker, channel: Channel, queue: Queue, frame: Frame) -> None:
