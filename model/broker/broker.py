@@ -88,8 +88,6 @@ class Broker(QueueSteps):
             channel = self.channels[consumer.channel]
             channel.consumers.pop(consumer.tag, None)
             _remember_end(channel, consumer.tag, "CANCEL-007")
-            if queue.type is not QueueType.CLASSIC and not self.connections[channel.connection].is_told_of_cancels:
-                channel.bereft[consumer.tag] = consumer
             if consumer.timed_out and self.connections[channel.connection].is_told_of_cancels:
                 may_be_told_again(channel, consumer)
             elif consumer.channel != told_later:
@@ -165,7 +163,6 @@ class Broker(QueueSteps):
         consumer = entry.consumer
         if entry.queue.deleted:
             self.fired("CANCEL-014")
-            self.doubt_consumers(entry.queue.name)
         if entry.queue.type is QueueType.QUORUM:
             entry.queue.settling += 1
             self.used(entry.queue)
@@ -178,17 +175,7 @@ class Broker(QueueSteps):
             consumer.stamp = self.stamp
             consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
             self.elect(entry.queue, "SAC-004")
-            if consumer.queue is not entry.queue:
-                self.refresh(consumer.queue)  # a namesake has settled it before (model.defects.settling)
         return entry
-
-    def doubt_consumers(self, name: str) -> None:
-        """A delivery of a deleted queue of that name was settled: nothing comes of it, but some brokers lose consumers
-        of a new one (ACK-024). So they have to be counted.
-        """
-        namesake = self.queues.get(name)
-        if namesake is not None and namesake.type is QueueType.CLASSIC and namesake.consumers:
-            namesake.leaving += 1
 
     def make_room(self, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str) -> None:
         """All who share a limit with the channel have room for as many more as were settled by that requirement."""

@@ -9,7 +9,6 @@ from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.dispatch import contenders, elect, highest, owes_nothing, was_on_its_way
 from amqpspec.model.broker.limits import own_limit_holds, shared_limit_holds, sharing, shown_by_waiting
 from amqpspec.model.broker.message_order import all_have_left, has_left, put_new
-from amqpspec.model.broker.namesakes import number
 from amqpspec.model.broker.overflow import has_dropped, most_ready, tell_publishers
 from amqpspec.model.broker.queues import Arrival, Consumer, Dropping, Message, Queue
 from amqpspec.model.broker.state import Channel, PendingGet
@@ -131,7 +130,6 @@ class QueueSteps(BrokerState):
             append(queue, message, self.now)
         else:
             put_new(self.dialect, queue, message)
-            number(queue, message)
             for told in self.hooks.message_enqueued:
                 told(self, queue, message)
             message.crowd = self.join_crowd(queue, message)

@@ -75,8 +75,6 @@ class Message:
     failures: int = 0
     #: of a dead letter: octets of the history that the client had sent along (DLX-004), which is stored as it was
     sent_history: int = field(default=0, kw_only=True)
-    #: by which its classic queue knows it, among those of its priority (model.broker.namesakes)
-    number: int = field(default=0, kw_only=True)
     #: one that may be behind it was handed over before: at whose turn this one is, is not known (PRIORITY-002)
     is_late: bool = False
     #: the requirement by which its queue refused it, which it never was in (model.broker.overflow)
@@ -119,8 +117,6 @@ class Consumer:
     #: without acknowledgements: the limit of the channel when it was made, beyond which a quorum queue hands out
     #: nothing at once (its channel settles for it, rabbit_fifo_client:handle_delivery)
     unheeded_prefetch: int = field(default=0, kw_only=True)
-    #: deliveries that it has been handed (model.broker.namesakes)
-    handed: int = field(default=0, kw_only=True)
     #: when that one was created, if it still held something when this one came: a quorum queue knows it by that one's
     #: key then (rabbit_fifo:find_consumer, from 4.0)
     known_since: int | None = field(default=None, kw_only=True)
@@ -226,8 +222,6 @@ class Queue:
     at_rest: int = 0
     #: how many messages it has handed out since all was at rest
     handed_out: int = field(default=0, kw_only=True)
-    #: by priority: how many messages a classic queue has given numbers to (model.broker.namesakes)
-    numbered: dict[int, int] = field(default_factory=dict, kw_only=True)
     seat: Seat = field(default_factory=Seat, kw_only=True)
     #: what it has dropped because of a message that may not have come to it yet: until then it has them still
     dropping: list[Dropping] = field(default_factory=list, kw_only=True)
@@ -236,15 +230,8 @@ class Queue:
     deadlines: int = field(default=0, kw_only=True)
     #: its limit in octets is seen to count properties as well (`model.defects.overflow`)
     weighs_properties: bool = field(default=False, kw_only=True)
-    #: consumers that nobody sees may take its messages and give them back, any number of times (known defect
-    #: next-queue-gets-consumers)
-    is_haunted: bool = field(default=False, kw_only=True)
     #: it told no numbers, or may have told none, as it took too long (known defect late-counts-are-zero)
     is_untold: bool = field(default=False, kw_only=True)
-    #: deliveries, by channel and number, that a channel has given back and that the queue still counts for it
-    still_counted: frozenset[tuple[ChannelKey, int]] = field(default=frozenset(), kw_only=True)
-    #: it is seen not to act on the exclusive flag of its consumers (exclusive-consumer-ignored)
-    ignores_exclusive: bool = field(default=False, kw_only=True)
 
     @property
     def single_active_consumer(self) -> bool:

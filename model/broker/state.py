@@ -27,21 +27,8 @@ class Unacknowledged:
     message: Message
     queue: Queue
     consumer: Consumer | None
-    #: by which the queue's process knows it (model.broker.namesakes)
-    number: int = 0
-    #: settling a delivery of a namesake settled this one, but the queue counts it for the channel as before
-    is_still_counted: bool = False
-    #: the tag of that consumer, by which the channel tells the queue of it
-    former_tag: str = field(default="", kw_only=True)
-    #: a classic queue took it back by the number of a namesake, and does so once more when the channel ends
-    given_back_at: Queue | None = field(default=None, kw_only=True)
     #: when its time is up (model.broker.consumer_timeouts); None: never
     deadline: Deadline | None = field(default=None, kw_only=True)
-
-    @property
-    def told_as(self) -> str:
-        """The tag by which the channel tells the queue of its settlement; "" for what basic.get got."""
-        return self.consumer.tag if self.consumer is not None else self.former_tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +40,6 @@ class TimedOut:
     queue: Queue
     consumer: Consumer | None
     message: Message
-    #: as for `Unacknowledged`
-    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +192,8 @@ class Channel:
     admissions: dict[Queue, Admission] = field(default_factory=dict, kw_only=True)
     owed: list[Expected | PendingGet] = field(default_factory=list)
     last_queue: str | None = None
-    #: the queue types that the channel has dealt with, by name: see the known defect stale-queue-type
+    #: the types of the queues that the channel has dealt with, by name (QUEUE-029)
     known_types: dict[str, QueueType] = field(default_factory=dict)
-    #: queues that it has published to or deleted, by name: see the known defect publish-crossing-deletion-breaks
-    registered_with: set[str] = field(default_factory=set, kw_only=True)
     #: direct replies delivered of late, that some brokers give no delivery tag of their own (model.outputs.messages)
     uncounted_replies: int = 0
     #: the requirement that the last input came under: blamed for a frame that nothing explains
@@ -233,9 +216,6 @@ class Channel:
     #: quorum queues that had a consumer with room on it when it broke its connection: they may hear of its end behind
     #: that of the other channels
     may_be_served_by: frozenset[str] = frozenset()
-    #: consumers of deleted quorum queues and streams of which the client was not told (CANCEL-010), by tag: the next
-    #: queue of that name may get them (model.defects.queues)
-    bereft: dict[str, Consumer] = field(default_factory=dict)
 
     @property
     def key(self) -> ChannelKey:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
-from amqpspec.model.broker.state import ChannelState, Expected
+from amqpspec.model.broker.state import ChannelState, ConnectionState, Expected
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.protocol.methods import Frame
@@ -41,6 +41,33 @@ def _was_cut_in_octets(close: Expected) -> bool:
     text = close.arguments["reply_text"]
     return close.requirements[0] == "CHAN-008" and isinstance(text, str) and not text.isascii()
 
+
+def _closes_behind_error(broker: Broker, frame: Frame) -> bool:
+    """Does the client close a connection that an error on a channel has broken, before the broker has said so?"""
+    connection = broker.connections.get(frame.connection)
+    if connection is None or connection.state is not ConnectionState.OPEN:
+        return False
+    return any(isinstance(owed, Expected) and owed.method == "connection.close" for owed in connection.owed)
+
+
+def _leave_unanswered(broker: Broker, frame: Frame) -> None:
+    broker.stamp += 1
+    broker.fired("CONN-030")
+
+
+CLOSE_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
+        name="close-behind-error-unanswered",
+        requirement="CONN-030",
+        statement="When a client's connection.close crosses the one that an error on a channel brings about, it is not"
+        " answered.",
+        source="rabbit_reader:handle_exception in state closing sends connection.close; maybe_close no close-ok then",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("connection.close",),
+        applies=_closes_behind_error,
+        process=_leave_unanswered,
+    ),
+)
 
 ERROR_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(

@@ -4,59 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import Arrival, Exchange, Message, Queue
-from amqpspec.model.broker.state import ChannelState, Expected
+from amqpspec.model.broker.queues import Exchange
+from amqpspec.model.broker.routing import TIME_STAMPS
+from amqpspec.model.broker.state import ChannelState
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.outputs.stream_content import is_nested
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import TEARDOWNS, ChannelKey, Frame, Table
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, Frame, Table
 from amqpspec.model.rules.basic.publish import routes_of
 from amqpspec.model.rules.inputs import process
 
-_ENDS = ("channel.close", "connection.close", *TEARDOWNS, "socket.abort")
-
-
-def _on_their_way(broker: Broker, frame: Frame) -> list[tuple[Queue, Message]]:
-    """Messages that the channels which the input ends have published to quorum queues, and may not be there yet."""
-    return [
-        (queue, message)
-        for queue in broker.queues.values()
-        if queue.type is QueueType.QUORUM
-        for message in queue.unproven
-        if message.arrival is Arrival.PUBLISHED and _is_ended(message.via, frame)
-    ]
-
-
-def _is_ended(channel: ChannelKey | None, frame: Frame) -> bool:
-    if channel is None or frame.method not in _ENDS:
-        return False
-    return channel[0] == frame.connection and frame.channel in (0, channel[1])
-
-
-def _lose(broker: Broker, frame: Frame) -> None:
-    on_their_way = _on_their_way(broker, frame)
-    process(broker, frame)
-    for queue, message in on_their_way:
-        if message in queue.messages:
-            broker.take(queue, queue.messages.index(message))
-            broker.drop(queue, message, message.reason)
-            broker.refresh(queue)
-
 
 def _published(broker: Broker, frame: Frame) -> tuple[Exchange, Table] | None:
-    """The exchange of a publish that comes as far as its headers, and these."""
+    """The exchange of a publish that comes as far as its headers, and these, if it has some."""
+    if frame.content is None or not frame.content.properties.get("headers"):
+        return None
     channel = broker.channels.get((frame.connection, frame.channel))
     exchange = broker.exchanges.get(frame.arguments.get("exchange", ""))
     if channel is None or channel.state is not ChannelState.OPEN or exchange is None or exchange.internal:
         return None
-    if frame.content is None or frame.arguments.get("immediate"):
-        return None
-    return exchange, frame.content.properties.get("headers") or {}
+    return None if frame.arguments.get("immediate") else (exchange, frame.content.properties["headers"])
 
 
 def _has_infinite_header(broker: Broker, frame: Frame) -> bool:
@@ -88,25 +62,24 @@ def _puts_decimal_into_stream(broker: Broker, frame: Frame) -> bool:
     return bool(queues) and all(queue.type is QueueType.STREAM for queue in queues)
 
 
-def _replies_to_nobody(broker: Broker, frame: Frame) -> bool:
-    """Is it mandatory, and goes to the address of a consumer of replies that is gone?"""
+def _routes_by_time_stamp(broker: Broker, frame: Frame) -> bool:
+    content = frame.content or EMPTY_CONTENT
+    headers = content.properties.get("headers")
+    if not headers or not any(isinstance(value, datetime) for value in headers.values()):
+        return False
     channel = broker.channels.get((frame.connection, frame.channel))
-    arguments = frame.arguments
-    if channel is None or channel.state is not ChannelState.OPEN or not arguments.get("mandatory"):
+    exchange = broker.exchanges.get(frame.arguments.get("exchange", ""))
+    if exchange is None or channel is None or channel.state is not ChannelState.OPEN:
         return False
-    address = arguments.get("routing_key", "")
-    if arguments.get("exchange") or address in broker.queues:
-        return False
-    return address in broker.reply_addresses or address in broker.reply_addresses.values()
+    return TIME_STAMPS in routes_of(broker, exchange, frame.arguments.get("routing_key", ""), content).queues.values()
 
 
-def _return_nothing(broker: Broker, frame: Frame) -> None:
+def _route_without_time_stamps(broker: Broker, frame: Frame) -> None:
+    dialect = broker.dialect
+    broker.dialect = replace(dialect, timestamp_headers_match=False)
     process(broker, frame)
-    channel = broker.channels[(frame.connection, frame.channel)]
-    returned = [owed for owed in channel.owed if isinstance(owed, Expected) and owed.method == "basic.return"]
-    channel.owed = [owed for owed in channel.owed if not any(owed is each for each in returned[-1:])]
-    broker.settle_debts(channel)
-    broker.fired("PUBLISH-007")
+    broker.dialect = dialect
+    broker.fired("PUBLISH-018")
 
 
 PUBLISHING_DEFECTS: tuple[DefectTransition, ...] = (
@@ -132,27 +105,18 @@ PUBLISHING_DEFECTS: tuple[DefectTransition, ...] = (
         applies=_puts_decimal_into_stream,
         process=crash_with("PUBLISH-016"),
     ),
+)
+
+TIME_STAMP_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
-        name="reply-to-nobody-not-returned",
-        requirement="PUBLISH-007",
-        statement="A mandatory message to the reply address of a consumer that is gone is neither delivered nor"
-        " returned.",
-        source="v4.3.5 rabbit_volatile_queue:new_target takes every address that a process can be read from",
-        dialects=("rabbitmq-4.3",),
+        name="timestamp-headers-never-match",
+        requirement="PUBLISH-018",
+        statement="A headers exchange compares a time stamp in milliseconds, the message's, with one in seconds, the"
+        " binding's, so no two are equal.",
+        source="mc_amqpl:routing_value multiplies by 1000; rabbit_exchange_type_headers takes the argument as it is",
+        dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
         methods=("basic.publish",),
-        applies=_replies_to_nobody,
-        process=_return_nothing,
-    ),
-    DefectTransition(
-        name="closing-overtakes-publishes",
-        requirement="PUBLISH-002",
-        statement="What a channel publishes to a quorum queue right before it is closed is lost, if it has published"
-        " there before.",
-        source="v3.10.9 rabbit_fifo_client:enqueue sends with low priority, so that the end of the channel comes first;"
-        " rabbit_fifo:handle_down forgets the numbers that it expects, and maybe_enqueue then waits for number 1",
-        dialects=("rabbitmq-3",),
-        methods=_ENDS,
-        applies=lambda broker, frame: bool(_on_their_way(broker, frame)),
-        process=_lose,
+        applies=_routes_by_time_stamp,
+        process=_route_without_time_stamps,
     ),
 )

@@ -11,7 +11,6 @@ from amqpspec.model.broker.dead_letters import EXPIRED, is_first_here, is_likely
 from amqpspec.model.broker.dead_letters import shown_by as shown_by_dead_letter
 from amqpspec.model.broker.limits import broken_by_delivery, note_delivery, nothing_was_got, shown_by_delivery
 from amqpspec.model.broker.message_order import priority_requirement, shows_priority
-from amqpspec.model.broker.namesakes import note_unnumbered, number_of
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
 from amqpspec.model.broker.time_to_live import BEHIND, LATE_BY_PRIORITY, dropped_by_fetch, is_long_over, missed
@@ -150,20 +149,18 @@ def _hand_over(
         fired.extend(note_turn(broker, queue, consumer, message))
     if no_ack:
         channel.automatic.append(tag)
-        note_unnumbered(broker, queue, message, consumer)
         for told in broker.hooks.message_handed_over:
             told(broker, queue, message, consumer, None)
         spare(broker, channel, queue, consumer)
         broker.drop(queue, message, "CONSUME-013")
         fired.append("CONSUME-013")
     else:
-        entry = Unacknowledged(message, queue, consumer, number_of(queue, message, consumer))
+        entry = Unacknowledged(message, queue, consumer)
         channel.unacknowledged[tag] = entry
         begin_delivery(broker, channel, entry)
         for told in broker.hooks.message_handed_over:
             told(broker, queue, message, consumer, entry)
         if consumer is not None:
-            consumer.handed += 1
             note_delivery(broker, channel, consumer)
             broker.refresh_sharing(channel)
     if consumer is not None:

@@ -17,6 +17,7 @@ from amqpspec.model.broker.dead_letters import (
     wrong_of_death,
 )
 from amqpspec.model.broker.dispatch import owes_nothing
+from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.message_order import (
     is_broken_priority,
     may_be_overtaken,
@@ -92,7 +93,7 @@ def check_delivery(
         wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, not defect, allowed, defect))
     elif channel.uncounted_replies:
         broker.refuted.add(DIRECT_REPLIES_NOT_COUNTED)
-    if queue.is_haunted:
+    if answer(broker.hooks.serves_unseen, broker, queue):
         _take_as_told(message, frame)
     if (message.unseen or message.recalled) and arguments.get("redelivered"):
         message.redelivered = True

@@ -25,7 +25,8 @@ def cancel(broker: Broker, channel: Channel, frame: Frame) -> None:
     """CANCEL-001, CANCEL-003, CANCEL-004: always answered, known tag or not."""
     tag = frame.arguments.get("consumer_tag", "")
     consumer = channel.consumers.get(tag)
-    channel.bereft.pop(tag, None)
+    for told in broker.hooks.cancel_asked:
+        told(broker, channel, tag)
     lane = "channel"
     requirements: tuple[str, ...] = ("CANCEL-003",)
     if consumer is not None:

@@ -7,6 +7,7 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import begin_consumer
 from amqpspec.model.broker.effects import ConsumerAnnounced
+from amqpspec.model.broker.hooks import answer as answered
 from amqpspec.model.broker.limits import is_limited
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue
 from amqpspec.model.broker.state import Channel
@@ -77,7 +78,6 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     taken = tuple(channel.consumers)
     channel.consumers[tag] = consumer
     channel.ended_consumers.pop(tag, None)
-    channel.bereft.pop(tag, None)
     queue.consumers.append(consumer)
     for told in broker.hooks.consumer_added:
         told(broker, consumer)
@@ -128,7 +128,9 @@ def _check_exclusive(broker: Broker, channel: Channel, queue: Queue, exclusive: 
     requirement = "CONSUME-007"
     if queue.type is not QueueType.CLASSIC:
         requirement = "CONSUME-008"
-        if broker.dialect.exclusive_quorum_consumer is ExclusiveQuorumConsumer.IGNORED or queue.ignores_exclusive:
+        if broker.dialect.exclusive_quorum_consumer is ExclusiveQuorumConsumer.IGNORED:
+            return
+        if answered(broker.hooks.heeds_exclusive, broker, queue) is False:
             return
         if queue.single_active_consumer:
             return  # the seat of the active consumer is what exclusiveness would give (CONSUME-009)

@@ -201,7 +201,6 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
             returning.setdefault(entry.queue, []).append((tag, entry))
     if returning or channel.consumers:
         broker.fired(requirement)
-    broker.is_astray |= _takes_back_from_others(broker, channel)
     dropped_by = "TX-009" if broker.dialect.extensions else requirement
     drop(broker, channel, dropped_by)
     tags = channel.transaction.reserved if channel.transaction is not None else ()
@@ -222,29 +221,12 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     channel.unconfirmed = {}
     channel.transaction = None
     channel.leaving = {}
-    channel.bereft = {}
     for told in broker.hooks.channel_ended:
         told(broker, channel)
     broker.refresh_sharing(channel)
     broker.settle_debts(channel)
     expect_exceeded_limits(broker)
     expect_losses(broker)
-
-
-def _takes_back_from_others(broker: Broker, channel: Channel) -> bool:
-    """Does a classic queue take back what somebody else was handed since, as it has the number of a delivery that it
-    still counts for this channel (known defect deleted-queue-settles-namesake)?
-    """
-    held = channel.unacknowledged.values()
-    again = {(id(entry.given_back_at), entry.number) for entry in held if entry.given_back_at is not None}
-    for queue in broker.queues.values():
-        again |= {(id(queue), number) for key, number in queue.still_counted if key == channel.key}
-    return bool(again) and any(
-        (id(entry.queue), entry.number) in again
-        for other in broker.channels.values()
-        if other is not channel
-        for entry in other.unacknowledged.values()
-    )
 
 
 def _take_back_unseen(broker: Broker, channel: Channel, returning: Collection[Queue]) -> None:
@@ -310,8 +292,6 @@ def _delete_own_queues(broker: Broker, connection: str, requirement: str) -> Non
     for queue in list(broker.queues.values()):
         if queue.owner == connection:
             broker.fired("QUEUE-020")
-            if requirement == "QUEUE-020":
-                broker.left_behind[queue.name] = broker.now
             broker.end_queue(queue, requirement)
 
 

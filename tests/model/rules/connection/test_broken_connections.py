@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.defects.crash import break_some_time
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
