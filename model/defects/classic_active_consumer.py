@@ -57,9 +57,7 @@ def _with_left_backlog(broker: Broker, frame: Frame) -> list[Queue]:
         return [queue] if queue is not None else []
     if frame.method == "basic.publish":
         return [
-            queue
-            for queue in _seats(broker)
-            if is_stalled(broker, queue) or _is_held_back_by_channel(broker, queue)
+            queue for queue in _seats(broker) if is_stalled(broker, queue) or _is_held_back_by_channel(broker, queue)
         ]
     return [
         queue
@@ -105,8 +103,7 @@ CLASSIC_SEAT_DEFECTS: tuple[DefectTransition, ...] = (
         " is ready. The next publish hands it the new message first, or crashes the queue.",
         source="rabbit_amqqueue_process:handle_call basic_cancel does not run the queue; attempt_delivery, badmatch",
         dialects=("rabbitmq-3",),
-        methods=("basic.cancel", "basic.publish", "basic.ack", "basic.qos",
-                 "basic.nack", "basic.reject", "basic.recover", "basic.recover-async"),
+        methods=_METHODS,
         guest=NAME,
         applies=lambda broker, frame: bool(_with_left_backlog(broker, frame)),
         process=_leave_backlog,

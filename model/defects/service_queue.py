@@ -88,7 +88,7 @@ class ServiceQueue(Guest):
         former = sorted((queue.name, sorted(each.items())) for queue, each in memory.former.items() if each)
         misplaced = [(each.channel, each.tag, place) for each, place in memory.misplaced.items()]
         moved = [(each.channel, each.tag, priority(each)) for each in memory.own_arguments]
-        return repr((former, sorted(misplaced), sorted(moved)))
+        return repr((former, sorted(misplaced), sorted(moved))) if former or misplaced or moved else ()
 
 
 def _memory(broker: Broker) -> ServiceMemory:

@@ -50,7 +50,8 @@ class StalledQueues(Guest):
         return _memory(broker).since.get(queue) == broker.stamp or None
 
     def fingerprint(self, broker: Broker) -> object:
-        return tuple(sorted(queue.name for queue in _memory(broker).since))
+        since = _memory(broker).since
+        return tuple(sorted(queue.name for queue in since)) if since else ()
 
 
 def _memory(broker: Broker) -> StalledMemory:

@@ -89,7 +89,7 @@ class WaitingConsumers(Guest):
         queue = consumer.queue
         if not _is_seat(queue):
             return
-        if holds_something(broker, consumer):
+        if _holds_something(broker, consumer):
             arm(broker, NAME)  # another one of its tag may come
         if consumer is queue.seat.holder or not requirement.startswith("CANCEL"):
             return
@@ -98,7 +98,7 @@ class WaitingConsumers(Guest):
 
     def delivery_timed_out(self, broker: Broker, channel: Channel, entry: Unacknowledged) -> None:
         """Its consumer goes with the next one of its tag."""
-        if _is_seat(entry.queue) and entry.consumer is not None and holds_something(broker, entry.consumer):
+        if _is_seat(entry.queue) and entry.consumer is not None and _holds_something(broker, entry.consumer):
             arm(broker, NAME)
 
     def seat_changes(self, broker: Broker, queue: Queue, requirement: str) -> None:
@@ -141,7 +141,7 @@ class WaitingConsumers(Guest):
 
     def fingerprint(self, broker: Broker) -> object:
         memory = _memory(broker)
-        places = (
+        places = [
             (
                 queue.name,
                 sorted((consumer.channel, consumer.tag, why.value) for consumer, why in places.gone.items()),
@@ -150,7 +150,9 @@ class WaitingConsumers(Guest):
             )
             for queue, places in memory.places.items()
             if not places.is_right
-        )
+        ]
+        if not (places or memory.mixed_up):
+            return ()
         return repr(sorted(places, key=lambda each: each[0])), _fingerprint_of_mixed_up(broker, memory)
 
 
@@ -195,7 +197,7 @@ def _seats(broker: Broker) -> Iterator[Queue]:
     return (queue for queue in broker.queues.values() if _is_seat(queue))
 
 
-def holds_something(broker: Broker, consumer: Consumer) -> bool:
+def _holds_something(broker: Broker, consumer: Consumer) -> bool:
     """Does the consumer's channel hold a delivery that was made to it?"""
     return any(entry.consumer is consumer for entry in broker.channels[consumer.channel].unacknowledged.values())
 

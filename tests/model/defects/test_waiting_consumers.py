@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from amqpspec.model.broker.copying import copy_broker
+from amqpspec.model.defects import waiting_consumers
 from tests.model.broker.test_dispatch import QUORUM, SEAT, consume, conversation, limit
 from tests.model.judging.test_acceptor import Conversation
 
@@ -49,7 +51,7 @@ def test_in_other_versions_it_has_no_name() -> None:
     assert not talk.failure.defect
 
 
-def with_a_namesake(dialect: str) -> Conversation:
+def with_its_tag_again(dialect: str) -> Conversation:
     """The first consumer was cancelled with m1 in hand; one of its tag waits while another one is active."""
     talk = consume(consume(conversation(f"{QUORUM} {SEAT}", dialect), "a.1", "t"), "b.1", "u")
     talk.send("c.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
@@ -58,8 +60,8 @@ def with_a_namesake(dialect: str) -> Conversation:
 
 
 @pytest.mark.parametrize("dialect", ALL)
-def test_a_namesake_on_the_seat_is_not_served_even_when_all_is_settled(dialect: str) -> None:
-    talk = with_a_namesake(dialect)
+def test_one_of_a_cancelled_ones_tag_on_the_seat_is_not_served_even_when_all_is_settled(dialect: str) -> None:
+    talk = with_its_tag_again(dialect)
     talk.send("b.1 basic.cancel u").see("b.1", "basic.cancel-ok", consumer_tag="u").rest()
     talk.send("a.1 basic.ack 1").rest().send("c.1 basic.publish q body=m2")
     served = talk.fork().deliver("a.1", 2, "m2").rest()
@@ -68,8 +70,8 @@ def test_a_namesake_on_the_seat_is_not_served_even_when_all_is_settled(dialect: 
 
 
 @pytest.mark.parametrize("dialect", ALL)
-def test_a_namesake_that_is_cancelled_waits_on(dialect: str) -> None:
-    talk = consume(with_a_namesake(dialect), "d.1", "v")
+def test_one_of_a_cancelled_ones_tag_that_is_cancelled_waits_on(dialect: str) -> None:
+    talk = consume(with_its_tag_again(dialect), "d.1", "v")
     talk.send("a.1 basic.cancel t").see("a.1", "basic.cancel-ok", consumer_tag="t").rest()
     talk.send("b.1 basic.cancel u").see("b.1", "basic.cancel-ok", consumer_tag="u").rest()
     talk.send("c.1 basic.publish q body=m2")
@@ -79,7 +81,7 @@ def test_a_namesake_that_is_cancelled_waits_on(dialect: str) -> None:
 
 
 def test_a_cancelled_one_that_waits_goes_with_its_channel() -> None:
-    talk = consume(with_a_namesake("rabbitmq-4.3"), "d.1", "v")
+    talk = consume(with_its_tag_again("rabbitmq-4.3"), "d.1", "v")
     talk.send("a.1 basic.cancel t").see("a.1", "basic.cancel-ok", consumer_tag="t").rest()
     talk.send("a.1 basic.ack 1").rest().send("a.1 channel.close").see("a.1", "channel.close-ok").rest()
     talk.send("b.1 basic.cancel u").see("b.1", "basic.cancel-ok", consumer_tag="u").rest()
@@ -88,7 +90,7 @@ def test_a_cancelled_one_that_waits_goes_with_its_channel() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["rabbitmq-4.0", "rabbitmq-4.3"])
-def test_a_namesake_that_takes_over_makes_numbers_ambiguous(dialect: str) -> None:
+def test_one_of_a_cancelled_ones_tag_that_takes_over_makes_numbers_ambiguous(dialect: str) -> None:
     talk = consume(conversation(f"{QUORUM} {SEAT}", dialect), "a.1", "low")
     talk = consume(limit(talk, "b.1", 1), "b.1", "t", "x-priority=1")
     talk.send("c.1 basic.publish q body=m1").deliver("b.1", 1, "m1").rest()
@@ -127,7 +129,7 @@ def test_of_equal_ones_the_one_with_the_higher_limit_is_next(
 
 
 @pytest.mark.parametrize("dialect", ALL[1:])
-def test_one_that_goes_on_as_its_namesake_keeps_the_seat_until_that_one_holds_nothing(dialect: str) -> None:
+def test_one_that_goes_on_as_the_cancelled_one_keeps_the_seat_while_that_one_holds_something(dialect: str) -> None:
     talk = consume(conversation(f"{QUORUM} {SEAT}", dialect), "a.1", "t")
     talk.send("c.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
     talk.send("a.1 basic.cancel t").see("a.1", "basic.cancel-ok", consumer_tag="t").rest()
@@ -139,3 +141,23 @@ def test_one_that_goes_on_as_its_namesake_keeps_the_seat_until_that_one_holds_no
     assert talk.rest().failure.defect == "heir-keeps-seat"
     talk.send("a.1 basic.ack 1").deliver("b.1", 1, "m2", consumer="high").rest()
     assert len(talk.acceptor.failures) == 1
+
+
+@pytest.mark.parametrize("dialect", ALL)
+def test_while_nobody_is_to_leave_and_no_tag_is_used_again_no_input_is_asked_about(dialect: str) -> None:
+    talk = consume(consume(conversation(f"{QUORUM} {SEAT}", dialect), "a.1", "t"), "b.1", "u")
+    talk.send("c.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest().send("a.1 basic.ack 1").rest()
+    assert waiting_consumers.NAME not in talk.acceptor.broker.armed
+    talk = consume(talk, "d.1", "high", "x-priority=1")
+    assert waiting_consumers.NAME not in talk.acceptor.broker.armed, "it takes the seat at once, or never"
+
+
+def test_what_is_remembered_of_a_queue_is_copied_with_it() -> None:
+    talk = consume(with_its_tag_again("rabbitmq-4.3"), "d.1", "v")
+    broker = talk.send("a.1 basic.cancel t").see("a.1", "basic.cancel-ok", consumer_tag="t").rest().acceptor.broker
+    copy = copy_broker(broker)
+    memory = copy.memories[waiting_consumers.NAME]
+    assert isinstance(memory, waiting_consumers.WaitingMemory)
+    places = memory.places[copy.queues["q"]]
+    assert broker.queues["q"] not in memory.places
+    assert [gone.queue for gone in places.gone] == [copy.queues["q"]]
