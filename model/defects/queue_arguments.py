@@ -13,6 +13,9 @@ from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 
+#: Dialects whose brokers refuse a type that is a text, and unknown (rabbit_queue_type:discover).
+_TEXT_IS_REFUSED = ("rabbitmq-4.3",)
+
 
 def _declared_table(broker: Broker, frame: Frame) -> dict[str, Any] | None:
     """The argument table of a queue.declare that is not passive, on an open channel."""
@@ -27,7 +30,7 @@ def _unknown_type_for_server_name(broker: Broker, frame: Frame) -> bool:
     if not table or frame.arguments.get("queue") or "x-queue-type" not in table:
         return False
     named_type = table["x-queue-type"]
-    if isinstance(named_type, str) and broker.dialect.refuses_unknown_type_for_server_name:
+    if isinstance(named_type, str) and broker.dialect.name in _TEXT_IS_REFUSED:
         return False
     return named_type not in [queue_type.value for queue_type in QueueType]
 
