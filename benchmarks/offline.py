@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from amqpspec.conformance.command_line import main as amqpspec
+from amqpspec.command_line import main as amqpspec
 from benchmarks.errors import Invalid
 from benchmarks.recordings import KINDS, LENGTHS, forget, recording
 from benchmarks.tables import ResultTable, spread

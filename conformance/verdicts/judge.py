@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from amqpspec.conformance.language.names import plain_failure
 from amqpspec.conformance.traces.trace_row import TraceError, TraceRow, row_frame
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.model.defects.transitions import acceptor_for
+from amqpspec.model.judging.acceptor_questions import AcceptorQuestions
+from amqpspec.model.judging.questions import Questions
 from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
-from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1
 
@@ -31,6 +33,7 @@ class SequenceJudge:
             )
         except UnknownDialect as error:
             raise TraceError(f"the sequence {start['sequence']!r}: {error}") from None
+        self.questions: Questions = AcceptorQuestions(self.acceptor)
         self._start = start
         self._frames = 0
         self._in_flight: str | None = None
@@ -38,6 +41,11 @@ class SequenceJudge:
         self._begun: set[str] = set()
         #: why the sequence could not be judged to its end, as its end row says; the other rows do not show that
         self._undecided: str | None = None
+
+    @property
+    def failures(self) -> Sequence[Failure]:
+        """What was found so far, with the names that the broker knows."""
+        return self.acceptor.failures
 
     def command(self, text: str) -> None:
         self.acceptor.command = text

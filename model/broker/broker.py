@@ -18,7 +18,6 @@ from typing import TypeGuard
 from amqpspec.model.broker.effects import ConsumerOver
 from amqpspec.model.broker.limits import own_limit_holds, sharing
 from amqpspec.model.broker.message_order import all_have_left
-from amqpspec.model.broker.phantoms import note_removal
 from amqpspec.model.broker.queue_steps import QueueSteps
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
@@ -45,7 +44,6 @@ class Broker(QueueSteps):
         _remember_end(channel, consumer.tag, requirement)
         queue = consumer.queue
         if consumer in queue.consumers:
-            note_removal(self, consumer, requirement)
             for told in self.hooks.consumer_goes:
                 told(self, consumer, requirement)
             queue.consumers.remove(consumer)

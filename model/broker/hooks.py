@@ -70,6 +70,9 @@ class Guest:
     def message_enqueued(self, broker: Any, queue: Queue, message: Message) -> None:
         """The message is in the queue, which is no stream."""
 
+    def consumer_chosen(self, broker: Any, queue: Queue, consumer: Consumer) -> None:
+        """The queue hands its next message to this consumer; the message is still in the queue."""
+
     def message_handed_over(
         self, broker: Any, queue: Queue, message: Message, consumer: Consumer | None, entry: Unacknowledged | None
     ) -> None:
@@ -79,6 +82,9 @@ class Guest:
         self, broker: Any, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str
     ) -> None:
         """The deliveries are off the channel, and what becomes of their messages has not been done yet."""
+
+    def delivery_timed_out(self, broker: Any, channel: Channel, entry: Unacknowledged) -> None:
+        """The delivery is off the channel, as its time is up, and its message has not come back yet."""
 
     def channel_limited(self, broker: Any, channel: Channel, count: int) -> None:
         """The channel has this limit from now on, 0 for none."""
@@ -109,8 +115,12 @@ class Guest:
         """Is there a limit of the channel?"""
         return None
 
+    def owes_nothing(self, broker: Any, queue: Queue) -> bool | None:
+        """Does nobody know what the queue does with what it has? It need not hand it out, and may, to any consumer."""
+        return None
+
     def serves_nobody(self, broker: Any, queue: Queue) -> bool | None:
-        """Does the queue hand out nothing, whoever waits?"""
+        """Does a queue that owes nothing certainly hand out nothing, whoever waits?"""
         return None
 
     def heeds_exclusive(self, broker: Any, queue: Queue) -> bool | None:

@@ -33,21 +33,6 @@ class Arrival(Enum):
     RETURNING = "returning"
 
 
-class Phantom(Enum):
-    """Why a quorum queue's seat may be, by a known defect, with the wrong consumer (model.broker.phantoms)."""
-
-    #: its channel ended while it was to leave the seat
-    CLOSED = "closed"
-    #: it was cancelled while it waited, and an earlier one of its tag still held messages
-    CANCELLED = "cancelled"
-    #: it is there, and the queue takes it for the cancelled one of its tag
-    NAMESAKE = "namesake"
-    #: it is there, went on as the cancelled one of its tag, and does not leave the seat while that one holds messages
-    HEIR = "heir"
-    #: it is there, and followed one that was to leave the seat and ought to have stayed after all
-    SUCCESSOR = "successor"
-
-
 @dataclass(slots=True, eq=False)
 class Message:
     """One message in one queue (a publish that reaches two queues makes two)."""
@@ -132,18 +117,9 @@ class Consumer:
     #: without acknowledgements: the limit of the channel when it was made, beyond which a quorum queue hands out
     #: nothing at once (its channel settles for it, rabbit_fifo_client:handle_delivery)
     unheeded_prefetch: int = field(default=0, kw_only=True)
-    #: a quorum queue has it and another one of its tag in one place, and confuses what they hold
-    #: (model.broker.phantoms)
-    is_mixed_up: bool = field(default=False, kw_only=True)
-    #: the priority of the cancelled one of its tag, whose place among those to be served it may have until it was
-    #: served once; and the same where it is known to be so (`model.defects.tags`)
-    former_priority: int | None = field(default=None, kw_only=True)
-    served_as: int | None = field(default=None, kw_only=True)
     #: when that one was created, if it still held something when this one came: a quorum queue knows it by that one's
     #: key then (rabbit_fifo:find_consumer, from 4.0)
     known_since: int | None = field(default=None, kw_only=True)
-    #: what the cancelled one of its tag held when it was made (`model.defects.tags`)
-    bequeathed: int = field(default=0, kw_only=True)
     #: it got its room so late that the queue may not know of it yet
     is_doubtful: bool = field(default=True, kw_only=True)
     #: seconds in which it has to settle a delivery, by which requirement; how many of its deliveries have timed out
@@ -191,18 +167,6 @@ class Seat:
     #: who was to leave it last; what was ready before this stamp may have been handed to that one unseen
     former: Consumer | None = None
     unseen_before: int = 0
-    #: nobody waits any more for whom the holder was to leave it, and it has not settled everything since; the stamp
-    #: since which the broker serves nobody, or 0, of any queue (both: model.defects.dispatch)
-    has_outstayed: bool = False
-    stalled_at: int = 0
-    #: consumers that are gone, and wait for the seat all the same (`model.broker.phantoms`); and who has it there in
-    #: place of the holder, as long as nothing has shown whether it is so
-    phantoms: dict[Consumer, Phantom] = field(default_factory=dict)
-    claimant: tuple[Consumer, Phantom] | None = None
-
-    @property
-    def is_stalled(self) -> bool:
-        return self.stalled_at > 0
 
 
 @dataclass(slots=True, eq=False)
@@ -258,8 +222,6 @@ class Queue:
     at_rest: int = 0
     #: how many messages it has handed out since all was at rest
     handed_out: int = field(default=0, kw_only=True)
-    #: quorum queues: priorities of cancelled consumers, by channel and tag
-    former_priorities: dict[tuple[ChannelKey, str], int] = field(default_factory=dict, kw_only=True)
     seat: Seat = field(default_factory=Seat, kw_only=True)
     #: what it has dropped because of a message that may not have come to it yet: until then it has them still
     dropping: list[Dropping] = field(default_factory=list, kw_only=True)

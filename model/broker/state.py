@@ -27,8 +27,6 @@ class Unacknowledged:
     message: Message
     queue: Queue
     consumer: Consumer | None
-    #: a quorum queue takes the consumer for one of that tag which is gone, and to which the delivery was made
-    is_inherited: bool = False
     #: when its time is up (model.broker.consumer_timeouts); None: never
     deadline: Deadline | None = field(default=None, kw_only=True)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.state import ChannelState, Expected, PendingGet
-from amqpspec.model.defects.tags import break_some_time
+from amqpspec.model.defects.crash import break_some_time
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.inputs import process

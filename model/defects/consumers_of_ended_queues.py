@@ -14,6 +14,8 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected
+from amqpspec.model.defects import classic_active_consumer
+from amqpspec.model.defects.stalled_queues import is_stalled, stall
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Frame
@@ -88,7 +90,7 @@ def _next_queues(broker: Broker) -> Iterator[Queue]:
     for channel in broker.channels.values():
         for consumer in untold_of(broker, channel).values():
             queue = broker.queues.get(consumer.queue.name)
-            if queue is None or queue.type is QueueType.STREAM or queue.seat.is_stalled:
+            if queue is None or queue.type is QueueType.STREAM or is_stalled(broker, queue):
                 continue
             if queue.owner in (None, channel.connection):
                 yield queue
@@ -97,11 +99,11 @@ def _next_queues(broker: Broker) -> Iterator[Queue]:
 def _serve_unseen(broker: Broker, frame: Frame) -> None:
     """Who is served from now on, and with what, nobody can tell."""
     for queue in list(_next_queues(broker)):
-        queue.seat.stalled_at = broker.stamp
         queue.leaving += 1
         if queue.type is QueueType.QUORUM:
             note_serving_unseen(broker, queue)
-        broker.refresh(queue)
+        stall(broker, [queue])
+        arm(broker, classic_active_consumer.NAME)
     process(broker, frame)
 
 

@@ -8,8 +8,8 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.overflow import BYTES, tell_publishers
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState
-from amqpspec.model.defects.dispatch import OFTEN_WRONG
 from amqpspec.model.defects.transactions import forgetting_refusals
+from amqpspec.model.defects.waiting_consumers import OFTEN_WRONG
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.content_size import properties_size

@@ -87,6 +87,8 @@ def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
     wrong = _check_time(broker, message) + check_delivery(broker, channel, queue, message, frame, False)
     if wrong and any(mismatch.fatal for mismatch in wrong):
         return wrong
+    for told in broker.hooks.consumer_chosen:
+        told(broker, queue, consumer)
     note_order(queue, index)
     broker.take(queue, index)
     look_behind_fetch(broker, queue)
@@ -145,7 +147,6 @@ def _hand_over(
         fired.append("QUORUM-001")
     if consumer is not None:
         fired.extend(note_turn(broker, queue, consumer, message))
-        consumer.former_priority = consumer.served_as = None
     if no_ack:
         channel.automatic.append(tag)
         for told in broker.hooks.message_handed_over:

@@ -44,6 +44,8 @@ def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer,
     entry = Unacknowledged(message, queue, consumer)
     channel.unacknowledged[channel.next_tag] = entry
     begin_delivery(broker, channel, entry)
+    for told in broker.hooks.message_handed_over:
+        told(broker, queue, message, consumer, entry)
     channel.next_tag += 1
     consumer.outstanding += 1
     if offset + 1 < len(queue.log):

@@ -9,7 +9,6 @@ from amqpspec.model.broker.consumer_timeouts import begin_consumer
 from amqpspec.model.broker.effects import ConsumerAnnounced
 from amqpspec.model.broker.hooks import answer as answered
 from amqpspec.model.broker.limits import is_limited
-from amqpspec.model.broker.phantoms import note_arrival
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.promises.queue_types import QueueType
@@ -18,6 +17,7 @@ from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.protocol.patterns import Generated
 from amqpspec.model.rules.answer import answer
+from amqpspec.model.rules.basic.requeue import known_since
 from amqpspec.model.rules.extensions import direct_reply
 from amqpspec.model.rules.extensions.consumer_timeout import end_timed_out, is_told
 from amqpspec.model.rules.extensions.stream_consuming import (
@@ -73,11 +73,11 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
         unheeded_prefetch=channel.prefetch if no_ack else 0,
     )  # fmt: skip
     begin_consumer(broker, consumer)
+    consumer.known_since = known_since(broker, consumer)
     taken = tuple(channel.consumers)
     channel.consumers[tag] = consumer
     channel.ended_consumers.pop(tag, None)
     queue.consumers.append(consumer)
-    note_arrival(broker, consumer)
     for told in broker.hooks.consumer_added:
         told(broker, consumer)
     broker.elect(queue, "SAC-001")

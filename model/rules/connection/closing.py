@@ -31,7 +31,7 @@ from amqpspec.model.protocol.patterns import Anything
 from amqpspec.model.rules.basic.requeue import give_back, lost_order
 from amqpspec.model.rules.extensions.dead_letter import EXCHANGE, keep_within_limits
 from amqpspec.model.rules.tx.uncommitted import drop
-from amqpspec.model.rules.unseen import expect_exceeded_limits, expect_losses, lose, may_wake
+from amqpspec.model.rules.unseen import expect_exceeded_limits, expect_losses, lose, may_serve_anybody
 
 #: Argument of a close that is wrong without being the wrong code: the requirement of its own.
 CLOSE_BLAME = {"reply_text": "CHAN-008", "class_id": "CHAN-007", "method_id": "CHAN-007"}
@@ -335,7 +335,7 @@ def _note_unseen(
     noted = [
         (message, message.unseen + len(keys))
         for queue, keys in takers.items()
-        if queue in broker.deliverable or may_wake(queue) or _seat_falls_vacant(queue, keys)
+        if queue in broker.deliverable or may_serve_anybody(broker, queue) or _seat_falls_vacant(queue, keys)
         for message in queue.messages
     ]
     for key, channel in broker.channels.items():

@@ -75,6 +75,8 @@ def _release(broker: Broker, channel: Channel, tag: int) -> tuple[Unacknowledged
     is_first = consumer is None or not consumer.timed_out
     is_served = consumer is not None and channel.consumers.get(consumer.tag) is consumer
     channel.timed_out[tag] = TimedOut(queue, consumer, entry.message)
+    for told in broker.hooks.delivery_timed_out:
+        told(broker, channel, entry)
     broker.touch(channel, queue, keeps_state=False)
     broker.used(queue)
     queue.settling += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker, crossed_by_cancel
+from amqpspec.model.broker.dispatch import owes_nothing
 from amqpspec.model.broker.effects import CountsTold, DeletionAnswered, QueueNamed
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, Expected
@@ -178,12 +179,9 @@ def _answer_declare(
         if any(consumer.channel == channel.key for consumer in queue.consumers):
             requirements += ("QUORUM-006",)
         counted, most = broker.places(queue)
+        is_unknown = owes_nothing(broker, queue)  # it may count one that is gone
         defects["consumer_count"] = (
-            # a stalled one may count a consumer that is gone (closed-seat-keeps-messages)
-            between(
-                0 if queue.seat.is_stalled else counted,
-                most + queue.leaving + queue.settling + queue.seat.is_stalled,
-            ),
+            between(0 if is_unknown else counted, most + queue.leaving + queue.settling + is_unknown),
             HOLDERS_COUNTED,
         )
     elif queue.type is QueueType.STREAM and queue.consumers:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace, sequences
@@ -142,7 +142,8 @@ def test_a_blocked_connection_is_not_waited_for(target: TargetUnderTest, trace: 
     with Session(target, trace, "s") as session:
         send(session, "a connection.open connection.blocked=false", "a.1 queue.declare q durable")
         send(session, "broker operator.set-alarm", "a.1 basic.publish q body=m1", "a.1 queue.declare q passive")
-        assert session.judge.acceptor.broker.connections["a"].blocked
+        connection = session.judge.questions.connection("a")
+        assert connection is not None and not connection.answers
         send(session, "b.1 queue.declare q passive", "broker operator.clear-alarm", "a.1 basic.get q")
         judgement = session.finish()
     assert (judgement.verdict, session.overdue) == (Verdict.PASS, 0)

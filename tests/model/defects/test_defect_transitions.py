@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from amqpspec.conformance.language.command import Command, parse_command
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.fingerprint import fingerprint

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS, UnknownDialect, dialect_named, dialect_of
 

@@ -1,43 +1,91 @@
-"""Known defects (`model.defects.transitions`) of consumer tags that are used again on quorum queues."""
+"""Consumers of a quorum queue whose tag is that of a cancelled one which still holds something.
+
+rabbit_fifo knows consumers by tag and channel as long as they hold messages, so it takes the new one for the one before
+(rabbit_fifo:merge_consumer). The channel, which knows them apart, may not bear what comes of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
+from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.limits import own_limit_holds
 from amqpspec.model.broker.queues import Consumer
-from amqpspec.model.broker.state import ChannelState, ConnectionState, Expected, Unacknowledged
-from amqpspec.model.defects.crash import internal_error
+from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
+from amqpspec.model.defects import held_tags
+from amqpspec.model.defects.crash import break_some_time
+from amqpspec.model.defects.service_queue import LEAD_TO_DELIVERIES, is_misplaced
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.protocol.patterns import Printed
+from amqpspec.model.rules.basic.requeue import former_consumers
 from amqpspec.model.rules.inputs import process
 from amqpspec.model.rules.unseen import be_away
+
+NAME = "merged consumers"
+
+
+@dataclass(slots=True)
+class MergedMemory:
+    #: consumers whose tag is that of cancelled ones, and how much these held when the consumer was made
+    held_before: dict[Consumer, int] = field(default_factory=dict)
+    #: deliveries to a consumer that is gone, for which the queue has been seen to take another one of its tag
+    inherited: set[Unacknowledged] = field(default_factory=set)
+
+
+class MergedConsumers(Guest):
+    """Knows the consumers that a quorum queue may take for a cancelled one of their tag."""
+
+    name = NAME
+
+    def new_memory(self) -> MergedMemory:
+        return MergedMemory()
+
+    def consumer_added(self, broker: Broker, consumer: Consumer) -> None:
+        if consumer.queue.type is QueueType.QUORUM and (former := former_consumers(broker, consumer)):
+            held = broker.channels[consumer.channel].unacknowledged.values()
+            _memory(broker).held_before[consumer] = sum(entry.consumer in former for entry in held)
+
+    def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
+        _memory(broker).held_before.pop(consumer, None)
+
+    def deliveries_settled(
+        self, broker: Broker, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str
+    ) -> None:
+        inherited = _memory(broker).inherited
+        if inherited:
+            inherited.difference_update(entry for _, entry in settled)
+
+    def channel_ended(self, broker: Broker, channel: Channel) -> None:
+        memory = _memory(broker)
+        for consumer in [each for each in memory.held_before if each.channel == channel.key]:
+            del memory.held_before[consumer]
+
+    def fingerprint(self, broker: Broker) -> object:
+        held_before = _memory(broker).held_before
+        present = ((each, many) for each, many in held_before.items() if each in each.queue.consumers)
+        return tuple(sorted((each.channel, each.tag, many) for each, many in present))
+
+
+def _memory(broker: Broker) -> MergedMemory:
+    memory = broker.memories[NAME]
+    assert isinstance(memory, MergedMemory)
+    return memory
+
 
 #: Where the queue is gone when the channel asks for what it takes for missing, it says so as well.
 _MISSING = Printed("INTERNAL_ERROR", "", "INTERNAL_ERROR")
 
 
-def break_some_time(broker: Broker, channel: ChannelKey, reply_text: object = "INTERNAL_ERROR") -> None:
-    """At some time from now on the channel crashes and its connection closes with 541; before that the others end."""
-    connection = broker.connections[channel[0]]
-    if connection.state is not ConnectionState.OPEN:
-        return
-    broker.teardowns.insert(0, channel)  # ahead of its connection, which another one may have broken as well
-    if not any(isinstance(owed, Expected) and owed.method == "connection.close" for owed in connection.owed):
-        broker.teardowns.append((connection.name, 0))
-        connection.owed.append(internal_error(reply_text))
-        broker.debtors[(connection.name, 0)] = None
-
-
-def _bequests(broker: Broker) -> dict[Consumer, list[Unacknowledged]]:
+def _taken_for_former(broker: Broker) -> dict[Consumer, list[Unacknowledged]]:
     """Consumers of quorum queues whose tag was that of a cancelled one, and what is outstanding of that one's."""
     found: dict[Consumer, list[Unacknowledged]] = {}
-    for channel in broker.channels.values():
+    for channel in broker.channels.values() if _memory(broker).held_before else ():
         for entry in channel.unacknowledged.values():
             former = entry.consumer
             if former is None or entry.queue.type is not QueueType.QUORUM:
@@ -52,7 +100,7 @@ def _would_be_held_back(broker: Broker, frame: Frame) -> bool:
     """Is there, or does the input make, a consumer that would have no room if it counted those deliveries as well?"""
     if frame.method == "basic.consume" and _names_former_tag(broker, frame):
         return True
-    for consumer, entries in _bequests(broker).items():
+    for consumer, entries in _taken_for_former(broker).items():
         if not own_limit_holds(consumer) and 0 < _credit(broker, consumer) <= consumer.outstanding + len(entries):
             return True
     return False
@@ -64,10 +112,11 @@ def _credit(broker: Broker, consumer: Consumer) -> int:
 
 
 def _inherit(broker: Broker) -> None:
-    for consumer, entries in _bequests(broker).items():
+    for consumer, entries in _taken_for_former(broker).items():
         consumer.prefetch = _credit(broker, consumer)
         for entry in entries:
-            entry.consumer, entry.is_inherited = consumer, True
+            entry.consumer = consumer
+            _memory(broker).inherited.add(entry)
             consumer.outstanding += 1
         broker.refresh(consumer.queue)
 
@@ -78,28 +127,29 @@ def _inherit_deliveries(broker: Broker, frame: Frame) -> None:
     _inherit(broker)
 
 
-def _heirs(broker: Broker) -> dict[Consumer, list[Unacknowledged]]:
+def _merged(broker: Broker) -> dict[Consumer, list[Unacknowledged]]:
     """Such consumers, also those of which the broker has shown that it takes them for the former ones."""
-    found = _bequests(broker)
-    for channel in broker.channels.values():
+    found = _taken_for_former(broker)
+    inherited = _memory(broker).inherited
+    for channel in broker.channels.values() if inherited else ():
         for entry in channel.unacknowledged.values():
-            if entry.is_inherited and entry.consumer is not None and entry.consumer in entry.queue.consumers:
+            if entry in inherited and entry.consumer is not None and entry.consumer in entry.queue.consumers:
                 found.setdefault(entry.consumer, []).append(entry)
     return found
 
 
 def _served(broker: Broker) -> Iterator[Consumer]:
     """Those of them that are handed a message now, or would be by the priority that their place goes by."""
-    for consumer in _heirs(broker):
+    for consumer in _merged(broker):
         if consumer.queue not in broker.deliverable:
             continue
-        is_misplaced = consumer.former_priority is not None and not own_limit_holds(consumer)
-        if is_misplaced or consumer in broker.recipients(consumer.queue):
+        has_other_place = is_misplaced(broker, consumer) and not own_limit_holds(consumer)
+        if has_other_place or consumer in broker.recipients(consumer.queue):
             yield consumer
 
 
-def _serves_heir(broker: Broker, frame: Frame) -> bool:
-    if frame.method != "basic.consume" and not _heirs(broker):
+def _serves_merged(broker: Broker, frame: Frame) -> bool:
+    if frame.method != "basic.consume" and not _merged(broker):
         return False
     if frame.method == "basic.consume" and not _names_former_tag(broker, frame):
         return False
@@ -123,7 +173,7 @@ def _lose_all(broker: Broker, consumer: Consumer) -> None:
     As these give their room back the queue may have handed it more before it hears of its end.
     """
     queue, channel = consumer.queue, broker.channels[consumer.channel]
-    former = _heirs(broker)[consumer]
+    former = _merged(broker)[consumer]
     for tag, entry in list(channel.unacknowledged.items()):
         if entry in former:
             del channel.unacknowledged[tag]
@@ -137,7 +187,7 @@ def _lose_all(broker: Broker, consumer: Consumer) -> None:
     broker.refresh(queue)
 
 
-def _break_heir(broker: Broker, frame: Frame) -> None:
+def _break_merged(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
     broker.fired("CONSUME-016")
     for consumer in list(_served(broker)):
@@ -146,43 +196,11 @@ def _break_heir(broker: Broker, frame: Frame) -> None:
         break_some_time(broker, consumer.channel, _MISSING)
 
 
-_LEAD_TO_DELIVERIES = (
-    "basic.publish", "basic.consume", "basic.ack", "basic.nack", "basic.reject", "basic.recover",
-    "basic.recover-async", "basic.cancel", "channel.close", "connection.close", "socket.abort",
-)  # fmt: skip
-
-
-def _misplaced(broker: Broker) -> Iterator[Consumer]:
-    for queue in broker.queues.values():
-        if queue.type is QueueType.QUORUM:
-            yield from (consumer for consumer in queue.consumers if consumer.former_priority is not None)
-
-
-def _may_be_misplaced(broker: Broker, frame: Frame) -> bool:
-    return any(True for _ in _misplaced(broker)) or (
-        frame.method == "basic.consume"
-        and any(
-            (frame.connection, frame.channel) == channel and tag == frame.arguments.get("consumer_tag")
-            for queue in broker.queues.values()
-            for channel, tag in queue.former_priorities
-        )
-    )
-
-
-def _keep_place(broker: Broker, frame: Frame) -> None:
-    for is_before in (True, False):
-        for consumer in list(_misplaced(broker)):
-            consumer.served_as, consumer.former_priority = consumer.former_priority, None
-            broker.refresh(consumer.queue)
-        if is_before:
-            process(broker, frame)
-
-
 def _with_room_of_former(broker: Broker) -> Iterator[Consumer]:
     """Consumers with a limit, when which were made the cancelled one of their tag held more than that."""
-    for queue in broker.queues.values():
-        if queue.type is QueueType.QUORUM:
-            yield from (each for each in queue.consumers if 0 < each.prefetch < each.bequeathed)
+    for consumer, many in _memory(broker).held_before.items():
+        if consumer in consumer.queue.consumers and 0 < consumer.prefetch < many:
+            yield consumer
 
 
 def _keeps_room(broker: Broker, frame: Frame) -> bool:
@@ -192,12 +210,12 @@ def _keeps_room(broker: Broker, frame: Frame) -> bool:
 def _keep_room(broker: Broker, frame: Frame) -> None:
     _inherit(broker)
     for consumer in list(_with_room_of_former(broker)):
-        consumer.prefetch = consumer.bequeathed
+        consumer.prefetch = _memory(broker).held_before[consumer]
         broker.refresh(consumer.queue)
     process(broker, frame)
 
 
-TAG_DEFECTS: tuple[DefectTransition, ...] = (
+MERGED_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="reused-tag-inherits-deliveries",
         requirement="CONSUME-016",
@@ -205,7 +223,8 @@ TAG_DEFECTS: tuple[DefectTransition, ...] = (
         " unacknowledged of the old one counts against the limit of the new one.",
         source="rabbit_fifo:merge_consumer, consumers are known by tag and channel as long as they hold messages",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
-        methods=_LEAD_TO_DELIVERIES,
+        methods=LEAD_TO_DELIVERIES,
+        guest=held_tags.NAME,
         applies=_would_be_held_back,
         process=_inherit_deliveries,
     ),
@@ -217,7 +236,8 @@ TAG_DEFECTS: tuple[DefectTransition, ...] = (
         source="v3.10.9 rabbit_fifo:merge_consumer (the credit is 0, not less) and increase_credit, which knows no most"
         " until 4.0",
         dialects=("rabbitmq-3",),
-        methods=_LEAD_TO_DELIVERIES,
+        methods=LEAD_TO_DELIVERIES,
+        guest=held_tags.NAME,
         applies=_keeps_room,
         process=_keep_room,
     ),
@@ -230,19 +250,8 @@ TAG_DEFECTS: tuple[DefectTransition, ...] = (
         " rabbit_channel:handle_deliver0, function_clause; v3.10.9 checkout is told where the consumer's numbers begin",
         dialects=("rabbitmq-3",),
         methods=("basic.consume", "basic.publish", "basic.ack", "basic.nack", "basic.reject", "basic.recover"),
-        applies=_serves_heir,
-        process=_break_heir,
-    ),
-    DefectTransition(
-        name="reused-tag-keeps-place",
-        requirement="PRIORITY-001",
-        statement="A quorum queue's consumer with the tag of a cancelled one has that one's place among those to be"
-        " served, by its x-priority, until it was served once.",
-        source="rabbit_fifo:maybe_queue_consumer, in 3.10 uniq_queue_in: the key of the cancelled one is still in"
-        " service_queue; in 4.0 and 4.3 only if that one still holds messages",
-        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
-        methods=_LEAD_TO_DELIVERIES,
-        applies=_may_be_misplaced,
-        process=_keep_place,
+        guest=held_tags.NAME,
+        applies=_serves_merged,
+        process=_break_merged,
     ),
 )

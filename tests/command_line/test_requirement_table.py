@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from amqpspec.conformance.command_line.requirement_table import (
+from amqpspec.command_line.requirement_table import (
     print_requirements,
     render_details,
     render_markdown,

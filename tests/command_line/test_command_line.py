@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 import pytest
 
-from amqpspec.conformance.command_line import main
+from amqpspec.command_line import main
 from amqpspec.conformance.traces.trace import read_trace
 from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.model.promises.registry import requirements
@@ -28,7 +28,7 @@ from amqpspec.targets.faults.all_faults import FAULTS
 from tests.patience import patience
 
 PROGRAM = [sys.executable, "-c", "import sys; from amqpspec import main; sys.exit(main())"]
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 class Outcome(NamedTuple):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from amqpspec.conformance.command_line.usage import UsageError
+from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.reports.text import plural, visible

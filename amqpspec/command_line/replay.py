@@ -10,8 +10,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from amqpspec.conformance.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE
-from amqpspec.conformance.command_line.targets import target_under_test
+from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE
+from amqpspec.command_line.targets import target_under_test
 from amqpspec.conformance.language.command_file import read_command_file
 from amqpspec.conformance.language.names import plain
 from amqpspec.conformance.session.session import Session

@@ -6,8 +6,8 @@ import argparse
 
 from rich.console import Console
 
-from amqpspec.conformance.command_line.exit_codes import CONFORMS
-from amqpspec.conformance.command_line.requirement_table import print_requirements
+from amqpspec.command_line.exit_codes import CONFORMS
+from amqpspec.command_line.requirement_table import print_requirements
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:

@@ -78,7 +78,7 @@ def test_a_namesake_that_is_cancelled_waits_on(dialect: str) -> None:
     assert talk.rest().failure.defect == "cancelled-namesake-waits-on"
 
 
-def test_a_phantom_goes_with_its_channel() -> None:
+def test_a_cancelled_one_that_waits_goes_with_its_channel() -> None:
     talk = consume(with_a_namesake("rabbitmq-4.3"), "d.1", "v")
     talk.send("a.1 basic.cancel t").see("a.1", "basic.cancel-ok", consumer_tag="t").rest()
     talk.send("a.1 basic.ack 1").rest().send("a.1 channel.close").see("a.1", "channel.close-ok").rest()

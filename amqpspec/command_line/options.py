@@ -7,8 +7,8 @@ import random
 from pathlib import Path
 from typing import NoReturn
 
-from amqpspec.conformance.command_line.exit_codes import USAGE
-from amqpspec.conformance.run import tool_version
+from amqpspec.command_line.exit_codes import USAGE
+from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.dialects import DIALECTS
 
 

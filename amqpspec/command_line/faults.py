@@ -8,7 +8,7 @@ import json
 from rich.console import Console
 from rich.table import Table
 
-from amqpspec.conformance.command_line.exit_codes import CONFORMS
+from amqpspec.command_line.exit_codes import CONFORMS
 from amqpspec.targets.faults.all_faults import FAULTS
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from amqpspec.conformance.command_line.options import random_seed
-from amqpspec.conformance.command_line.targets import target_under_test
-from amqpspec.conformance.command_line.usage import UsageError
-from amqpspec.conformance.run import Runner, RunOptions
+from amqpspec.command_line.options import random_seed
+from amqpspec.command_line.targets import target_under_test
+from amqpspec.command_line.usage import UsageError
+from amqpspec.conformance.run import Runner
+from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.search.machine import THEMES, themes_for
 from amqpspec.conformance.traces.extras import MissingExtra
 from amqpspec.conformance.traces.trace import TraceWriter, jsonl_to_parquet

@@ -6,8 +6,8 @@ import argparse
 
 from rich.console import Console
 
-from amqpspec.conformance.command_line.exit_codes import CONFORMS
-from amqpspec.conformance.command_line.usage import UsageError
+from amqpspec.command_line.exit_codes import CONFORMS
+from amqpspec.command_line.usage import UsageError
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, dialect_named
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from amqpspec.conformance.command_line.usage import UsageError
+from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.capabilities import advertised

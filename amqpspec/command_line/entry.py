@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from amqpspec.conformance.command_line.exit_codes import INTERRUPTED, TARGET_LOST, TRACE_UNREADABLE, USAGE
-from amqpspec.conformance.command_line.options import build_parser
-from amqpspec.conformance.command_line.usage import UsageError
+from amqpspec.command_line.exit_codes import INTERRUPTED, TARGET_LOST, TRACE_UNREADABLE, USAGE
+from amqpspec.command_line.options import build_parser
+from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.language.command_file import CommandFileError
 from amqpspec.conformance.session.session import UnsendableCommand
 from amqpspec.conformance.traces.extras import MissingExtra
@@ -49,7 +49,7 @@ def _dispatch(command: str, options: object, console: Console) -> int:
     # imported when needed: a help text should not load Hypothesis or Spark
     from importlib import import_module
 
-    module = import_module(f"amqpspec.conformance.command_line.{command}")
+    module = import_module(f"amqpspec.command_line.{command}")
     code: int = module.execute(options, console)
     return code
 
