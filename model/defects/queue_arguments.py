@@ -26,8 +26,10 @@ def _declared_table(broker: Broker, frame: Frame) -> dict[str, Any] | None:
 
 
 def _unknown_type_for_server_name(broker: Broker, frame: Frame) -> bool:
+    if frame.arguments.get("queue"):
+        return False
     table = _declared_table(broker, frame)
-    if not table or frame.arguments.get("queue") or "x-queue-type" not in table:
+    if not table or "x-queue-type" not in table:
         return False
     named_type = table["x-queue-type"]
     if isinstance(named_type, str) and broker.dialect.name in _TEXT_IS_REFUSED:
@@ -36,6 +38,8 @@ def _unknown_type_for_server_name(broker: Broker, frame: Frame) -> bool:
 
 
 def _age_without_number(broker: Broker, frame: Frame) -> bool:
+    if not frame.arguments.get("arguments"):
+        return False
     age = (_declared_table(broker, frame) or {}).get("x-max-age")
     return isinstance(age, str) and not age[:1].isdecimal() and frame.arguments.get("queue") not in broker.queues
 

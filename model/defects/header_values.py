@@ -1,4 +1,6 @@
-"""Known defects (`model.defects.transitions`) of publishing."""
+"""Headers of messages that RabbitMQ cannot read or convert, or compares wrongly (rabbit_binary_parser, mc_amqpl,
+rabbit_exchange_type_headers).
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,7 @@ def _route_without_time_stamps(broker: Broker, frame: Frame) -> None:
     broker.fired("PUBLISH-018")
 
 
-PUBLISHING_DEFECTS: tuple[DefectTransition, ...] = (
+HEADER_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="infinite-header-breaks",
         requirement="PUBLISH-016",
