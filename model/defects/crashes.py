@@ -1,4 +1,8 @@
-"""Known defects (`model.defects.transitions`) of settling: numbers that the new queue of a name cannot take."""
+"""Settling what a deleted queue delivered, where the new classic queue of its name cannot take the number.
+
+Its process crashes, and is started again by its supervisor (rabbit_amqqueue_sup): without its consumers, without what
+it waits for, and with its persistent messages only (rabbit_variable_queue:init).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Known defects (`model.defects.transitions`) of the close that an error brings about."""
+"""The close that an error brings about: its text (rabbit_binary_generator), and what crosses it (rabbit_reader)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMING = (
 def _is_refused_with_long_text(broker: Broker, frame: Frame) -> bool:
     """Does the input close its channel with a text that had to be cut, and holds other than ASCII characters?"""
     names = [value for value in frame.arguments.values() if isinstance(value, str) and not value.isascii()]
-    if sum(len(name.encode("utf-8", "surrogateescape")) for name in names) < _WHOLE:
+    if not names or sum(len(name.encode("utf-8", "surrogateescape")) for name in names) < _WHOLE:
         return False
     channel = broker.channels.get((frame.connection, frame.channel))
     if channel is None or channel.state is not ChannelState.OPEN:

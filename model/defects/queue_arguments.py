@@ -13,6 +13,9 @@ from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 
+#: Dialects whose brokers refuse a type that is a text, and unknown (rabbit_queue_type:discover).
+_TEXT_IS_REFUSED = ("rabbitmq-4.3",)
+
 
 def _declared_table(broker: Broker, frame: Frame) -> dict[str, Any] | None:
     """The argument table of a queue.declare that is not passive, on an open channel."""
@@ -23,16 +26,20 @@ def _declared_table(broker: Broker, frame: Frame) -> dict[str, Any] | None:
 
 
 def _unknown_type_for_server_name(broker: Broker, frame: Frame) -> bool:
+    if frame.arguments.get("queue"):
+        return False
     table = _declared_table(broker, frame)
-    if not table or frame.arguments.get("queue") or "x-queue-type" not in table:
+    if not table or "x-queue-type" not in table:
         return False
     named_type = table["x-queue-type"]
-    if isinstance(named_type, str) and broker.dialect.refuses_unknown_type_for_server_name:
+    if isinstance(named_type, str) and broker.dialect.name in _TEXT_IS_REFUSED:
         return False
     return named_type not in [queue_type.value for queue_type in QueueType]
 
 
 def _age_without_number(broker: Broker, frame: Frame) -> bool:
+    if not frame.arguments.get("arguments"):
+        return False
     age = (_declared_table(broker, frame) or {}).get("x-max-age")
     return isinstance(age, str) and not age[:1].isdecimal() and frame.arguments.get("queue") not in broker.queues
 

@@ -19,6 +19,9 @@ from amqpspec.model.rules.basic.publish import routes_of
 
 NAME = "queue types by name"
 
+#: Dialects whose brokers crash when a classic queue has accepted the consumer.
+_SERVED_BEFORE = ("rabbitmq-4.3",)
+
 
 class QueueTypesByName(Guest):
     """Armed when a queue is declared whose name some channel knows, or publishes to, as that of another type."""
@@ -68,7 +71,7 @@ def _crash_over_type(broker: Broker, frame: Frame) -> None:
     channel = broker.channels[(frame.connection, frame.channel)]
     queue = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
     crash_with("QUEUE-029")(broker, frame)
-    if frame.method != "basic.consume" or not broker.dialect.stale_type_consumer_is_served:
+    if frame.method != "basic.consume" or broker.dialect.name not in _SERVED_BEFORE:
         return
     if queue is None or queue.type is not QueueType.CLASSIC or (queue.single_active_consumer and queue.consumers):
         return

@@ -1,4 +1,9 @@
-"""Known defects of settling what a deleted queue delivered, where another queue has its name."""
+"""Settling what a deleted queue delivered, where another one has its name (rabbit_queue_type:settle goes by that).
+
+The new queue takes the numbers for its own (`model.defects.delivery_numbers`): it settles, gives back or dead-letters
+other deliveries than those which the client means, and what it counts against limits is wrong from then on
+(rabbit_queue_consumers:subtract_acks).
+"""
 
 from __future__ import annotations
 

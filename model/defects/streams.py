@@ -1,4 +1,4 @@
-"""Known defects (`model.defects.transitions`) of streams."""
+"""Streams as a channel reads and settles them (rabbit_stream_queue, whose state is kept by the channel's process)."""
 
 from __future__ import annotations
 

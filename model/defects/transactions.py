@@ -1,4 +1,4 @@
-"""Known defects (`model.defects.transitions`) of transactions."""
+"""Transactions: what rabbit_channel does while it carries out tx.commit, and what it does not keep back until then."""
 
 from __future__ import annotations
 

@@ -27,11 +27,11 @@ from amqpspec.model.defects.direct_replies import DIRECT_REPLY_DEFECTS, REPLY_PU
 from amqpspec.model.defects.errors import CLOSE_DEFECTS, ERROR_DEFECTS
 from amqpspec.model.defects.exclusive_consumers import EXCLUSIVE_CONSUMER_DEFECTS, ExclusiveConsumers
 from amqpspec.model.defects.exclusive_queues import EXCLUSIVE_QUEUE_DEFECTS, ExclusiveQueues
+from amqpspec.model.defects.header_values import HEADER_DEFECTS, TIME_STAMP_DEFECTS
 from amqpspec.model.defects.held_tags import HeldTags
 from amqpspec.model.defects.late_settling import LATE_SETTLING_DEFECTS
 from amqpspec.model.defects.merged_consumers import MERGED_DEFECTS, MergedConsumers
 from amqpspec.model.defects.overflow import OVERFLOW_DEFECTS
-from amqpspec.model.defects.publishing import PUBLISHING_DEFECTS, TIME_STAMP_DEFECTS
 from amqpspec.model.defects.queue_arguments import QUEUE_ARGUMENT_DEFECTS
 from amqpspec.model.defects.queue_types_by_name import QUEUE_TYPE_DEFECTS, QueueTypesByName
 from amqpspec.model.defects.quorum_queue_clients import QUORUM_CLIENT_DEFECTS, QuorumQueueClients
@@ -53,7 +53,7 @@ DEFECT_TRANSITIONS: tuple[DefectTransition, ...] = (
     *CLOSE_DEFECTS,
     *CANCELLING_DEFECTS,
     *ERROR_DEFECTS,
-    *PUBLISHING_DEFECTS,
+    *HEADER_DEFECTS,
     *REPLY_PUBLISHING_DEFECTS,
     *TIMEOUT_DEFECTS,
     *LATE_SETTLING_DEFECTS,

@@ -11,7 +11,6 @@ from amqpspec.model.broker.hooks import answer as answered
 from amqpspec.model.broker.limits import is_limited
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue
 from amqpspec.model.broker.state import Channel
-from amqpspec.model.promises.choices import ExclusiveQuorumConsumer
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.erlang_wording import wire_type
 from amqpspec.model.protocol.errors import ProtocolError
@@ -128,8 +127,6 @@ def _check_exclusive(broker: Broker, channel: Channel, queue: Queue, exclusive: 
     requirement = "CONSUME-007"
     if queue.type is not QueueType.CLASSIC:
         requirement = "CONSUME-008"
-        if broker.dialect.exclusive_quorum_consumer is ExclusiveQuorumConsumer.IGNORED:
-            return
         if answered(broker.hooks.heeds_exclusive, broker, queue) is False:
             return
         if queue.single_active_consumer:

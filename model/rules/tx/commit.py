@@ -78,14 +78,14 @@ def _now(broker: Broker, channel: Channel, queue: Queue) -> Queue | None:
     """The queue that gets what was routed to that one; None: nobody does."""
     if not queue.deleted:
         return queue
-    namesake = broker.queues.get(queue.name)
+    next_queue = broker.queues.get(queue.name)
     if broker.dialect.deleted_before_commit is DeletedBeforeCommit.LOOKED_UP:
-        return namesake
+        return next_queue
     if is_missed(broker, queue) and not (channel.transaction and channel.transaction.overlooks_deletion):
         text = f"Stream not found for {queue_text(broker, channel, queue.name)}"
         if broker.dialect.deleted_before_commit is DeletedBeforeCommit.MISSED:
             text = f"failed to deliver message: {{not_found,{queue.name}}}"
         # how Erlang breaks its lines is nobody's contract
         raise ProtocolError("TX-002", 506, text, any_text=not text.startswith("Stream"))
-    is_same = namesake is not None and namesake.type is queue.type is not QueueType.CLASSIC
-    return namesake if is_same else None
+    is_same = next_queue is not None and next_queue.type is queue.type is not QueueType.CLASSIC
+    return next_queue if is_same else None

@@ -1,16 +1,18 @@
-"""Known defects (`model.defects.transitions`) of publishing."""
+"""Headers of messages that RabbitMQ cannot read or convert, or compares wrongly (rabbit_binary_parser, mc_amqpl,
+rabbit_exchange_type_headers).
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import Exchange
+from amqpspec.model.broker.queues import Binding, Exchange
 from amqpspec.model.broker.routing import TIME_STAMPS
 from amqpspec.model.broker.state import ChannelState
 from amqpspec.model.defects.crash import crash_with
@@ -20,6 +22,9 @@ from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Frame, Table
 from amqpspec.model.rules.basic.publish import routes_of
 from amqpspec.model.rules.inputs import process
+
+#: A moment of which nobody tells.
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 def _published(broker: Broker, frame: Frame) -> tuple[Exchange, Table] | None:
@@ -75,14 +80,23 @@ def _routes_by_time_stamp(broker: Broker, frame: Frame) -> bool:
 
 
 def _route_without_time_stamps(broker: Broker, frame: Frame) -> None:
-    dialect = broker.dialect
-    broker.dialect = replace(dialect, timestamp_headers_match=False)
+    """As if the bindings were of moments that no message names."""
+    as_they_are: dict[Binding, Binding] = {}
+    for exchange in broker.exchanges.values():
+        for place, binding in enumerate(exchange.bindings):
+            if any(isinstance(value, datetime) for value in binding.arguments.values()):
+                arguments = {
+                    name: _NEVER if isinstance(value, datetime) else value for name, value in binding.arguments.items()
+                }
+                exchange.bindings[place] = replace(binding, arguments=arguments)
+                as_they_are[binding] = binding
     process(broker, frame)
-    broker.dialect = dialect
+    for exchange in broker.exchanges.values():
+        exchange.bindings = [as_they_are.get(binding, binding) for binding in exchange.bindings]
     broker.fired("PUBLISH-018")
 
 
-PUBLISHING_DEFECTS: tuple[DefectTransition, ...] = (
+HEADER_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="infinite-header-breaks",
         requirement="PUBLISH-016",
