@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.deadlines import NEVER
-from amqpspec.model.broker.queues import Consumer
-from amqpspec.model.broker.state import Channel, ChannelState
+from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.queues import Consumer, Message, Queue
+from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.protocol.methods import Frame
@@ -22,7 +23,21 @@ from amqpspec.model.rules.extensions.consumer_timeout import (
 from amqpspec.model.rules.extensions.timeouts import doubted_delivery
 from amqpspec.model.rules.inputs import process
 
+NAME = "consumer timeouts"
+
 _DIALECTS = ("rabbitmq-4.3",)
+
+
+class ConsumerTimeouts(Guest):
+    """Nothing times out before something was delivered that is to be settled in time."""
+
+    name = NAME
+
+    def message_handed_over(
+        self, broker: Broker, queue: Queue, message: Message, consumer: Consumer | None, entry: Unacknowledged | None
+    ) -> None:
+        if entry is not None and entry.deadline is not None:
+            arm(broker, NAME)
 
 
 def _channel(broker: Broker, frame: Frame) -> Channel | None:
@@ -178,6 +193,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_channel:handle_queue_actions released, where the tag is none of consumer_mapping",
         dialects=_DIALECTS,
         methods=(TIME_OUT,),
+        guest=NAME,
         applies=_is_cancelled,
         process=_close_all_the_same,
     ),
@@ -189,6 +205,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_channel:handle_queue_actions released, which leaves consumer_mapping as it is",
         dialects=_DIALECTS,
         methods=("basic.consume",),
+        guest=NAME,
         applies=lambda broker, frame: _timed_out_namesake(broker, frame) is not None,
         process=_refuse_tag,
     ),
@@ -201,6 +218,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         " consumer among those to be served again (as complete does)",
         dialects=_DIALECTS,
         methods=("basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
+        guest=NAME,
         applies=lambda broker, frame: bool(_given_back(broker, frame)),
         process=_forget_consumer,
         shows_within=ANY_NUMBER,
@@ -214,6 +232,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         " activate_next_consumer takes only those that are up",
         dialects=_DIALECTS,
         methods=("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
+        guest=NAME,
         applies=lambda broker, frame: bool(_leaving_for_ever(broker, frame)),
         process=_leave_for_ever,
         shows_within=ANY_NUMBER,
@@ -227,6 +246,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         " something, and activates the next one; complete_and_checkout, maybe_untimeout have it be up again there",
         dialects=_DIALECTS,
         methods=("basic.ack", "basic.nack", "basic.reject", "tx.commit"),
+        guest=NAME,
         applies=lambda broker, frame: bool(_returning(broker, frame)),
         process=_serve_both,
         shows_within=ANY_NUMBER,
@@ -240,6 +260,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         " (LastConTimeout0 < Ts), and the next deadline is not earlier",
         dialects=_DIALECTS,
         methods=(TIME_OUT_IS_OVER,),
+        guest=NAME,
         applies=_is_next,
         process=_forget_next,
         shows_within=ANY_NUMBER,

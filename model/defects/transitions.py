@@ -20,19 +20,19 @@ from amqpspec.model.defects.cancelling import CANCELLING_DEFECTS
 from amqpspec.model.defects.channel_limiter import LIMIT_DEFECTS, ChannelLimiter, follow_limiters, limiter_of
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.defects.crashes import CRASHING_DEFECTS
-from amqpspec.model.defects.dead_letters import DEAD_LETTER_DEFECTS
+from amqpspec.model.defects.dead_letters import DEAD_LETTER_DEFECTS, DeadLettersToStreams
 from amqpspec.model.defects.dispatch import DISPATCH_DEFECTS
 from amqpspec.model.defects.errors import ERROR_DEFECTS
 from amqpspec.model.defects.late_settling import LATE_SETTLING_DEFECTS
-from amqpspec.model.defects.overflow import OVERFLOW_DEFECTS
+from amqpspec.model.defects.overflow import OVERFLOW_DEFECTS, OctetsOfQuorumQueues
 from amqpspec.model.defects.phantoms import PHANTOM_DEFECTS
 from amqpspec.model.defects.publishing import PUBLISHING_DEFECTS
 from amqpspec.model.defects.queues import QUEUE_DEFECTS
-from amqpspec.model.defects.returns import RETURN_DEFECTS
+from amqpspec.model.defects.returns import RETURN_DEFECTS, ReturnsBeyondLimit
 from amqpspec.model.defects.settling import SETTLING_DEFECTS
 from amqpspec.model.defects.streams import STREAM_DEFECTS
 from amqpspec.model.defects.tags import TAG_DEFECTS, break_some_time
-from amqpspec.model.defects.timeouts import TIMEOUT_DEFECTS
+from amqpspec.model.defects.timeouts import TIMEOUT_DEFECTS, ConsumerTimeouts
 from amqpspec.model.defects.transactions import TRANSACTION_DEFECTS
 from amqpspec.model.judging.acceptor import DEFAULT_BOUND, Acceptor
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectsFollowed, DefectTransition
@@ -314,7 +314,9 @@ def defects_of(dialect: Dialect) -> dict[str, tuple[DefectTransition, ...]]:
 
 
 #: Those who keep in mind what the known defects of the mechanisms go by.
-GUESTS: tuple[Guest, ...] = (ChannelLimiter(),)
+GUESTS: tuple[Guest, ...] = (
+    ChannelLimiter(), ConsumerTimeouts(), OctetsOfQuorumQueues(), ReturnsBeyondLimit(), DeadLettersToStreams(),
+)  # fmt: skip
 HOOKS = Hooks(GUESTS)
 
 
