@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from amqpspec.conformance.command_line import main as main
     from amqpspec.model.defects.transitions import acceptor_for as acceptor_for
     from amqpspec.model.judging.acceptor import Acceptor as Acceptor
-    from amqpspec.model.promises.dialects import Dialect as Dialect
+    from amqpspec.model.promises.choices import Dialect as Dialect
     from amqpspec.model.promises.dialects import dialect_named as dialect_named
     from amqpspec.model.promises.registry import requirements as requirements
     from amqpspec.model.promises.verdict import Failure as Failure
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _DEFINED_IN = {
     "Acceptor": "amqpspec.model.judging.acceptor",
     "Content": "amqpspec.model.protocol.methods",
-    "Dialect": "amqpspec.model.promises.dialects",
+    "Dialect": "amqpspec.model.promises.choices",
     "EmbeddedBroker": "amqpspec.targets.brokers.embedded_broker",
     "Failure": "amqpspec.model.promises.verdict",
     "Frame": "amqpspec.model.protocol.methods",

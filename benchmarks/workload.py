@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.search.plan import Plan
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Content, Table
 
 #: Part of the names of cached recordings: to be raised when the commands become others.

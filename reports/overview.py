@@ -162,7 +162,7 @@ def notes(found: FoundFailure, dialect: str) -> tuple[str, ...]:
     elif not as_known:
         said.append("new")
     if found.failure.defect:
-        said.append(f"{'known defect' if as_known else 'defect of others:'} {found.failure.defect}")
+        said.append(f"{'known defect' if as_known else 'known defect of others:'} {found.failure.defect}")
     if found.flaky and found.rate is not None:
         said.append(f"flaky: {found.rate[0]} of {found.rate[1]} repetitions")
     said.append(plural(found.sequences, "sequence"))

@@ -13,9 +13,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from amqpspec.targets.brokers.docker_broker import DockerBroker
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
+
+# how long an example takes says more of the machine than of the code
+settings.register_profile("amqpspec", deadline=None)
+settings.load_profile("amqpspec")
 
 RABBITMQ_IMAGES = {
     "rabbitmq_3_10": "amqpspec/rabbitmq:3.10",

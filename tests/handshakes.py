@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from amqpspec.model.promises.dialects import DEFAULT_DIALECT, Dialect
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT
 from amqpspec.model.protocol.methods import MASK, Frame, Table
 from amqpspec.model.protocol.patterns import choose
 from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1, TUNE_OFFER, start_arguments

@@ -10,7 +10,8 @@ from amqpspec.conformance.command_line.usage import UsageError
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.capabilities import advertised
-from amqpspec.model.promises.dialects import Dialect, dialect_named, dialect_of
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialects import dialect_named, dialect_of
 from amqpspec.reports.text import visible
 from amqpspec.targets.brokers.resolve import RunningBroker, operator_of, running_broker, server_properties
 

@@ -12,7 +12,7 @@ from amqpspec.conformance.scenarios.scenario_files import is_scenario
 from amqpspec.conformance.verdicts.events import FailureShrunk, Listener, tell
 from amqpspec.conformance.verdicts.judgement import FoundFailure, SequenceJudgement
 from amqpspec.model.defects.known_defects import is_as_known
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.verdict import Failure
 
 #: Seconds for shrinking one failure.

@@ -30,7 +30,7 @@ from amqpspec.conformance.search.timeouts import TIMED_KINDS, TIMEOUTS, TimeoutA
 from amqpspec.conformance.search.topology import TOPOLOGY, TopologyActions
 from amqpspec.conformance.search.traffic import TRAFFIC
 from amqpspec.conformance.session.session import Session
-from amqpspec.model.promises.dialects import ConsumerTimeouts, Dialect
+from amqpspec.model.promises.choices import ConsumerTimeouts, Dialect
 from amqpspec.model.promises.verdict import Failure
 from amqpspec.targets.errors import TargetError
 

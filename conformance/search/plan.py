@@ -19,7 +19,7 @@ from amqpspec.model.broker.reply_addresses import ADDRESS
 from amqpspec.model.broker.state import Channel, ChannelState, Connection, ConnectionState
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import OPERATOR, Frame, Table
 from amqpspec.model.rules.connection.handshake import DUE
 from amqpspec.model.rules.extensions.queue_expiry import expire_punctually

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
+from amqpspec.model.broker.effects import ConsumerOver
 from amqpspec.model.broker.limits import own_limit_holds, sharing
 from amqpspec.model.broker.message_order import all_have_left
 from amqpspec.model.broker.phantoms import note_removal
@@ -24,7 +25,7 @@ from amqpspec.model.broker.state import Channel, ChannelState, Expected, Pending
 from amqpspec.model.broker.stream_log import stored
 from amqpspec.model.broker.topology import remove_bindings_to
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Frame, Table
+from amqpspec.model.protocol.methods import ChannelKey, Frame
 
 #: A rule: what the broker does with one method on an open channel.
 Rule = Callable[["Broker", Channel, Frame], None]
@@ -112,9 +113,8 @@ class Broker(QueueSteps):
                     # only a round trip says where that ends
                     self.touch(channel, queue, keeps_state=False)
 
-    def nothing_more(self, subject: tuple[ChannelKey, str], arguments: Table) -> None:
+    def nothing_more(self, key: ChannelKey, tag: str) -> None:
         """The client knows now that the consumer is gone: it is handed nothing more."""
-        key, tag = subject
         self.channels[key].leaving.pop(tag, None)
 
     def _cross_cancels(self, queue: Queue, crossing: str) -> None:
@@ -130,9 +130,8 @@ class Broker(QueueSteps):
                     for owed in channel.owed
                 ]
 
-    def tell_of_deletion(self, subject: tuple[ChannelKey, tuple[str, ...], str], arguments: Table) -> None:
+    def tell_of_deletion(self, key: ChannelKey, tags: tuple[str, ...], crossing: str) -> None:
         """A channel that deleted a queue has seen delete-ok: now its consumers may be told (CANCEL-011)."""
-        key, tags, crossing = subject
         channel = self.channels[key]
         for place, tag in enumerate(tags):
             first = "CANCEL-012" if place else "CANCEL-007"
@@ -156,7 +155,7 @@ class Broker(QueueSteps):
         self.owe(
             channel, "basic.cancel", {"consumer_tag": tag, "nowait": True}, *dict.fromkeys(requirements),
             blame={"nowait": "CANCEL-008"}, lane=_end_of(tag), crossing=crossing,
-            effect=("nothing_more", (channel.key, tag)) if tag in channel.leaving else None,
+            effect=ConsumerOver(channel.key, tag) if tag in channel.leaving else None,
         )  # fmt: skip
 
     # ---------------------------------------------------------------------------- settling deliveries
@@ -203,7 +202,7 @@ class Broker(QueueSteps):
             consumer.reason = requirement
             consumer.stamp = self.stamp
 
-    def committed(self, key: ChannelKey, arguments: Table) -> None:
+    def committed(self, key: ChannelKey) -> None:
         """commit-ok has come: what the transaction published has arrived (TX-004)."""
         transaction = self.channels[key].transaction
         if transaction is not None:
@@ -216,23 +215,23 @@ class Broker(QueueSteps):
 
     # --------------------------------------------------------------- names that the broker has chosen
 
-    def rename_queue(self, queue: Queue, arguments: Table) -> None:
+    def rename_queue(self, queue: Queue, name: str) -> None:
         """The name of a server-named queue is known now (QUEUE-006)."""
         for channel in self.channels.values():
             if channel.last_queue == queue.name:
-                channel.last_queue = arguments["queue"]
+                channel.last_queue = name
         self.queues.pop(queue.name, None)
         expires = queue.name in self.expiring
-        queue.name = arguments["queue"]
+        queue.name = name
         if not queue.deleted:
             self.queues[queue.name] = queue
             if expires:
                 self.expiring[queue.name] = None
 
-    def announce_consumer(self, consumer: Consumer, arguments: Table) -> None:
+    def announce_consumer(self, consumer: Consumer, told: str) -> None:
         """consume-ok has come: deliveries may follow, and a tag that the broker chose is known (CONSUME-002)."""
         consumer.announced = True
-        told, meant = arguments["consumer_tag"], consumer.tag
+        meant = consumer.tag
         if told == meant:
             return
         channel = self.channels[consumer.channel]

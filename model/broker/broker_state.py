@@ -11,11 +11,12 @@ from dataclasses import InitVar, dataclass, field
 from typing import ClassVar
 
 from amqpspec.model.broker.deadlines import NEVER, Deadline
+from amqpspec.model.broker.effects import Effect
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.broker.measurement import Due, Measurement
 from amqpspec.model.broker.queues import Exchange, Queue
 from amqpspec.model.broker.state import Channel, Connection, Expected, Policy, User
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Frame, Table
 
@@ -158,7 +159,7 @@ class BrokerState:
         *requirements: str,
         blame: dict[str, str] | None = None,
         lane: str = "channel",
-        effect: tuple[str, object] | None = None,
+        effect: Effect | None = None,
         defects: dict[str, tuple[object, str]] | None = None,
         crossing: str = "",
         due: Due | None = None,

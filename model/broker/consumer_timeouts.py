@@ -15,7 +15,7 @@ from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, Unacknowledged
-from amqpspec.model.promises.dialects import ConsumerTimeouts
+from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Table
 

@@ -22,7 +22,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Expected
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Content, Frame, Table
 
 #: Classes whose objects are never changed once they are made, though nothing prevents it.

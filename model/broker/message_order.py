@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
 
 from amqpspec.model.broker.queues import Arrival, Message, Queue
-from amqpspec.model.promises.dialects import Dialect, QuorumPriorities
+from amqpspec.model.promises.choices import Dialect, QuorumPriorities
 from amqpspec.model.promises.queue_types import QueueType
 
 #: A quorum queue with strict priorities knows them up to this (MAX_PRIORITY in rabbit_fifo.hrl of 4.3) ...

@@ -295,7 +295,7 @@ class QueueSteps(BrokerState):
         counted += self.holders(queue)
         return counted, counted + late
 
-    def counts_not_seen(self, queue: Queue, arguments: Table) -> None:
+    def counts_not_seen(self, queue: Queue) -> None:
         """A declare-ok came that may tell nothing (`model.rules.queue.queue.is_given_up`)."""
         queue.is_untold = True
 

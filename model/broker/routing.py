@@ -14,7 +14,7 @@ from typing import Any
 from amqpspec.model.broker.headers_matching import headers_match
 from amqpspec.model.broker.queues import Binding, Exchange, Queue
 from amqpspec.model.broker.topic_matching import topic_matches
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 
 #: The requirement by which an exchange of each type chooses.
 BY_TYPE = {"direct": "PUBLISH-003", "fanout": "PUBLISH-004", "topic": "PUBLISH-005", "headers": "PUBLISH-006"}

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 from amqpspec.model.broker.deadlines import NEVER, Deadline
+from amqpspec.model.broker.effects import Effect
 from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.transaction import Transaction
@@ -85,8 +86,8 @@ class Expected:
     blame: dict[str, str] = field(default_factory=dict)
     content: Content | None = None
     lane: str = "channel"
-    #: called with the observed arguments when the frame came: (name of a `Broker` method, its argument)
-    effect: tuple[str, Any] | None = None
+    #: called with the broker and the observed arguments when the frame came
+    effect: Effect | None = None
     #: counts as exercise of its requirements (barrier traffic does not)
     counted: bool = True
     #: sequence number of the publish that it answers (basic.return in confirm mode), else 0

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.queue_types import QueueType
 
 

@@ -12,7 +12,7 @@ from itertools import islice
 
 from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.broker.queues import Message, Queue
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.queue_types import QueueType
 
 ARGUMENT = "x-message-ttl"

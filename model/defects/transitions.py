@@ -36,7 +36,7 @@ from amqpspec.model.defects.timeouts import TIMEOUT_DEFECTS, ConsumerTimeouts
 from amqpspec.model.defects.transactions import TRANSACTION_DEFECTS
 from amqpspec.model.judging.acceptor import DEFAULT_BOUND, Acceptor
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectsFollowed, DefectTransition
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Frame
 from amqpspec.model.rules.basic.publish import routes_of

@@ -40,7 +40,7 @@ from amqpspec.model.outputs.debts import first_debt, unproven, untold_queues
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.turns import is_at_rest
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, Frame
 from amqpspec.model.rules.connection.blocking import blocked_by_others

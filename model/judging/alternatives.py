@@ -18,8 +18,8 @@ from amqpspec.model.broker.time_to_live import time_to_live
 from amqpspec.model.broker.transaction import Outcome, Transaction
 from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.alternatives_of_queues import alternatives_of_queues
+from amqpspec.model.promises.choices import TransientQueues
 from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
-from amqpspec.model.promises.dialects import TransientQueues
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.cancel import crosses_notice, withdraw_notice

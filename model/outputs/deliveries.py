@@ -42,7 +42,7 @@ def _named_by(broker: Broker, channel: Channel, frame: Frame) -> Consumer | None
         return None
     for consumer in channel.consumers.values():
         if consumer.announced and consumer.tag.startswith(UNKNOWN_TAG):
-            broker.announce_consumer(consumer, {"consumer_tag": tag})
+            broker.announce_consumer(consumer, tag)
             return consumer
     return None
 

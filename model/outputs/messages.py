@@ -29,7 +29,7 @@ from amqpspec.model.broker.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_K
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.outputs.mismatch import Mismatch
 from amqpspec.model.outputs.stream_content import defects_of_content, would_show
-from amqpspec.model.promises.dialects import CarriedFailures
+from amqpspec.model.promises.choices import CarriedFailures
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.erlang_wording import wire_type

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker, is_told_again
 from amqpspec.model.broker.consumer_timeouts import spared_on
+from amqpspec.model.broker.effects import CountsTold, DeletionAnswered
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.reply_addresses import agree
 from amqpspec.model.broker.routing import BY_TYPE
 from amqpspec.model.broker.state import Channel, Connection, Expected, PendingGet
 from amqpspec.model.outputs.messages import ONE_COPY, routed_by
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
-from amqpspec.model.promises.dialects import ConsumerTimeouts
+from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.field_types import retyped
 from amqpspec.model.protocol.methods import Content, Frame
@@ -127,9 +128,10 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
     if expected.counted:
         broker.refuted.update(_refuted(expected, frame))
     if expected.effect is not None:
-        name, subject = expected.effect
-        is_untold = given_up and name == "counts_seen"
-        getattr(broker, "counts_not_seen" if is_untold else name)(subject, frame.arguments)
+        if given_up and isinstance(expected.effect, CountsTold):
+            broker.counts_not_seen(expected.effect.queue)
+        else:
+            expected.effect(broker, frame.arguments)
     if expected.counted:
         for requirement in expected.requirements:
             broker.exercised[requirement] += 1
@@ -171,7 +173,7 @@ def _told_in_vain(broker: Broker, channel: Channel, frame: Frame) -> str:
     tag = frame.arguments.get("consumer_tag", "")
     for owed in channel.owed:
         effect = owed.effect if isinstance(owed, Expected) else None
-        if effect is not None and effect[0] == "tell_of_deletion" and tag in effect[1][1]:
+        if isinstance(effect, DeletionAnswered) and tag in effect.tags:
             return ""  # it only comes too early
     ended = channel.ended_consumers.get(tag)
     if ended == "CANCEL-001":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.effects import Effect
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.protocol.methods import Frame, Table
 
@@ -16,7 +17,7 @@ def answer(
     *requirements: str,
     blame: dict[str, str] | None = None,
     lane: str = "channel",
-    effect: tuple[str, object] | None = None,
+    effect: Effect | None = None,
     defects: dict[str, tuple[object, str]] | None = None,
 ) -> None:
     """Owe the reply, as `Broker.owe` does; with nowait owe nothing."""

@@ -14,7 +14,8 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from amqpspec.model.promises.dialects import DEFAULT_DIALECT, Dialect, dialect_named
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT, dialect_named
 from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, Frame
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_operator import EmbeddedOperator

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Protocol, runtime_checkable
 
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Table
 from amqpspec.targets.address import Address, parse_address
 from amqpspec.targets.brokers.operator import Operator

@@ -11,7 +11,8 @@ import platform
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 
-from amqpspec.model.promises.dialects import EMBEDDED_PRODUCT, Dialect
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialects import EMBEDDED_PRODUCT
 from amqpspec.model.protocol.credentials import credentials_of
 from amqpspec.model.protocol.errors import REPLY_CODES
 from amqpspec.model.protocol.methods import MASK, METHOD_IDS, Frame, Table

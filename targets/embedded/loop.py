@@ -8,7 +8,7 @@ import selectors
 import socket
 import ssl
 
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.targets.clock import Clock
 from amqpspec.targets.codec.methods_codec import PROTOCOL_HEADER, Decoded, EncodingError, ProtocolHeader

@@ -8,7 +8,7 @@ from functools import partial
 from amqpspec.model.broker.state import ConnectionState
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.extensions.queue_expiry import expire_punctually, next_expiry
 from amqpspec.model.rules.extensions.timeouts import due_by, time_out_now

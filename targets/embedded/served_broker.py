@@ -6,7 +6,7 @@ from typing import Any
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import Arrival, Consumer, Dropping, Message, Queue
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 
 
 class ServedBroker(Broker):

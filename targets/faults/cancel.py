@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import ChannelKey, Content, Frame, Table
+from amqpspec.model.protocol.methods import ChannelKey, Content, Frame
 from amqpspec.model.rules.connection.closing import fail
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
@@ -117,14 +117,14 @@ def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
     channel.next_tag += 1
 
 
-@in_broker("notice-before-delete-ok", "CANCEL-011", "Who deletes his own consumer's queue is told before delete-ok.")
+@in_broker("notice-before-delete-ok", "CANCEL-011", "Who deletes its own consumer's queue is told before delete-ok.")
 class NoticeBeforeDeleteOk(ServedBroker):
     def delete_queue(self, queue: Queue, requirement: str, told_later: ChannelKey | None = None) -> None:
         super().delete_queue(queue, requirement, None)
         for channel in self.channels.values():
             channel.owed.sort(key=lambda owed: not isinstance(owed, Expected) or owed.method != "basic.cancel")
 
-    def tell_of_deletion(self, subject: tuple[ChannelKey, tuple[str, ...], str], arguments: Table) -> None:
+    def tell_of_deletion(self, key: ChannelKey, tags: tuple[str, ...], crossing: str) -> None:
         """They know already."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from amqpspec.model.broker.limits import can_share, limit_channel, own_limit_holds, shared_limit_holds
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.state import Channel
-from amqpspec.model.promises.dialects import RABBITMQ_4_0
+from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker

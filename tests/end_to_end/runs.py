@@ -11,7 +11,8 @@ from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.judgement import RunResult, TargetDescription
 from amqpspec.model.promises.capabilities import advertised
-from amqpspec.model.promises.dialects import Dialect, dialect_of
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialects import dialect_of
 from amqpspec.model.promises.verdict import Failure
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.resolve import RunningBroker, operator_of, running_broker, server_properties

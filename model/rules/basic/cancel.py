@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import CANCELLING, Broker
+from amqpspec.model.broker.effects import ConsumerOver, DeletionAnswered
 from amqpspec.model.broker.state import Channel, ChannelState, Connection, Expected
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
@@ -68,7 +69,7 @@ def cancel(broker: Broker, channel: Channel, frame: Frame) -> None:
             requirements = (later[2], *requirements)
         # from now on it is the client that has ended it
         channel.ended_consumers[tag] = "CANCEL-001"
-    effect = ("nothing_more", (channel.key, tag)) if tag in channel.leaving else None
+    effect = ConsumerOver(channel.key, tag) if tag in channel.leaving else None
     answer(broker, channel, frame, "basic.cancel-ok", {"consumer_tag": tag}, *requirements, lane=lane, effect=effect)
 
 
@@ -87,10 +88,8 @@ def _notice(channel: Channel, tag: str) -> Expected | None:
 def _announced_later(channel: Channel, tag: str) -> tuple[Expected, tuple[str, ...], str] | None:
     """The delete-ok behind which the consumer's notice will be owed (CANCEL-011), who else is told, and crossing."""
     for owed in channel.owed:
-        if isinstance(owed, Expected) and owed.effect is not None and owed.effect[0] == "tell_of_deletion":
-            _, tags, crossing = owed.effect[1]
-            if tag in tags:
-                return owed, tuple(other for other in tags if other != tag), crossing
+        if isinstance(owed, Expected) and isinstance(owed.effect, DeletionAnswered) and tag in owed.effect.tags:
+            return owed, tuple(other for other in owed.effect.tags if other != tag), owed.effect.crossing
     return None
 
 
@@ -122,8 +121,8 @@ def withdraw_notice(broker: Broker, frame: Frame) -> None:
         channel.owed = [owed for owed in channel.owed if owed is not notice]
     elif later is not None:
         reply, others, crossing = later
-        effect = ("tell_of_deletion", (channel.key, others, crossing))
-        channel.owed = [replace(reply, effect=effect) if owed is reply else owed for owed in channel.owed]
+        told = DeletionAnswered(channel.key, others, crossing)
+        channel.owed = [replace(reply, effect=told) if owed is reply else owed for owed in channel.owed]
     broker.settle_debts(channel)
 
 

@@ -6,11 +6,12 @@ from typing import Any
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import begin_consumer
+from amqpspec.model.broker.effects import ConsumerAnnounced
 from amqpspec.model.broker.limits import is_limited
 from amqpspec.model.broker.phantoms import note_arrival
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue
 from amqpspec.model.broker.state import Channel
-from amqpspec.model.promises.dialects import ExclusiveQuorumConsumer
+from amqpspec.model.promises.choices import ExclusiveQuorumConsumer
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.erlang_wording import wire_type
 from amqpspec.model.protocol.errors import ProtocolError
@@ -94,7 +95,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
         {"consumer_tag": Generated(CHOSEN_TAG, broker.serial, taken) if generated else tag},
         requirement,
         lane=f"queue {queue.name}",
-        effect=("announce_consumer", consumer),
+        effect=ConsumerAnnounced(consumer),
     )
 
 

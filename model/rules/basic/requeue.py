@@ -11,7 +11,7 @@ from amqpspec.model.broker.message_order import put_back_as_new, put_back_in_fro
 from amqpspec.model.broker.overflow import handed_over, is_limited
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.broker.state import Unacknowledged
-from amqpspec.model.promises.dialects import CarriedFailures, QuorumRequeue
+from amqpspec.model.promises.choices import CarriedFailures, QuorumRequeue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey
 from amqpspec.model.rules.extensions.dead_letter import exceed_limit, keep_within_limits

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.deadlines import LATE_SECONDS
+from amqpspec.model.broker.effects import Committed
 from amqpspec.model.broker.limits import limit_channel
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.state import (
@@ -22,7 +23,7 @@ from amqpspec.model.broker.state import (
     PendingGet,
     Unacknowledged,
 )
-from amqpspec.model.promises.dialects import ConsumerTimeouts
+from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import FrameError, ProtocolError
 from amqpspec.model.protocol.methods import METHOD_IDS, ChannelKey, Frame
@@ -161,7 +162,7 @@ def is_said_by_queue(owed: Expected | PendingGet) -> bool:
     """Is it what a queue's process has the channel say?"""
     if not isinstance(owed, Expected):
         return False
-    return owed.lane != "channel" or (owed.effect is not None and owed.effect[0] == "committed")
+    return owed.lane != "channel" or isinstance(owed.effect, Committed)
 
 
 def _drop_answers_of_queues(broker: Broker, channel: Channel) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from amqpspec.model.promises.capabilities import required_of
-from amqpspec.model.promises.dialects import Dialect
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Table
 from amqpspec.model.protocol.patterns import Anything, Pattern
 

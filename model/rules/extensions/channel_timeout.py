@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import of_queue_and_policy
 from amqpspec.model.broker.state import Channel, Unacknowledged
-from amqpspec.model.promises.dialects import ConsumerTimeouts
+from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.requeue import exceeded_limit

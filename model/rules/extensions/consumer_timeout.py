@@ -28,7 +28,7 @@ from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, Expected, Lost, TimedOut, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome, Ruling
-from amqpspec.model.promises.dialects import ConsumerTimeouts
+from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.requeue import delivery_limit, give_back

@@ -26,7 +26,7 @@ from amqpspec.model.broker.dead_letters import (
 from amqpspec.model.broker.overflow import BYTES, Overflow, overflow
 from amqpspec.model.broker.queues import Arrival, Dropping, Exchange, Message, Queue
 from amqpspec.model.broker.routing import route
-from amqpspec.model.promises.dialects import CarriedFailures
+from amqpspec.model.promises.choices import CarriedFailures
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Content, Table
 from amqpspec.model.rules.extensions.overflow import drop_excess, refuse, refuses

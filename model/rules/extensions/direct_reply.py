@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.effects import ConsumerAnnounced
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue
 from amqpspec.model.broker.reply_addresses import ADDRESS, REPLY_TO
 from amqpspec.model.broker.state import Channel
@@ -52,7 +53,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     answer(
         broker, channel, frame, "basic.consume-ok",
         {"consumer_tag": Generated(CHOSEN_TAG, broker.serial, taken) if generated else tag},
-        "CONSUME-002" if generated else "REPLY-001", effect=("announce_consumer", consumer),
+        "CONSUME-002" if generated else "REPLY-001", effect=ConsumerAnnounced(consumer),
     )  # fmt: skip
 
 

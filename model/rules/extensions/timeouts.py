@@ -12,7 +12,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import first_of_each, note_next_timeout
 from amqpspec.model.broker.deadlines import LATE_SECONDS, NEVER
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
-from amqpspec.model.promises.dialects import ConsumerTimeouts
+from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.rules.extensions.channel_timeout import close_channel, oldest
 from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT, TIME_OUT_IS_OVER, is_told_by_close, time_out

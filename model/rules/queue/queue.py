@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker, crossed_by_cancel
+from amqpspec.model.broker.effects import CountsTold, DeletionAnswered, QueueNamed
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, Expected
 from amqpspec.model.broker.time_to_live import missed
@@ -162,7 +163,7 @@ def _answer_declare(
     }
     if behind := shown_by_count(broker, queue):
         requirements += (behind,)
-    effect = ("rename_queue", queue) if generated else ("counts_seen", queue)
+    effect: QueueNamed | CountsTold = QueueNamed(queue) if generated else CountsTold(queue)
     # a wrong number is the doing of whatever changed it last
     blame = {"message_count": missed(queue, broker.latest) or queue.reason, "consumer_count": "QUEUE-001"}
     defects: dict[str, tuple[object, str]] = {}
@@ -246,7 +247,7 @@ def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
     tags = () if queue is None else _told_by(queue, channel)
     effect = None
     if queue is not None and tags:
-        effect = ("tell_of_deletion", (channel.key, tags, crossed_by_cancel(queue)))
+        effect = DeletionAnswered(channel.key, tags, crossed_by_cancel(queue))
     blame = {"message_count": "QUEUE-024"}
     answer(broker, channel, frame, "queue.delete-ok", {"message_count": count}, requirement, blame=blame, effect=effect)
     if queue is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.effects import Committed
 from amqpspec.model.broker.overflow import hear
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.state import Channel
@@ -48,7 +49,7 @@ def commit(broker: Broker, channel: Channel, frame: Frame) -> None:
         raise ProtocolError("TX-008", 406, "partial tx completion")
     if copies and broker.dialect.extensions:
         channel.transaction.arriving = tuple(copies)
-        broker.owe(channel, "tx.commit-ok", {}, "TX-004", "TX-001", effect=("committed", channel.key))
+        broker.owe(channel, "tx.commit-ok", {}, "TX-004", "TX-001", effect=Committed(channel.key))
     else:
         broker.owe(channel, "tx.commit-ok", {}, "TX-001")
 

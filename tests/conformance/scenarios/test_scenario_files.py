@@ -71,7 +71,7 @@ def test_names_are_unique_and_every_file_is_read() -> None:
     names = [sequence_name(scenario) for scenario in all_scenarios()]
     assert len(names) == len(set(names))
     assert {scenario.name for scenario in all_scenarios()} == {path.stem for path in DIRECTORY.rglob("*.amqp")}
-    strays = [path for path in DIRECTORY.rglob("*") if path.is_file() and path.suffix != ".amqp"]
+    strays = [path for path in DIRECTORY.rglob("*") if path.is_file() and path.suffix not in (".amqp", ".py", ".pyc")]
     assert strays == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amqpspec.conformance.language.command import parse_command
 from amqpspec.conformance.search.plan import Plan
-from amqpspec.model.promises.dialects import RABBITMQ_4_3
+from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 
 
 def test_the_tag_that_the_broker_chooses_is_not_one_that_the_client_has_taken() -> None:

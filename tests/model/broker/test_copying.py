@@ -18,7 +18,8 @@ from amqpspec.model.broker.queues import Binding, Consumer, Exchange, Message, Q
 from amqpspec.model.broker.routing import Routes
 from amqpspec.model.broker.state import Channel, Connection, PendingGet, Unacknowledged
 from amqpspec.model.broker.transaction import Publication, Transaction
-from amqpspec.model.promises.dialects import Dialect, dialect_named
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import Content, Frame
 from amqpspec.model.protocol.patterns import Pattern
 from amqpspec.model.rules.inputs import process

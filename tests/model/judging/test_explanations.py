@@ -8,7 +8,7 @@ from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.explanations import least_advanced, merged
 from amqpspec.model.judging.known_defect import ANY_NUMBER
-from amqpspec.model.promises.dialects import RABBITMQ_4_3
+from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.unseen import GIVE_UP, LOSE
 

@@ -9,6 +9,7 @@ import pytest
 
 from amqpspec.model.promises import dialects as dialect_module
 from amqpspec.model.promises import registry
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.registry import (
     IDENTIFIER,
     RegistryError,
@@ -99,7 +100,7 @@ def test_texts_point_only_at_requirements_that_exist() -> None:
 
 def test_dialect_names_are_those_of_the_dialects() -> None:
     defined = {
-        value.name for value in vars(dialect_module).values() if isinstance(value, dialect_module.Dialect)
+        value.name for value in vars(dialect_module).values() if isinstance(value, Dialect)
     } | set(getattr(dialect_module, "DIALECTS", ()))
     assert defined == set(registry.DIALECT_NAMES)
 

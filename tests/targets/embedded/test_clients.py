@@ -18,7 +18,8 @@ from pika.exceptions import (
     UnroutableError,
 )
 
-from amqpspec.model.promises.dialects import DIALECTS, Dialect
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 

@@ -17,7 +17,8 @@ import pytest
 
 import amqpspec.targets.embedded.connection as embedded_connection
 from amqpspec.model.broker.queues import Message
-from amqpspec.model.promises.dialects import AMQP_0_9_1, DIALECTS, dialect_of
+from amqpspec.model.promises.dialects import DIALECTS, dialect_of
+from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.protocol.methods import MASK, Content, Frame
 from amqpspec.model.rules.table import RULES
 from amqpspec.targets.address import Address

@@ -8,7 +8,7 @@ from amqpspec.conformance.language.command import parse_command
 from amqpspec.model.defects.tags import break_some_time
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
-from amqpspec.model.promises.dialects import RABBITMQ_4_3
+from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import Content, Frame, Table
 from tests.handshakes import opening

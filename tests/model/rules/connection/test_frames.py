@@ -10,7 +10,12 @@ from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.broker.state import Expected
 from amqpspec.model.defects.transitions import acceptor_for
-from amqpspec.model.promises.dialects import AMQP_0_9_1, DIALECTS, RABBITMQ_3, RABBITMQ_4_0, RABBITMQ_4_3, Dialect
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialects import DIALECTS
+from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
+from amqpspec.model.promises.dialects.rabbitmq_3 import RABBITMQ_3
+from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0
+from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Content, Frame, Table
 from amqpspec.model.protocol.patterns import Printed, choose
 from tests.handshakes import opening

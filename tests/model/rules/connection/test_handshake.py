@@ -8,7 +8,12 @@ import pytest
 
 from amqpspec.model.broker.state import ConnectionState, User
 from amqpspec.model.defects.transitions import acceptor_for
-from amqpspec.model.promises.dialects import AMQP_0_9_1, DIALECTS, RABBITMQ_3, RABBITMQ_4_0, RABBITMQ_4_3, Dialect
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialects import DIALECTS
+from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
+from amqpspec.model.promises.dialects.rabbitmq_3 import RABBITMQ_3
+from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0
+from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.model.protocol.methods import MASK, NO_HEARTBEAT, Frame, Table
 from amqpspec.model.rules.connection.handshake_content import (
