@@ -169,7 +169,6 @@ class Broker(QueueSteps):
             self.fired("CANCEL-014")
             self.doubt_consumers(entry.queue.name)
         if entry.queue.type is QueueType.QUORUM:
-            entry.queue.settling += 1
             self.used(entry.queue)
         if consumer is not None:
             if own_limit_holds(consumer) and entry.queue.messages:

@@ -11,8 +11,8 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import Arrival, Exchange, Message, Queue
 from amqpspec.model.broker.state import ChannelState, Expected
 from amqpspec.model.defects.crash import crash_with
+from amqpspec.model.defects.stream_content import is_nested
 from amqpspec.model.judging.known_defect import DefectTransition
-from amqpspec.model.outputs.stream_content import is_nested
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, ChannelKey, Frame, Table
 from amqpspec.model.rules.basic.publish import routes_of

@@ -17,23 +17,31 @@ from amqpspec.model.broker.reply_addresses import REPLY_TO
 from amqpspec.model.broker.routing import TIME_STAMPS
 from amqpspec.model.broker.state import ChannelState, ConnectionState, Expected, PendingGet
 from amqpspec.model.defects.cancelling import CANCELLING_DEFECTS
+from amqpspec.model.defects.channel_closing import ChannelClosing
 from amqpspec.model.defects.channel_limiter import LIMIT_DEFECTS, ChannelLimiter, follow_limiters, limiter_of
+from amqpspec.model.defects.channel_mailbox import ChannelMailbox
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.defects.crashes import CRASHING_DEFECTS
 from amqpspec.model.defects.dead_letters import DEAD_LETTER_DEFECTS, DeadLettersToStreams
+from amqpspec.model.defects.direct_replies import DirectReplies
 from amqpspec.model.defects.dispatch import DISPATCH_DEFECTS
 from amqpspec.model.defects.errors import ERROR_DEFECTS
+from amqpspec.model.defects.expiry_by_priority import ExpiryByPriority
 from amqpspec.model.defects.late_settling import LATE_SETTLING_DEFECTS
 from amqpspec.model.defects.overflow import OVERFLOW_DEFECTS, OctetsOfQuorumQueues
 from amqpspec.model.defects.phantoms import PHANTOM_DEFECTS
 from amqpspec.model.defects.publishing import PUBLISHING_DEFECTS
+from amqpspec.model.defects.queue_counts import QueueCounts, untold_queues
 from amqpspec.model.defects.queues import QUEUE_DEFECTS
 from amqpspec.model.defects.returns import RETURN_DEFECTS, ReturnsBeyondLimit
 from amqpspec.model.defects.settling import SETTLING_DEFECTS
+from amqpspec.model.defects.stream_content import StreamContent
 from amqpspec.model.defects.streams import STREAM_DEFECTS
 from amqpspec.model.defects.tags import TAG_DEFECTS, break_some_time
-from amqpspec.model.defects.timeouts import TIMEOUT_DEFECTS, ConsumerTimeouts
+from amqpspec.model.defects.timeouts import TIMEOUT_DEFECTS, TimedDeliveries
 from amqpspec.model.defects.transactions import TRANSACTION_DEFECTS
+from amqpspec.model.defects.virtual_hosts import VirtualHosts
+from amqpspec.model.defects.wrong_frames import FRAME_DEFECTS, MISSING_FRAMES
 from amqpspec.model.judging.acceptor import DEFAULT_BOUND, Acceptor
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectsFollowed, DefectTransition
 from amqpspec.model.promises.choices import Dialect
@@ -315,7 +323,9 @@ def defects_of(dialect: Dialect) -> dict[str, tuple[DefectTransition, ...]]:
 
 #: Those who keep in mind what the known defects of the mechanisms go by.
 GUESTS: tuple[Guest, ...] = (
-    ChannelLimiter(), ConsumerTimeouts(), OctetsOfQuorumQueues(), ReturnsBeyondLimit(), DeadLettersToStreams(),
+    ChannelLimiter(), TimedDeliveries(), OctetsOfQuorumQueues(), ReturnsBeyondLimit(), DeadLettersToStreams(),
+    QueueCounts(), ChannelClosing(), ChannelMailbox(), DirectReplies(), ExpiryByPriority(), VirtualHosts(),
+    StreamContent(),
 )  # fmt: skip
 HOOKS = Hooks(GUESTS)
 
@@ -324,5 +334,7 @@ def acceptor_for(
     dialect: Dialect, bound: int = DEFAULT_BOUND, virtual_host: str = "/", own_user: str = ""
 ) -> Acceptor:
     """The acceptor that follows what the dialect's brokers are known to do wrong."""
-    followed = DefectsFollowed(defects_of(dialect), follow_limiters, HOOKS)
+    followed = DefectsFollowed(
+        defects_of(dialect), follow_limiters, HOOKS, FRAME_DEFECTS, MISSING_FRAMES, untold_queues
+    )
     return Acceptor(dialect, bound, virtual_host, own_user, followed)
