@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from amqpspec.targets.errors import TargetError
@@ -16,9 +17,9 @@ RESULTS = Path(__file__).with_name("results.md")
 PARTS = ("live", "offline", "generation", "detection")
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code: 0, or 2 where a target cannot be had or does not conform."""
-    options = _options()
+    options = _options(arguments)
     where = machine.description()
     print(where, flush=True)
     for part in PARTS if options.part == "all" else (options.part,):
@@ -34,7 +35,7 @@ def main() -> int:
     return 0
 
 
-def _options() -> argparse.Namespace:
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("part", nargs="?", choices=("all", *PARTS), default="all")
     parser.add_argument(
@@ -46,7 +47,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sequences", type=int, default=500, help="generation (default 500)")
     parser.add_argument("--fresh", action="store_true", help="offline: record the traces anew")
     parser.add_argument("--no-write", action="store_true", help="leave benchmarks/results.md alone")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 def _measure(part: str, options: argparse.Namespace) -> ResultTable:

@@ -91,8 +91,12 @@ class Measured:
         return percent([1 - other.wall / judged.wall for other, judged in zip(others, self.judged, strict=True)])
 
 
-def run(targets: Iterable[str], seconds: float, repetitions: int) -> ResultTable:
-    """Measure each target: `repetitions` times about `seconds` for each of the three ways."""
+def run(
+    targets: Iterable[str], seconds: float, repetitions: int, calibration: int = CALIBRATION
+) -> ResultTable:
+    """Measure each target: `repetitions` times about `seconds` for each of the three ways, but no fewer commands than
+    `calibration`.
+    """
     rows = []
     for name in targets:
         with running(name) as address:
@@ -101,7 +105,7 @@ def run(targets: Iterable[str], seconds: float, repetitions: int) -> ResultTable
             dialect = dialect_of(properties)
             target = TargetUnderTest(address, TargetDescription(name, product, "", dialect.name), deadline=30.0)
             label = "embedded" if name == "embedded" else product
-            rows.append(_measure(target, seconds, repetitions).row(label))
+            rows.append(_measure(target, seconds, repetitions, calibration).row(label))
     return ResultTable(
         "Live: what judging costs in lockstep",
         HEADER,
@@ -116,12 +120,12 @@ def run(targets: Iterable[str], seconds: float, repetitions: int) -> ResultTable
     )
 
 
-def _measure(target: TargetUnderTest, seconds: float, repetitions: int) -> Measured:
+def _measure(target: TargetUnderTest, seconds: float, repetitions: int, calibration: int) -> Measured:
     measured = Measured()
     with tempfile.TemporaryDirectory(prefix="amqpspec-") as directory:
         trace = Path(directory) / "trace.jsonl"
-        took = _judged(target, _commands(target, CALIBRATION), trace).wall
-        measured.commands = max(int(CALIBRATION / took * seconds * UNJUDGED_IS_FASTER), CALIBRATION)
+        took = _judged(target, _commands(target, calibration), trace).wall
+        measured.commands = max(int(calibration / took * seconds * UNJUDGED_IS_FASTER), calibration)
         commands = _commands(target, measured.commands)
         for _ in range(repetitions):
             measured.judged.append(_judged(target, commands, trace))

@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +20,21 @@ from benchmarks.tables import ResultTable, spread
 
 HEADER = ("trace", "form", "sequences", "frames", "frames/s", "frames/s of processor time", "memory added, MiB")
 SPARK = "local[2]"
+#: Where `benchmarks` can be imported.
+_ROOT = Path(__file__).resolve().parent.parent
 
 
-def run(repetitions: int, fresh: bool = False) -> ResultTable:
+def run(repetitions: int, fresh: bool = False, lengths: Sequence[int] = LENGTHS) -> ResultTable:
     """Judge every recording; each measurement in a process of its own. Raises `Invalid`."""
     if fresh:
         forget()
     rows = []
     for kind in KINDS:
         for form in ("jsonl", "parquet"):
-            for length in LENGTHS:
-                path = recording(kind, length, form)
+            for length in lengths:
+                path = recording(kind, length, form, max(lengths))
                 rows.append(_row(kind, form, [_judge(path) for _ in range(repetitions)]))
-    path = recording("many", max(LENGTHS), "parquet")
+    path = recording("many", max(lengths), "parquet", max(lengths))
     rows.append(_spark_row(path, repetitions))
     return ResultTable(
         "Offline: judging recorded lockstep traces on one core",
@@ -48,7 +51,7 @@ def run(repetitions: int, fresh: bool = False) -> ResultTable:
 
 def _judge(path: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.judge_once", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=True)
     measured: dict[str, Any] = json.loads(done.stdout)
     if measured["exit"]:
         raise Invalid(f"{path} does not conform; if the embedded broker has changed since, record anew with --fresh")

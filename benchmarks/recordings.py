@@ -25,6 +25,8 @@ KINDS = ("long", "many")
 LENGTHS = (100_000, 300_000, 1_000_000)
 #: Sequences that one search of a recording makes.
 SEARCHED = 500
+#: About what a sequence of the search has.
+FRAMES_OF_ONE = 200
 
 
 def cache_directory() -> Path:
@@ -39,17 +41,20 @@ def forget() -> None:
         path.unlink()
 
 
-def recording(kind: str, length: int, form: str) -> Path:
-    """The recording of this kind with at least `length` frames, as "jsonl" or "parquet"; made if there is none."""
+def recording(kind: str, length: int, form: str, longest: int) -> Path:
+    """The recording of this kind with at least `length` frames, as "jsonl" or "parquet"; made if there is none.
+
+    One that is not the `longest` is its beginning.
+    """
     path = cache_directory() / f"v{VERSION}-{kind}-{length}.jsonl"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         # under another name until it is complete
         unfinished = path.with_suffix(".part")
-        if length == max(LENGTHS):
+        if length == longest:
             (_record_long if kind == "long" else _record_many)(unfinished, length)
         else:
-            rows = read_trace(recording(kind, max(LENGTHS), "jsonl"))
+            rows = read_trace(recording(kind, longest, "jsonl", longest))
             (_cut_long if kind == "long" else _cut_many)(rows, length, unfinished)
         unfinished.replace(path)
     if form == "jsonl":
@@ -69,7 +74,7 @@ def _record_long(path: Path, length: int) -> None:
     with EmbeddedBroker() as broker, TraceWriter(path) as trace, Session(_target(broker), trace, "long") as session:
         for number, command in enumerate(Workload(DEFAULT_DIALECT).commands()):
             session.run(command)
-            if number % 1000 == 0 and session.judge.judgement().frames >= length:
+            if number % 100 == 0 and session.judge.judgement().frames >= length:
                 return
 
 
@@ -80,7 +85,8 @@ def _record_many(path: Path, length: int) -> None:
         for seed in count(1):
             part = path.with_suffix(".one")
             with TraceWriter(part) as trace:
-                options = RunOptions(only=("none",), seed=seed, sequences=SEARCHED)
+                sequences_of_one = min(SEARCHED, length // FRAMES_OF_ONE + 1)
+                options = RunOptions(only=("none",), seed=seed, sequences=sequences_of_one)
                 Runner(_target(broker), trace, options).run()
             for sequence in sequences(read_trace(part)):
                 if sequence[-1].get("verdict") != "pass":

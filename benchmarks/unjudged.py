@@ -30,18 +30,18 @@ class ReplayError(Exception):
 def steps_of(rows: Sequence[TraceRow]) -> list[Step]:
     """What has to be done, made ready so that reading the trace is no part of what is measured."""
     steps: list[Step] = []
-    in_handshake: set[str] = set()
+    opened: set[str] = set()
     for row in rows:
         if row["kind"] in ("command", "mark"):
             steps.append(("copy", row))
         elif row["kind"] == "frame":
             frame = row_frame(row)
-            if frame.method == "connection.start":
-                in_handshake.add(frame.connection)
-            elif frame.method == "connection.open-ok":
-                in_handshake.discard(frame.connection)
+            if frame.method == "connection.open-ok":
+                opened.add(frame.connection)
                 steps.append(("open", frame.connection))
-            elif frame.connection not in in_handshake:
+            elif frame.method == "socket.open":
+                opened.discard(frame.connection)
+            elif frame.connection in opened:
                 steps.append(("send", frame) if frame.sent else ("await", None))
     return steps
 

@@ -13,10 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import amqpspec
+
 OLDEST_JAVA = 17
 
-#: Where our packages are, so that Spark's Python workers find them also when they are not installed.
-_ROOT = Path(__file__).resolve().parent.parent
+#: The directory that holds the package, so that Spark's Python workers find it also when it is not installed.
+ROOT = Path(amqpspec.__file__).resolve().parent.parent
 
 
 class PipelineError(Exception):
@@ -51,7 +53,7 @@ def _start(master: str, directory: Path, log: Path) -> Any:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    path = os.pathsep.join([str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -10,11 +10,9 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from rich.table import Table
 from rich.text import Text
 
@@ -266,20 +264,6 @@ def check_in_process(paths: Iterable[Path | str], judge: Judge | None = None) ->
     for judgement in judge_traces(paths, judge):
         builder.add(judgement)
     return builder.table()
-
-
-TABLE_SCHEMA = pa.schema(
-    [
-        pa.field(each.name, pa.int64() if each.type == "int" else pa.string(), nullable=False)
-        for each in fields(TableRow)
-    ]
-)
-
-
-def write_table(table: ComplianceTable, path: Path | str) -> None:
-    """Saves the rows as Parquet, with the columns of `TableRow`. Raises OSError."""
-    rows = [asdict(row) for row in table.rows]
-    pq.write_table(pa.Table.from_pylist(rows, schema=TABLE_SCHEMA), path)
 
 
 def table_view(table: ComplianceTable) -> Table:

@@ -25,7 +25,7 @@ from amqpspec.reports.text import plural, visible
 def render_html(result: RunResult, registry: Mapping[str, Requirement] | None = None) -> str:
     """The report as one HTML page: template, style and script are in `reports/templates`."""
     environment = Environment(
-        loader=PackageLoader("reports"),
+        loader=PackageLoader("amqpspec.reports"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

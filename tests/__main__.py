@@ -1,4 +1,8 @@
-"""The whole check of this project: `python -m tests [pytest arguments]` runs ruff, mypy and pytest."""
+"""The checks of this project: `python -m tests [--all] [pytest arguments]` runs ruff, mypy and pytest.
+
+Without `--all` pytest runs the quick tier: what takes long or needs a broker, Docker or Java is left out, and its last
+lines say what that is. Where files or folders are named, all tests of them are run.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,8 @@ from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parent.parent
 
-#: Two workers: each starts the brokers that its tests need, which is why there are not as many as processors. The
-#: tests of a file take very different times, so what one worker has not come to the other takes over.
-_IN_PARALLEL = ("-n", "2", "--dist", "worksteal")
+#: Two workers: each starts the brokers that its tests need, which is why there are not as many as processors.
+_IN_PARALLEL = ("-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder")
 
 #: Those that the whole waits for are listed at the end.
 _SLOWEST = ("--durations", "15", "--durations-min", "20")
@@ -18,11 +21,13 @@ _SLOWEST = ("--durations", "15", "--durations-min", "20")
 
 def main(arguments: list[str]) -> int:
     """Runs each check, also after one failed. Exit code: that of the first which failed, 0 if none did."""
+    others = [argument for argument in arguments if argument != "--all"]
+    is_quick = len(others) == len(arguments) and not any(map(_is_place, others))
     checks = {
         "ruff": ["ruff", "check", "."],
         "mypy": ["mypy"],
         # Last, so that its closing line is what remains on the screen.
-        "pytest": ["pytest", *_IN_PARALLEL, *_SLOWEST, *arguments],
+        "pytest": ["pytest", *_IN_PARALLEL, *_SLOWEST, *(["--quick"] if is_quick else []), *others],
     }
     statuses = {}
     for name, command in checks.items():
@@ -34,6 +39,11 @@ def main(arguments: list[str]) -> int:
     if failed.keys() - {"pytest"}:
         print(f"failed: {', '.join(failed)}", flush=True)
     return next(iter(failed.values()), 0)
+
+
+def _is_place(argument: str) -> bool:
+    """Whether it names tests by where they are."""
+    return not argument.startswith("-") and (_ROOT / argument.partition("::")[0]).exists()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Real brokers for the tests: started when first needed, all together, removed at the end.
+"""Real brokers for the tests: each is started when it is first needed, and removed at the end.
 
 A broker that this machine cannot run is never passed over in silence: its tests are skipped with the reason
 "MISSING BROKER", and the end of the run lists it. With AMQPSPEC_REQUIRE_BROKERS=1 such tests fail instead.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -17,6 +16,8 @@ from hypothesis import settings
 
 from amqpspec.targets.brokers.docker_broker import DockerBroker
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
+from tests.scheduling import Scheduling, arrange
+from tests.tiers import Tiers, add_option
 
 # how long an example takes says more of the machine than of the code
 settings.register_profile("amqpspec", deadline=None)
@@ -31,39 +32,37 @@ BROKER_IMAGES = {**RABBITMQ_IMAGES, "garagemq": "amqpspec/garagemq"}
 """Fixture name -> image."""
 
 _REQUIRE_VARIABLE = "AMQPSPEC_REQUIRE_BROKERS"
-_needed_key = pytest.StashKey[list[str]]()
 _missing_key = pytest.StashKey[dict[str, str]]()
 
 
 class BrokerPool:
-    """The running brokers of a session. `get` of any starts every broker that the collected tests need."""
+    """The running brokers of a process, each started when it is first asked for.
 
-    def __init__(self, needed: list[str], missing: dict[str, str]) -> None:
-        self._needed = needed
+    One worker only runs the tests of a broker (tests/scheduling.py), so each is started once.
+    """
+
+    def __init__(self, missing: dict[str, str]) -> None:
         self._missing = missing
-        self._workers = ThreadPoolExecutor(max_workers=len(BROKER_IMAGES), thread_name_prefix="broker")
-        self._starting: dict[str, Future[DockerBroker]] = {}
+        self._running: dict[str, DockerBroker] = {}
+        self._at_the_end = contextlib.ExitStack()
 
     def get(self, name: str) -> DockerBroker:
         """The started broker; skips or fails the asking test where there is none."""
-        for each in dict.fromkeys([name, *self._needed]):
-            if each not in self._starting:
-                self._starting[each] = self._workers.submit(DockerBroker(BROKER_IMAGES[each]).__enter__)
-        try:
-            return self._starting[name].result()
-        except BrokerUnavailable as error:
-            self._missing[name] = str(error)
-            reason = f"MISSING BROKER: {name}: {error}"
+        if name not in self._running and name not in self._missing:
+            try:
+                self._running[name] = self._at_the_end.enter_context(DockerBroker(BROKER_IMAGES[name]))
+            except BrokerUnavailable as error:
+                self._missing[name] = str(error)
+        if name in self._running:
+            return self._running[name]
+        reason = f"MISSING BROKER: {name}: {self._missing[name]}"
         if os.environ.get(_REQUIRE_VARIABLE) == "1":
             pytest.fail(reason, pytrace=False)
         pytest.skip(reason)
 
     def close(self) -> None:
-        """Removes every broker, those as well that were still starting when the session was cut short."""
-        self._workers.shutdown(wait=True, cancel_futures=True)
-        for future in self._starting.values():
-            if not future.cancelled() and future.exception() is None:
-                future.result().__exit__(None, None, None)
+        """Removes every broker."""
+        self._at_the_end.close()
 
 
 def _brokers_of(item: pytest.Item) -> list[str]:
@@ -78,11 +77,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for name in _brokers_of(item):
             item.add_marker(pytest.mark.broker(name))
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    needed = dict.fromkeys(mark.args[0] for item in session.items for mark in item.iter_markers("broker"))
-    session.config.stash[_needed_key] = [name for name in needed if name in BROKER_IMAGES]
+    arrange(items)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -101,8 +96,13 @@ class _OfWorkers:
         node.config.stash.setdefault(_missing_key, {}).update(told)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_option(parser)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(_OfWorkers())
+    for part in (_OfWorkers(), Tiers(), Scheduling()):
+        config.pluginmanager.register(part)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -117,7 +117,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 @pytest.fixture(scope="session")
 def broker_pool(pytestconfig: pytest.Config) -> Iterator[BrokerPool]:
     missing = pytestconfig.stash.setdefault(_missing_key, {})
-    with contextlib.closing(BrokerPool(pytestconfig.stash.get(_needed_key, []), missing)) as pool:
+    with contextlib.closing(BrokerPool(missing)) as pool:
         yield pool
 
 

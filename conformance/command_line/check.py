@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import argparse
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
 from amqpspec.conformance.command_line.usage import UsageError
+from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.reports.text import plural, visible
 
+if TYPE_CHECKING:
+    from amqpspec.pipeline.table import ComplianceTable
+
 
 def execute(options: argparse.Namespace, console: Console) -> int:
-    from amqpspec.pipeline.spark_check import check_with_spark
-    from amqpspec.pipeline.spark_session import PipelineError
-    from amqpspec.pipeline.table import check_in_process, table_view, write_table
+    from amqpspec.pipeline.table import table_view
 
-    if options.spark:
-        try:
-            table = check_with_spark(options.traces, options.spark)
-        except PipelineError as error:
-            raise UsageError(str(error)) from None
-    else:
-        table = check_in_process(options.traces)
+    if options.out:
+        with needed_for(f"for --out {options.out}"):
+            # before anything is judged in vain
+            from amqpspec.pipeline.table_file import write_table
+    table = _judged(options)
     if options.out:
         write_table(table, options.out)
     if not options.quiet:
@@ -51,3 +53,19 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     beside = f" ({table.repeats:,} that only repeat others are not counted)" if table.repeats else ""
     console.print(Text(f"{table.sequences:,} sequences{beside}, {table.frames:,} frames judged"))
     return table.exit_code
+
+
+def _judged(options: argparse.Namespace) -> ComplianceTable:
+    if not options.spark:
+        from amqpspec.pipeline.table import check_in_process
+
+        return check_in_process(options.traces)
+    with needed_for("for --spark", "spark"):
+        import_module("pyspark")
+        from amqpspec.pipeline.spark_check import check_with_spark
+    from amqpspec.pipeline.spark_session import PipelineError
+
+    try:
+        return check_with_spark(options.traces, options.spark)
+    except PipelineError as error:
+        raise UsageError(str(error)) from None

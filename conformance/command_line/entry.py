@@ -13,6 +13,7 @@ from amqpspec.conformance.command_line.options import build_parser
 from amqpspec.conformance.command_line.usage import UsageError
 from amqpspec.conformance.language.command_file import CommandFileError
 from amqpspec.conformance.session.session import UnsendableCommand
+from amqpspec.conformance.traces.extras import MissingExtra
 from amqpspec.conformance.traces.trace import TraceError
 from amqpspec.conformance.verdicts.deviations import DeviationFileError
 from amqpspec.model.promises.dialects import UnknownDialect
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         return _fail(f"{error.filename or 'input or output'}: {error.strerror or error}", USAGE)
-    except (UsageError, UnsendableCommand) as error:
+    except (UsageError, UnsendableCommand, MissingExtra) as error:
         return _fail(str(error), USAGE)
 
 

@@ -14,6 +14,7 @@ from amqpspec.conformance.command_line.targets import target_under_test
 from amqpspec.conformance.command_line.usage import UsageError
 from amqpspec.conformance.run import Runner, RunOptions
 from amqpspec.conformance.search.machine import THEMES, themes_for
+from amqpspec.conformance.traces.extras import MissingExtra
 from amqpspec.conformance.traces.trace import TraceWriter, jsonl_to_parquet
 from amqpspec.conformance.verdicts.deviations import read_deviations, with_known
 from amqpspec.conformance.verdicts.events import Listener
@@ -55,7 +56,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
             listeners.append(stack.enter_context(LiveDisplay(console)))
         result = Runner(target, trace, wanted, listeners).run()
     result, unseen = with_known(result, known)
-    jsonl_to_parquet(options.out / "trace.jsonl", options.out / "trace.parquet")
+    _write_parquet(options.out)
     _write_reports(result, options)
     _print(result, options, console)
     for identity in unseen:
@@ -68,6 +69,16 @@ def _make_directory(directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{directory}: cannot be made: {error.strerror}") from None
+
+
+def _write_parquet(directory: Path) -> None:
+    """The trace as Parquet as well, where pyarrow is installed."""
+    parquet = directory / "trace.parquet"
+    try:
+        jsonl_to_parquet(directory / "trace.jsonl", parquet)
+    except MissingExtra as error:
+        parquet.unlink(missing_ok=True)  # that of an earlier run
+        print(f"amqpspec: trace.parquet was left out: {error}", file=sys.stderr)
 
 
 def _write_reports(result: RunResult, options: argparse.Namespace) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
+from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.traces.trace_row import (
     Mark,
     TraceError,
@@ -166,12 +167,12 @@ def read_trace(path: Path | str) -> Iterator[TraceRow]:
 
     `path` is a file of JSON Lines, a Parquet file (its name ends in `.parquet`), or a directory that holds
     `trace.jsonl` or `trace.parquet` (the first is preferred). Raises `TraceError` at the first row that
-    cannot be read; all rows before it have been given by then.
+    cannot be read; all rows before it have been given by then. Raises `MissingExtra` where Parquet needs pyarrow.
     """
     file = trace_file(path)
     if file.suffix == ".parquet":
-        from amqpspec.conformance.traces.trace_parquet import read_parquet
-
+        with needed_for(f"to read {file}"):
+            from amqpspec.conformance.traces.trace_parquet import read_parquet
         return read_parquet(file)
     return _read_lines(file)
 
@@ -191,10 +192,10 @@ def jsonl_to_parquet(source: Path | str, destination: Path | str) -> int:
     """Writes the trace `source` as one Parquet file, in flat memory; gives the number of rows.
 
     Keys that the schema does not know are dropped. Raises `TraceError` if the source cannot be read to its
-    end (what came before is in the file then) or the destination cannot be written.
+    end (what came before is in the file then) or the destination cannot be written; `MissingExtra` without pyarrow.
     """
-    from amqpspec.conformance.traces.trace_parquet import write_parquet
-
+    with needed_for("to write Parquet"):
+        from amqpspec.conformance.traces.trace_parquet import write_parquet
     return write_parquet(read_trace(source), destination)
 
 

@@ -7,8 +7,10 @@ judging goes on from the state that the known defect leads to: so a known defect
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import Guest, Hooks
@@ -314,11 +316,9 @@ DEFECT_TRANSITIONS: tuple[DefectTransition, ...] = (
 )
 
 
-def defects_of(dialect: Dialect) -> dict[str, tuple[DefectTransition, ...]]:
+def defects_of(dialect: Dialect) -> Mapping[str, tuple[DefectTransition, ...]]:
     """The known defects of a dialect's brokers, by the methods that can come under them."""
-    own = [defect for defect in DEFECT_TRANSITIONS if dialect.name in defect.dialects]
-    methods = {method for defect in own for method in defect.methods}
-    return {method: tuple(d for d in own if method in d.methods) for method in methods}
+    return _followed(dialect.name).by_method
 
 
 #: Those who keep in mind what the known defects of the mechanisms go by.
@@ -334,7 +334,12 @@ def acceptor_for(
     dialect: Dialect, bound: int = DEFAULT_BOUND, virtual_host: str = "/", own_user: str = ""
 ) -> Acceptor:
     """The acceptor that follows what the dialect's brokers are known to do wrong."""
-    followed = DefectsFollowed(
-        defects_of(dialect), follow_limiters, HOOKS, FRAME_DEFECTS, MISSING_FRAMES, untold_queues
-    )
-    return Acceptor(dialect, bound, virtual_host, own_user, followed)
+    return Acceptor(dialect, bound, virtual_host, own_user, _followed(dialect.name))
+
+
+@cache
+def _followed(dialect: str) -> DefectsFollowed:
+    own = [defect for defect in DEFECT_TRANSITIONS if dialect in defect.dialects]
+    methods = {method for defect in own for method in defect.methods}
+    by_method = {method: tuple(defect for defect in own if method in defect.methods) for method in methods}
+    return DefectsFollowed(by_method, follow_limiters, HOOKS, FRAME_DEFECTS, MISSING_FRAMES, untold_queues)

@@ -72,8 +72,7 @@ class Acceptor:
         self.command = ""
         #: the next input is sent without waiting for what this one brings about: it may be processed after it
         self.overlapping = False
-        self._defects = defects.by_method
-        self._known = defects
+        self._defects = defects
         self._early = EarlyFrames()
         self._time = 0.0
         #: the last output left no doubt about what had been processed before it
@@ -150,7 +149,7 @@ class Acceptor:
         waits = may_wait and may_be_early(only.broker, only.pending, frame)
         before = [each.fork() for each in self.explanations] if waits else []
         if len(self.explanations) == 1 and not only.pending:
-            mismatches = observe_as_known(only.broker, frame, self._known)
+            mismatches = observe_as_known(only.broker, frame, self._defects)
             if before and not all(mismatch.defect for mismatch in mismatches):
                 self._wait_with(frame, before)
             elif mismatches:
@@ -257,10 +256,10 @@ class Acceptor:
         """Process an input. Where a known defect applies, follow that as well: there the input stays pending,
         as nothing that the lawful explanation owes says when it is processed.
         """
-        for defect in self._defects.get(frame.method, ()):
+        for defect in self._defects.asked(explanation.broker, frame.method):
             if defect is explanation.defect or defect.name in explanation.declined:
                 continue
-            if defect.comes_under(explanation.broker, frame):
+            if defect.applies(explanation.broker, frame):
                 defective = explanation.fork()
                 defective.pending.append(frame)
                 defective.defect, defective.defective_input = defect, frame
@@ -319,7 +318,7 @@ class Acceptor:
             for candidate in points(explanation, self._defects, self.bound):
                 if candidate.broker.not_before > frame.time or candidate.is_tearing_down(frame):
                     continue  # something would have come about too early, or too late
-                mismatches = observe_as_known(candidate.broker, frame, self._known)
+                mismatches = observe_as_known(candidate.broker, frame, self._defects)
                 if mismatches and candidate.defect is not None:
                     if candidate.defect_took_place and all(m.defect and not m.fatal for m in mismatches):
                         latent.append(candidate)  # wrong in another way that is known, besides
@@ -392,7 +391,7 @@ class Acceptor:
             defective = [each for each in defective if prove and _unproven(each) < _unproven(first)]
             open_by_defect = _unproven(defective[0]) if defective else set()
         owed = (debt for debt in unproven(first.broker) if debt.detail not in open_by_defect)
-        missing, known_as = first_debt(first.broker, self._known) or (next(owed, None), "")
+        missing, known_as = first_debt(first.broker, self._defects) or (next(owed, None), "")
         if missing is None:
             return
         if missing.frame is None and (untold := self._untold_queues(first.broker)):
@@ -409,13 +408,13 @@ class Acceptor:
 
     def _untold_queues(self, broker: Broker) -> list[str]:
         """Names of queues of which more should be known, and that did not tell it when they were asked last."""
-        return [name for name in self._known.untold(broker) if (q := broker.queues[name]).unproven or q.leaving]
+        return [name for name in self._defects.untold(broker) if (q := broker.queues[name]).unproven or q.leaving]
 
     def _go_on_from_defect(self) -> None:
         """The broker has a known defect of RabbitMQ: so it may have this one too, which is hard to tell by itself."""
         for explanation in self.explanations:
             explanation.defect = explanation.defective_input = None
-            self._known.once_shown(explanation.broker)
+            self._defects.once_shown(explanation.broker)
         self.finished |= self.broker.is_astray
 
     def _give_up(self) -> None:

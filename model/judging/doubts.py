@@ -5,12 +5,12 @@ At one of the points at which the broker may be, everything is as it shall be: e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.explanations import TooManyExplanations, points
-from amqpspec.model.judging.known_defect import DefectTransition
+from amqpspec.model.judging.known_defect import DefectsFollowed
 from amqpspec.model.protocol.methods import ChannelKey
 from amqpspec.model.rules.happenings import is_happening
 from amqpspec.model.rules.unseen import GIVE_UP
@@ -33,7 +33,7 @@ def may_give_up(explanations: Iterable[Explanation]) -> bool:
 
 
 def unproven_queues(
-    explanations: Iterable[Explanation], defects: Mapping[str, tuple[DefectTransition, ...]], bound: int
+    explanations: Iterable[Explanation], defects: DefectsFollowed, bound: int
 ) -> list[str]:
     """Names of the queues that something may be on its way to; none if at some point everything is proven."""
     names: dict[str, None] = {}
@@ -47,7 +47,7 @@ def unproven_queues(
 
 
 def may_be_proven(
-    name: str, explanations: Iterable[Explanation], defects: Mapping[str, tuple[DefectTransition, ...]], bound: int
+    name: str, explanations: Iterable[Explanation], defects: DefectsFollowed, bound: int
 ) -> bool:
     """Is the queue as it shall be at some point?"""
     for broker in _at_rest(explanations, defects, bound):
@@ -58,7 +58,7 @@ def may_be_proven(
 
 
 def _at_rest(
-    explanations: Iterable[Explanation], defects: Mapping[str, tuple[DefectTransition, ...]], bound: int
+    explanations: Iterable[Explanation], defects: DefectsFollowed, bound: int
 ) -> Iterator[Broker]:
     """The lawful points at which all inputs are processed and nothing is owed; as many as are looked at."""
     try:

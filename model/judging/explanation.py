@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.state import ConnectionState, Expected
 from amqpspec.model.judging.alternatives import alternatives_to
-from amqpspec.model.judging.known_defect import DefectTransition
+from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
 from amqpspec.model.protocol.methods import CRASH, TEARDOWN, TEARDOWNS, Frame
 from amqpspec.model.rules.connection.closing import CLEAN_UP
 from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT_IS_OVER
@@ -141,9 +141,9 @@ class Explanation:
             # what came about in another way, or not at all, is no longer expected
             self.pending = [f for f in self.pending if not is_happening(f) or can_come_about(self.broker, f)]
 
-    def overlooking(self, now: float, defects: Mapping[str, tuple[DefectTransition, ...]]) -> Iterator[Explanation]:
+    def overlooking(self, now: float, defects: DefectsFollowed) -> Iterator[Explanation]:
         """It is `now`: copies in which by a known defect something has not timed out that must have."""
-        known = defects.get(TIME_OUT_IS_OVER, ())
+        known = defects.asked(self.broker, TIME_OUT_IS_OVER)
         if not known or self.broker.next_timeout > now or not (self.is_settled and self.broker.quiet):
             return
         for frame in certain_timeouts(self.broker, now):

@@ -10,7 +10,7 @@ from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.broker.overflow import is_limited
 from amqpspec.model.broker.stream_log import know_no_more_than, known_chunks
 from amqpspec.model.judging.explanation import Explanation
-from amqpspec.model.judging.known_defect import DefectTransition
+from amqpspec.model.judging.known_defect import DefectsFollowed
 from amqpspec.model.outputs.mismatch import Mismatches
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, ChannelKey, Frame
@@ -34,7 +34,7 @@ class TooManyExplanations(Exception):
 
 
 def points(
-    explanation: Explanation, defects: Mapping[str, tuple[DefectTransition, ...]], bound: int
+    explanation: Explanation, defects: DefectsFollowed, bound: int
 ) -> Iterator[Explanation]:
     """The points at which the broker may be: some first part of each channel's pending inputs is processed.
 
@@ -90,11 +90,11 @@ def _may_be_refused_later(broker: Broker, frame: Frame) -> bool:
 
 
 def _process_one(
-    point: Explanation, defects: Mapping[str, tuple[DefectTransition, ...]], index: int
+    point: Explanation, defects: DefectsFollowed, index: int
 ) -> Iterator[Explanation]:
     """Copies of the point with that input processed: lawfully, and as each known defect that applies has it."""
     frame = point.pending[index]
-    applying = [each for each in defects.get(frame.method, ()) if point.may_be_defective(each, frame)]
+    applying = [each for each in defects.asked(point.broker, frame.method) if point.may_be_defective(each, frame)]
     further = point.fork()
     further.process_pending(index)
     further.decline(applying)
@@ -208,7 +208,7 @@ def _identity(pending: Frame) -> object:
 
 def settled(
     explanations: list[Explanation],
-    defects: Mapping[str, tuple[DefectTransition, ...]],
+    defects: DefectsFollowed,
     bound: int,
     finally_: bool = False,
     lazily: bool = False,
@@ -234,7 +234,7 @@ def settled(
     return merged(found)
 
 
-def may_be_quiet(explanation: Explanation, defects: Mapping[str, tuple[DefectTransition, ...]], bound: int) -> bool:
+def may_be_quiet(explanation: Explanation, defects: DefectsFollowed, bound: int) -> bool:
     """Is there a point at which all inputs are processed, lawfully, and nothing is owed?"""
     if explanation.is_settled and explanation.broker.quiet:
         return True

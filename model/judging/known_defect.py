@@ -89,6 +89,16 @@ class DefectsFollowed:
     of_missing: Mapping[str, Callable[[Broker, Frame], bool]] = field(default_factory=dict)
     #: names of queues that took too long to tell how much they hold when they were asked last
     untold: Callable[[Broker], list[str]] = lambda broker: []
+    _asked: dict[tuple[str, frozenset[str]], tuple[DefectTransition, ...]] = field(default_factory=dict)
+
+    def asked(self, broker: Broker, method: str) -> tuple[DefectTransition, ...]:
+        """The defects that may matter to an input of that method: none whose guest is not armed."""
+        asked = self._asked.get((method, broker.armed))
+        if asked is None:
+            own = self.by_method.get(method, ())
+            asked = tuple(defect for defect in own if not defect.guest or defect.guest in broker.armed)
+            self._asked[(method, broker.armed)] = asked
+        return asked
 
 
 #: A judge that knows of no defect.

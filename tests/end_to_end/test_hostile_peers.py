@@ -18,9 +18,13 @@ from tests.end_to_end.hostile_attacks import ATTACKS, REPLY, says_before
 from tests.end_to_end.hostile_broker import Attack, HostileBroker
 from tests.end_to_end.hostile_octets import FRAMES
 from tests.end_to_end.suite_process import Outcome, amqpspec
+from tests.scheduling import group
 
-#: Seconds that a run may take: it asks twice, for ten seconds, whether a silent broker is still alive.
-SECONDS = 120.0
+#: All attacks are made at once, by one worker.
+pytestmark = group("hostile")
+
+#: Seconds that a run may take on an idle machine: it asks twice, for ten seconds, whether a silent broker is alive.
+SECONDS = 240.0
 #: Runs at one time.
 SIDE_BY_SIDE = 16
 DEADLINE = "0.3"

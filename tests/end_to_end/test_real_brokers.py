@@ -33,7 +33,6 @@ def rabbitmq_version(request: pytest.FixtureRequest) -> DockerBroker:
     return broker
 
 
-@pytest.mark.timeout(900)  # it is judged twice
 def test_rabbitmq_fails_only_where_documented(rabbitmq_version: DockerBroker, tmp_path: Path) -> None:
     """Each failure is a known defect of the version; of these docs/findings.md tells (test_known_defects)."""
     result = run_suite(rabbitmq_version, tmp_path, sequences=40, seed=5)
@@ -57,7 +56,6 @@ def test_rabbitmq_fails_only_where_documented(rabbitmq_version: DockerBroker, tm
         assert dict(again.exercised) == live["exercised"]
 
 
-@pytest.mark.timeout(900)  # two whole runs
 def test_rabbitmq_same_verdicts_again(rabbitmq_4_3: DockerBroker, tmp_path: Path) -> None:
     """Of the scenarios; a search with another seed may find more."""
     verdicts = []

@@ -22,7 +22,6 @@ from amqpspec.model.protocol.methods import Content, Frame
 from amqpspec.pipeline.spark_check import check_with_spark
 from amqpspec.pipeline.spark_session import PipelineError, require_java, spark_session
 from amqpspec.pipeline.table import (
-    TABLE_SCHEMA,
     ComplianceTable,
     TableBuilder,
     TableDefect,
@@ -30,8 +29,8 @@ from amqpspec.pipeline.table import (
     check_in_process,
     judge_traces,
     table_view,
-    write_table,
 )
+from amqpspec.pipeline.table_file import TABLE_SCHEMA, write_table
 from amqpspec.reports.accuracy import Accuracy
 from tests.pipeline.stand_in import DEFECT, judge, write_trace
 
@@ -270,7 +269,7 @@ def test_spark_in_a_process_of_its_own_is_quiet_and_names_a_wrong_master(tmp_pat
     write_trace(tmp_path / "t.jsonl", "b", {"search": GOOD})
     program = (
         "import sys\n"
-        "from pipeline.spark_check import PipelineError, check_with_spark\n"
+        "from amqpspec.pipeline.spark_check import PipelineError, check_with_spark\n"
         "from tests.pipeline.stand_in import judge\n"
         "try:\n"
         "    print(check_with_spark(sys.argv[2:], sys.argv[1], judge).sequences)\n"

@@ -14,7 +14,7 @@ from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.answer import answer
-from amqpspec.model.rules.extensions.permission import may_read
+from amqpspec.model.rules.permission import may_read
 from amqpspec.model.rules.unseen import recall
 
 #: Requirements that end a consumer without its client's doing.

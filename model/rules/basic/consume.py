@@ -20,7 +20,6 @@ from amqpspec.model.protocol.patterns import Generated
 from amqpspec.model.rules.answer import answer
 from amqpspec.model.rules.extensions import direct_reply
 from amqpspec.model.rules.extensions.consumer_timeout import end_timed_out, is_told
-from amqpspec.model.rules.extensions.permission import check_read
 from amqpspec.model.rules.extensions.stream_consuming import (
     check_offset_text,
     check_offset_type,
@@ -28,6 +27,7 @@ from amqpspec.model.rules.extensions.stream_consuming import (
     first_offsets,
 )
 from amqpspec.model.rules.lookup import find_queue, queue_text, shortcut
+from amqpspec.model.rules.permission import check_read
 
 
 def consume(broker: Broker, channel: Channel, frame: Frame) -> None:

@@ -20,7 +20,6 @@ from amqpspec.model.protocol.erlang_wording import term, wire_type
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame, Table
 from amqpspec.model.rules.answer import answer
-from amqpspec.model.rules.extensions.permission import check_read, check_write
 from amqpspec.model.rules.lookup import (
     check_not_default,
     check_owner,
@@ -29,6 +28,7 @@ from amqpspec.model.rules.lookup import (
     shortcut,
     without_line_breaks,
 )
+from amqpspec.model.rules.permission import check_read, check_write
 
 _PLAIN = re.compile(r"[ !#-\[\]-~]{1,40}")
 

@@ -16,8 +16,8 @@ from amqpspec.model.rules.extensions import queue_expiry as expiry
 from amqpspec.model.rules.extensions.direct_reply import declare as declare_address
 from amqpspec.model.rules.extensions.direct_reply import is_declared
 from amqpspec.model.rules.extensions.message_expiry import shown_by_count
-from amqpspec.model.rules.extensions.permission import check_any, check_configure, check_read
 from amqpspec.model.rules.lookup import check_owner, find_queue, queue_text, shortcut, vhost_of, without_line_breaks
+from amqpspec.model.rules.permission import check_any, check_configure, check_read
 from amqpspec.model.rules.queue.queue_arguments import check_arguments
 from amqpspec.model.rules.queue.queue_equivalence import check_equivalence
 

@@ -12,6 +12,7 @@ from amqpspec.conformance.failures.reproducer import reproducer
 from amqpspec.conformance.language.command import parse_command
 from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from tests.patience import patience
 
 LINES = (
     "a.1 queue.declare q durable",
@@ -52,7 +53,8 @@ def test_the_program_runs_and_asks(tmp_path: Path) -> None:
     with EmbeddedBroker() as broker:
         url = f"amqp://guest:guest@{broker.address.host}:{broker.address.port}/%2F"
         done = subprocess.run(
-            [sys.executable, path, url], input="\n" * 4, capture_output=True, text=True, timeout=60, check=True
+            [sys.executable, path, url], input="\n" * 4, capture_output=True, text=True, timeout=patience(60),
+            check=True,
         )
     said = done.stdout
     assert "rabbitmqctl add_user reproducer-" in said

@@ -25,6 +25,7 @@ from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.model.protocol.methods import METHOD_IDS, OPERATOR, Frame
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.codec.methods_codec import PROTOCOL_HEADER, encode
+from tests.patience import patience
 
 Run = Callable[..., str]
 
@@ -46,8 +47,9 @@ def run(tmp_path: Path) -> Run:
         file = tmp_path / "reproducer.py"
         file.write_text(program, encoding="utf-8")
         done = subprocess.run(
-            [sys.executable, str(file), url], capture_output=True, text=True, timeout=100, cwd=tmp_path, check=False
-        )
+            [sys.executable, str(file), url], capture_output=True, text=True, timeout=patience(100), cwd=tmp_path,
+            check=False,
+        )  # fmt: skip
         assert done.stderr == ""
         assert done.returncode == 0
         return done.stdout
@@ -102,7 +104,7 @@ class Sink:
                 connection.socket.close()
             self.listener.close()
             for reader in self.readers:
-                reader.join(30)
+                reader.join(60)
         received = {}
         for (name, connection), everything in zip(self.program["CONNECTIONS"].items(), self.streams, strict=True):
             if type(connection).__name__ != "Stepwise":
@@ -493,7 +495,8 @@ def test_a_broker_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     url = f"amqp://guest:guest@127.0.0.1:{port}/%2F"
-    done = subprocess.run([sys.executable, str(file), url], capture_output=True, text=True, timeout=60, check=False)
+    command = [sys.executable, str(file), url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=patience(60), check=False)
     assert done.returncode == 1
     assert done.stderr.startswith(f"no connection to 127.0.0.1 port {port}")
     assert len(done.stderr.splitlines()) == 1
@@ -514,6 +517,6 @@ def test_a_peer_that_is_no_broker_ends_a_program_in_good_order(tmp_path: Path, o
             stream, _ = listener.accept()
             with stream:
                 stream.sendall(octets)
-                output, errors = done.communicate(timeout=60)
+                output, errors = done.communicate(timeout=patience(60))
     assert errors == b""
     assert b"> a.1 basic.qos 1" in output

@@ -16,6 +16,7 @@ from amqpspec.model.promises.dialects import DEFAULT_DIALECT
 from amqpspec.model.promises.verdict import Shape, Verdict
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.clock import HastyClock
+from tests.patience import patience
 
 
 def run(path: Path, *lines: str, fault: str | None = None) -> tuple[SequenceJudgement, float]:
@@ -42,7 +43,7 @@ def test_what_is_waited_for_is_skipped(tmp_path: Path) -> None:
     )  # fmt: skip
     assert judgement.verdict is Verdict.PASS
     assert judgement.exercised["TTL-001"] == 1
-    assert passed >= 30.0 > 10 * (time.monotonic() - began)
+    assert passed >= 30.0 and time.monotonic() - began < patience(3.0)
 
 
 def test_what_comes_meanwhile_comes_at_its_time(tmp_path: Path) -> None:
@@ -60,7 +61,7 @@ def test_a_frame_that_never_comes_is_not_waited_for(tmp_path: Path) -> None:
     began = time.monotonic()
     judgement, passed = run(tmp_path, "a.1 basic.recover requeue", fault="recover-ok-missing")
     assert [failure.shape for failure in judgement.failures] == [Shape.MISSING]
-    assert passed >= 20.0 > 10 * (time.monotonic() - began)
+    assert passed >= 20.0 and time.monotonic() - began < patience(2.0)
 
 
 @pytest.mark.parametrize("silent", [False, True])
@@ -71,7 +72,7 @@ def test_heartbeats_go_by_it_as_well(tmp_path: Path, silent: bool) -> None:
     judgement, _ = run(
         tmp_path, "s connection.open heartbeat=2", *silence, "broker clock.wait 20000", "s.1 basic.qos 1"
     )
-    assert time.monotonic() - began < 10.0
+    assert time.monotonic() - began < patience(10.0)
     assert judgement.verdict is Verdict.PASS
     assert bool(judgement.exercised.get("CONN-022")) is silent
 

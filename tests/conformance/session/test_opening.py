@@ -30,6 +30,7 @@ from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.codec.methods_codec import encode
 from amqpspec.targets.errors import TargetUnreachable
 from tests.handshakes import opening
+from tests.patience import patience
 
 DESCRIPTION = TargetDescription("embedded", "amqpspec", "0", DEFAULT_DIALECT.name)
 STEPS_AFTER_SOCKET = [
@@ -189,7 +190,7 @@ def test_a_silent_client_waits_for_its_end(embedded: Recorded) -> None:
     )
     assert judgement.verdict is Verdict.PASS
     assert judgement.exercised["CONN-022"] == 1
-    assert 2 < time.monotonic() - began < 5
+    assert 2 < time.monotonic() - began < patience(5)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -214,7 +215,7 @@ def falls_silent(replies: int) -> Iterator[Address]:
             for octets in said:
                 client.recv(65_536)
                 client.sendall(octets)
-            done.wait(20)
+            done.wait()
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
@@ -235,7 +236,7 @@ def test_silence_of_the_broker_gives_a_verdict_in_time(tmp_path: Path, replies: 
         judgement = Recorded(address, tmp_path / "t.jsonl", deadline=0.3).run("a.1 basic.qos 1")
     (failure,) = judgement.failures
     assert failure.detail == missing
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < patience(3)
 
 
 def test_only_tcp_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:

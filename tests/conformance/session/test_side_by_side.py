@@ -59,13 +59,13 @@ def test_what_a_thread_raises_reaches_the_run_and_stops_what_has_not_begun() -> 
 
     def carry_out(scenario: CommandFile) -> object:
         begun.release()
-        release.wait(10)
+        release.wait(60)
         raise TargetUnreachable(scenario.name)
 
     many = scenarios()[:1] * 40
     with pytest.raises(TargetUnreachable, match="waits-1"):  # noqa: SIM117
         with under_way(many, carry_out, COMMON) as waiting:  # type: ignore[arg-type]
-            assert begun.acquire(timeout=10)
+            assert begun.acquire(timeout=60)
             release.set()
             next(waiting)
 

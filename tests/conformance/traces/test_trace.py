@@ -166,8 +166,8 @@ def test_a_row_is_on_disk_before_the_writer_returns(tmp_path: Path) -> None:
     """The process ends at once, without closing anything, and nothing is lost."""
     program = (
         "import os, sys\n"
-        "from conformance.traces.trace import TraceWriter\n"
-        "from model.protocol.methods import Frame\n"
+        "from amqpspec.conformance.traces.trace import TraceWriter\n"
+        "from amqpspec.model.protocol.methods import Frame\n"
         "trace = TraceWriter(sys.argv[1])\n"
         "for n in range(3):\n"
         "    trace.frame('s', Frame('a', 1, 'basic.ack', {'delivery_tag': n}, True))\n"

@@ -155,7 +155,7 @@ def test_as_defined(edges: list[tuple[str, str, str]], alternates: dict[str, str
 
 
 def test_long_chains_and_many_bindings_are_no_trouble() -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     names = [f"x{number}" for number in range(3000)]
     topology = Topology(**dict.fromkeys(names, "fanout"))
     for source, destination in pairwise(names):
@@ -164,4 +164,4 @@ def test_long_chains_and_many_bindings_are_no_trouble() -> None:
     for number in range(3000):
         topology.bind(names[0], "r", f"k{number}")
     assert topology.reached(names[0], "") == {"r": "BIND-003", "q": "BIND-004"}
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5

@@ -58,6 +58,6 @@ def test_as_defined(pattern: str, key: str) -> None:
 
 def test_many_wildcards_and_words_take_no_time() -> None:
     """A matcher that tries every way would not end: a key of 127 words against 40 times `#`."""
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert not topic_matches(".".join(["#", "a"] * 40 + ["b"]), ".".join(["a"] * 127))
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5

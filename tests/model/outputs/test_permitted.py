@@ -24,7 +24,7 @@ from amqpspec.model.broker.state import Channel, ChannelState, Expected, Pending
 from amqpspec.model.outputs.debts import debts
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
-from amqpspec.model.promises.dialects import DIALECTS, dialect_named
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS, dialect_named
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.inputs import process
@@ -194,8 +194,13 @@ def walk_machine(dialect: str, eager: bool, seen: Counter[str]) -> type[CommandS
     return Walking
 
 
-@pytest.mark.parametrize("eager", [True, False], ids=["lockstep", "in flight"])
-@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+#: A walk takes seconds: one of each kind is in the quick tier.
+FULL = pytest.mark.full
+ONE_QUICKLY = [pytest.param(name, marks=() if name == DEFAULT_DIALECT.name else FULL) for name in sorted(DIALECTS)]
+
+
+@pytest.mark.parametrize("eager", [True, pytest.param(False, marks=FULL)], ids=["lockstep", "in flight"])
+@pytest.mark.parametrize("dialect", ONE_QUICKLY)
 def test_walks_of_the_search(dialect: str, eager: bool) -> None:
     seen: Counter[str] = Counter()
     machine = walk_machine(dialect, eager, seen)
@@ -263,8 +268,8 @@ def step(walk: Walk, kind: str, line: str, chance: random.Random) -> str:
     return line
 
 
-@pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
-@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@pytest.mark.parametrize("kind", [pytest.param("classic", marks=FULL), "quorum", pytest.param("stream", marks=FULL)])
+@pytest.mark.parametrize("dialect", ONE_QUICKLY)
 def test_walks_over_every_kind_of_command(dialect: str, kind: str) -> None:
     seen: Counter[str] = Counter()
     for number in range(8):

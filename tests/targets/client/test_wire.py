@@ -34,10 +34,11 @@ from amqpspec.targets.codec.methods_codec import (
     encode,
 )
 from amqpspec.targets.errors import AccessRefused, OpenRefused, TargetError, TargetUnreachable, VhostNotFound
+from tests.patience import patience
 
 PASSWORD = "correct horse"
 SERVER_PROPERTIES = {"product": "Scripted", "capabilities": {"basic.nack": True}}
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class Peer:
@@ -395,7 +396,7 @@ class TestOpening:
             begin = time.monotonic()
             with pytest.raises(TargetUnreachable, match=r"did not complete the handshake within 0\.5 s"):
                 client.open("a", timeout=0.5)
-            assert 0.4 < time.monotonic() - begin < 5
+            assert 0.4 < time.monotonic() - begin < patience(5)
             assert methods(seen) == ["> socket.abort"]
 
     def test_a_flood_of_heartbeats_does_not_hold_the_deadline_up(self, brokers: Brokers) -> None:
@@ -408,7 +409,7 @@ class TestOpening:
             begin = time.monotonic()
             with pytest.raises(TargetUnreachable, match="handshake within"):
                 client.open("a", timeout=0.5)
-            assert time.monotonic() - begin < 5
+            assert time.monotonic() - begin < patience(5)
 
 
 def opened(then: Script) -> Script:
@@ -490,9 +491,9 @@ class TestSendingAndReceiving:
             client.open("a")
             begin = time.monotonic()
             assert client.receive(0) is None
-            assert time.monotonic() - begin < 1
+            assert time.monotonic() - begin < patience(1)
             assert client.receive(0.2) is None
-            assert 0.15 < time.monotonic() - begin < 5
+            assert 0.15 < time.monotonic() - begin < patience(5)
 
     def test_bodies_are_cut_to_the_negotiated_size(self, brokers: Brokers) -> None:
         body = bytes(range(256)) * 100
@@ -604,7 +605,7 @@ class TestSendingAndReceiving:
             begin = time.monotonic()
             frame = Frame("a", 1, "basic.publish", {}, True, Content({}, bytes(16_000_000)))
             client.send(frame)
-            assert time.monotonic() - begin < 3
+            assert time.monotonic() - begin < patience(3)
             assert not client.is_open("a")
             assert receive(client).arguments == {"reason": "the broker has stopped reading"}
             done.set()
@@ -757,7 +758,7 @@ class TestHeartbeats:
             client.open("a", heartbeat=1)
             begin = time.monotonic()
             assert receive(client).arguments == {"reason": "no heartbeat"}
-            assert 1.8 < time.monotonic() - begin < 6
+            assert 1.8 < time.monotonic() - begin < patience(6)
             assert not client.is_open("a")
 
     def test_what_waits_unread_is_a_sign_of_life(self, brokers: Brokers) -> None:

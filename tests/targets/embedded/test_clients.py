@@ -204,7 +204,7 @@ class TestPika:
 class TestAioPika:
     def test_publishing_with_confirms_iterating_and_acknowledging(self, address: Address) -> None:
         async def work() -> list[bytes]:
-            connection = await aio_pika.connect_robust(url(address), timeout=10)
+            connection = await aio_pika.connect_robust(url(address), timeout=60)
             async with connection:
                 channel = await connection.channel(publisher_confirms=True)
                 await channel.set_qos(prefetch_count=1)
@@ -215,7 +215,7 @@ class TestAioPika:
                     message = aio_pika.Message(b"%d" % number, headers={"n": number})
                     await exchange.publish(message, "k", mandatory=True)
                 bodies = []
-                async with queue.iterator(timeout=10) as messages:
+                async with queue.iterator(timeout=60) as messages:
                     async for message in messages:
                         async with message.process():
                             assert message.headers["n"] == len(bodies)
@@ -229,16 +229,16 @@ class TestAioPika:
 
     def test_an_unroutable_message_is_an_error_to_its_publisher(self, address: Address) -> None:
         async def work() -> None:
-            async with await aio_pika.connect_robust(url(address), timeout=10) as connection:
+            async with await aio_pika.connect_robust(url(address), timeout=60) as connection:
                 channel = await connection.channel(on_return_raises=True)
-                await channel.default_exchange.publish(aio_pika.Message(b"lost"), "nowhere", timeout=10)
+                await channel.default_exchange.publish(aio_pika.Message(b"lost"), "nowhere", timeout=60)
 
         with pytest.raises(aio_pika.exceptions.DeliveryError):
             asyncio.run(work())
 
     def test_a_channel_error_has_its_code(self, address: Address) -> None:
         async def work() -> None:
-            async with await aio_pika.connect_robust(url(address), timeout=10) as connection:
+            async with await aio_pika.connect_robust(url(address), timeout=60) as connection:
                 channel = await connection.channel()
                 await channel.declare_queue("missing", passive=True)
 
@@ -247,7 +247,7 @@ class TestAioPika:
 
     def test_requests_and_replies_over_server_named_queues(self, address: Address) -> None:
         async def work() -> int:
-            async with await aio_pika.connect_robust(url(address), timeout=10) as connection:
+            async with await aio_pika.connect_robust(url(address), timeout=60) as connection:
                 channel = await connection.channel()
                 rpc = await aio_pika.patterns.RPC.create(channel)
 
@@ -263,16 +263,16 @@ class TestAioPika:
 class TestKombu:
     def test_a_simple_queue_puts_gets_and_acknowledges(self, address: Address) -> None:
         with (
-            kombu.Connection(url(address), connect_timeout=10) as connection,
+            kombu.Connection(url(address), connect_timeout=60) as connection,
             connection.SimpleQueue("tasks") as queue,
         ):
             queue.put({"number": 7}, serializer="json")
             queue.put("second")
             assert queue.qsize() == 2
-            first = queue.get(timeout=10)
+            first = queue.get(timeout=60)
             assert first.payload == {"number": 7}
             first.ack()
-            second = queue.get(timeout=10)
+            second = queue.get(timeout=60)
             assert second.payload == "second"
             second.reject()
             with pytest.raises(Empty):
@@ -283,7 +283,7 @@ class TestKombu:
         exchange = kombu.Exchange("media", type="direct")
         videos = kombu.Queue("videos", exchange=exchange, routing_key="video")
         seen: list[str] = []
-        with kombu.Connection(url(address), connect_timeout=10, heartbeat=30) as connection:
+        with kombu.Connection(url(address), connect_timeout=60, heartbeat=30) as connection:
             producer = connection.Producer()
             producer.publish("one", exchange=exchange, routing_key="video", declare=[videos])
             producer.publish("not for videos", exchange=exchange, routing_key="picture")
@@ -295,12 +295,12 @@ class TestKombu:
 
             with connection.Consumer(videos, callbacks=[on_message]):
                 while len(seen) < 2:
-                    connection.drain_events(timeout=10)
+                    connection.drain_events(timeout=60)
         assert seen == ["one", "two"]
 
     def test_confirms(self, address: Address) -> None:
         options = {"confirm_publish": True}
-        with kombu.Connection(url(address), transport_options=options, connect_timeout=10) as connection:
+        with kombu.Connection(url(address), transport_options=options, connect_timeout=60) as connection:
             queue = kombu.Queue("q")
             connection.Producer().publish("x", routing_key="q", declare=[queue])
             assert queue(connection.channel()).queue_declare(passive=True).message_count == 1

@@ -36,7 +36,7 @@ from amqpspec.targets.codec.methods_codec import (
 from amqpspec.targets.errors import AccessRefused, TargetUnreachable, VhostNotFound
 from tests.targets.client.test_wire import certificate, server_tls  # noqa: F401  (fixtures)
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 #: The header of AMQP 1.0 that a RabbitMQ of today refuses with.
 SASL_HEADER = b"AMQP\x03\x01\x00\x00"
 

@@ -32,7 +32,7 @@ from tests.targets.faults.timeout_lines import TIMEOUT_LINES
 
 #: A channel of each connection that nothing but barriers uses.
 BARRIER_CHANNEL = 9
-PATIENCE = 10.0
+PATIENCE = 60.0
 #: Seconds for a frame that is owed before the barrier decides; too short a time makes no wrong verdict.
 BRIEFLY = 0.2
 

@@ -1,0 +1,62 @@
+"""Each part of `python -m benchmarks` runs to its end, at a size at which the numbers mean nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import __main__ as command_line
+from benchmarks import detection, live, offline
+from benchmarks.recordings import KINDS
+from benchmarks.tables import ResultTable
+
+#: One that the search finds within some sequences.
+FAULT = "double-ack-accepted"
+
+
+def column(table: ResultTable, name: str) -> list[str]:
+    at = table.header.index(name)
+    assert all(len(row) == len(table.header) for row in table.rows)
+    return [row[at] for row in table.rows]
+
+
+def test_live() -> None:
+    table = live.run(["embedded"], seconds=0.01, repetitions=1, calibration=60)
+    assert column(table, "target") == ["embedded"]
+    assert int(column(table, "commands")[0]) >= 60
+
+
+def test_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    lengths = (200, 500)
+    table = offline.run(repetitions=1, fresh=True, lengths=lengths)
+    assert column(table, "trace") == [kind for kind in KINDS for _ in ("jsonl", "parquet") for _ in lengths] + ["many"]
+    frames = [int(text.replace(",", "")) for text in column(table, "frames")]
+    assert all(measured >= least for measured, least in zip(frames, lengths * 4 + (500,), strict=True))
+
+
+def test_generation_and_keeping_of_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results.md"
+    results.write_text("# Results\n\nWhat it is.\n\n## Another part\n\nkept\n")
+    monkeypatch.setattr(command_line, "RESULTS", results)
+    assert command_line.main(["generation", "--targets", "embedded", "--sequences", "2"]) == 0
+    assert "| embedded | 2 |" in capsys.readouterr().out
+    text = results.read_text()
+    assert text.startswith("# Results\n\nWhat it is.\n\n## Another part\n\nkept\n\n## Generation: ")
+    assert "| embedded | 2 |" in text
+    assert command_line.main(["generation", "--targets", "embedded", "--sequences", "2"]) == 0
+    assert results.read_text().count("\n## ") == 2, "the same part takes the place of the last one"
+
+
+def test_detection() -> None:
+    table = detection.run([FAULT])
+    assert column(table, "area") == ["ACK", "all"]
+    assert column(table, "blamed") == ["1", "1"]
+
+
+def test_a_target_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(["live", "--targets", "amqp://guest:guest@127.0.0.1:1/", "--no-write"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
