@@ -164,7 +164,6 @@ class Broker(QueueSteps):
         if entry.queue.deleted:
             self.fired("CANCEL-014")
         if entry.queue.type is QueueType.QUORUM:
-            entry.queue.settling += 1
             self.used(entry.queue)
         if consumer is not None:
             if own_limit_holds(consumer) and entry.queue.messages:

@@ -159,10 +159,8 @@ class BrokerState:
         blame: dict[str, str] | None = None,
         lane: str = "channel",
         effect: Effect | None = None,
-        defects: dict[str, tuple[object, str]] | None = None,
         crossing: str = "",
         due: Due | None = None,
-        missed_as: str = "",
     ) -> None:
         """The channel owes this frame; the first requirement is broken if it does not come."""
         if self.credit:
@@ -179,10 +177,8 @@ class BrokerState:
                 effect,
                 self.counting,
                 0,
-                defects or {},
                 crossing=crossing,
                 due=due,
-                missed_as=missed_as,
             )
         )
         self.debtors[channel.key] = None

@@ -12,11 +12,12 @@ matter; until then nobody asks it about inputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from amqpspec.model.broker.queues import Consumer, Message, Queue
-from amqpspec.model.broker.state import Channel, Unacknowledged
+from amqpspec.model.broker.state import Channel, Connection, Expected, Unacknowledged
+from amqpspec.model.protocol.methods import Frame
 
 
 class Guest:
@@ -78,19 +79,36 @@ class Guest:
     ) -> None:
         """The message is with a client; `entry` waits for its settlement, None: it needs none."""
 
+    def delivery_seen(
+        self, broker: Any, channel: Channel, queue: Queue, properties: Mapping[str, Any], wrong: Sequence[Any]
+    ) -> None:
+        """What a delivery says was compared with what it must say, in its properties these; `wrong`: the mismatches."""
+
+    def delivery_timed_out(self, broker: Any, channel: Channel, entry: Unacknowledged) -> None:
+        """The delivery is off the channel, as it was not settled in time; its message has not come back yet."""
+
+    def deliveries_taken_back(self, broker: Any, queue: Queue, many: int) -> None:
+        """The queue takes back so many deliveries that a channel held which has ended."""
+
+    def message_expired(self, broker: Any, queue: Queue, message: Message) -> None:
+        """The message is about to be removed from the queue, at a moment that is not known, as its time is up."""
+
     def deliveries_settled(
         self, broker: Any, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str
     ) -> None:
         """The deliveries are off the channel, and what becomes of their messages has not been done yet."""
-
-    def delivery_timed_out(self, broker: Any, channel: Channel, entry: Unacknowledged) -> None:
-        """The delivery is off the channel, as its time is up, and its message has not come back yet."""
 
     def channel_limited(self, broker: Any, channel: Channel, count: int) -> None:
         """The channel has this limit from now on, 0 for none."""
 
     def channel_unlimited(self, broker: Any, channel: Channel) -> None:
         """basic.qos has set the limit of consumers to come: RabbitMQ keeps one limiter for both."""
+
+    def counts_owed(self, broker: Any, channel: Channel, queue: Queue, frame: Frame) -> None:
+        """The last thing that the channel owes are the queue's numbers, for which the frame asks."""
+
+    def debt_paid(self, broker: Any, holder: Channel | Connection, expected: Expected, frame: Frame) -> None:
+        """The owed frame has come, and the holder owes it no more; its effect is about to come about."""
 
     def nothing_got(self, broker: Any, channel: Channel) -> None:
         """A basic.get has found no message."""
@@ -133,6 +151,18 @@ class Guest:
 
     def hears_refusals(self, broker: Any, channel: Channel, refusing: Sequence[Queue]) -> bool | None:
         """Does the channel, which commits, learn that these queues have refused what it publishes?"""
+        return None
+
+    def are_in_order(self, broker: Any, channel: Channel) -> bool | None:
+        """Does what a queue has sent to the channel come there in that order?"""
+        return None
+
+    def is_overlooked(self, broker: Any, message: Message) -> bool | None:
+        """Does its queue not look at the message, though its time may be up?"""
+        return None
+
+    def is_taken_late(self, broker: Any, message: Message) -> bool | None:
+        """Has the queue had the message until it was handed over just now, though its time was up?"""
         return None
 
     def weight(self, broker: Any, queue: Queue, message: Message) -> int | None:

@@ -276,38 +276,13 @@ class QueueSteps(BrokerState):
                     former.add(id(entry.consumer))
         return len(former) + gets
 
-    def places(self, queue: Queue) -> tuple[int, int]:
-        """Least and most that a quorum queue may count as consumers when all is at rest: those whom it may serve, and
-        those who hold something (quorum-consumer-count).
-        """
-        late = 0
-        counted = len(queue.consumers)
-        if queue.single_active_consumer:
-            # those that have timed out wait for the seat, or may still hold something
-            late = sum(each.timed_out > 0 or each.is_forgotten for each in queue.consumers)
-            counted = 1 if late < len(queue.consumers) else 0
-        counted += self.holders(queue)
-        return counted, counted + late
-
-    def counts_not_seen(self, queue: Queue) -> None:
-        """A declare-ok came that may tell nothing (`model.rules.queue.queue.is_given_up`)."""
-        queue.is_untold = True
-
-    def counts_seen(self, queue: Queue, arguments: Table) -> None:
+    def counts_seen(self, queue: Queue, arguments: Table, counted: int | None = None) -> None:
         """A declare-ok told the numbers of ready messages and consumers: all that it counted is there (QUEUE-002).
 
         But while the queue counts somebody who is gone it may hand messages to that one yet, which come back.
+        `counted`: the number that counts nobody who is gone; None: that of its consumers.
         """
-        queue.is_untold = False
-        # classic queues count nobody but consumers (QUEUE-026)
-        holders = self.holders(queue) if queue.type is QueueType.QUORUM else 0
-        counted = len(queue.consumers) + holders
-        if holders and queue.single_active_consumer:
-            # who counts holders does not count those who wait for the seat (quorum-consumer-count)
-            counted = max(len(queue.consumers), min(len(queue.consumers), 1) + holders)
-        if arguments["consumer_count"] <= self.places(queue)[1]:
-            queue.settling = 0
-        if arguments["consumer_count"] <= counted:
+        if arguments["consumer_count"] <= (len(queue.consumers) if counted is None else counted):
             queue.leaving = 0
             if queue.dropping and (self.counting or arguments["message_count"] > len(queue.messages)):
                 return  # what came has driven out as much as it brought, or is still to come; a barrier goes by this

@@ -79,12 +79,11 @@ class Message:
     is_late: bool = False
     #: the requirement by which its queue refused it, which it never was in (model.broker.overflow)
     refused_by: str = field(default="", kw_only=True)
-    #: when its time in its queue is up, by which requirement; since when at the latest it is what the queue looks at;
-    #: the queue's timer does not know of it (all: model.broker.time_to_live)
+    #: when its time in its queue is up, by which requirement; since when at the latest it is what the queue looks at
+    #: (all: model.broker.time_to_live)
     deadline: Deadline | None = field(default=None, kw_only=True)
     ttl_from: str = field(default="", kw_only=True)
     in_front_by: float = field(default=NEVER, kw_only=True)
-    is_overlooked: bool = field(default=False, kw_only=True)
 
 
 @dataclass(slots=True, eq=False)
@@ -191,8 +190,6 @@ class Queue:
     consumers: list[Consumer] = field(default_factory=list)
     #: consumers that are gone but may still be counted
     leaving: int = 0
-    #: holders of deliveries that settled them and may still be counted (quorum queues; model.defects.transitions)
-    settling: int = 0
     #: what changed the number of ready messages last
     reason: str = "QUEUE-001"
     next_position: int = 0
@@ -230,8 +227,6 @@ class Queue:
     deadlines: int = field(default=0, kw_only=True)
     #: its limit in octets is seen to count properties as well (`model.defects.overflow`)
     weighs_properties: bool = field(default=False, kw_only=True)
-    #: it told no numbers, or may have told none, as it took too long (known defect late-counts-are-zero)
-    is_untold: bool = field(default=False, kw_only=True)
 
     @property
     def single_active_consumer(self) -> bool:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
 
-from amqpspec.model.broker.deadlines import NEVER, Deadline
+from amqpspec.model.broker.deadlines import Deadline
 from amqpspec.model.broker.effects import Effect
 from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.queues import Consumer, Message, Queue
@@ -49,8 +48,6 @@ class Lost:
     consumer: Consumer
     message: Message
     as_it_was: Message
-    #: the broker ended the channel because of an error
-    by_error: bool = False
 
 
 @dataclass(slots=True)
@@ -75,20 +72,14 @@ class Expected:
     counted: bool = True
     #: sequence number of the publish that it answers (basic.return in confirm mode), else 0
     publish: int = 0
-    #: argument to (value that a known defect gives it, name of the known defect); see model.defects.transitions
-    defects: dict[str, tuple[Any, str]] = field(default_factory=dict)
     #: seconds that it may take beyond the usual deadline
     patience: float = 0.0
     #: seconds after the client's last sign of life before which it may not come
     not_before: float = 0.0
     #: the requirement that a request of the client's comes under which crosses it
     crossing: str = ""
-    #: the known defect that it is if it does not come, "" for none
-    missed_as: str = ""
     #: the time that is up, if it is sent because of one
     due: Due | None = None
-    #: when it was asked for (of `Frame.time`), where how long it took makes a difference
-    asked: float = NEVER
 
 
 @dataclass(slots=True, eq=False)
@@ -159,8 +150,6 @@ class Channel:
     #: at that (model.broker.consumer_timeouts)
     timeout: float = field(default=0.0, kw_only=True)
     tick: float = field(default=0.0, kw_only=True)
-    #: the broker closed it because a delivery was not settled in time
-    closed_for_timeout: bool = field(default=False, kw_only=True)
     #: the delivery that was the oldest one when last looked at, and since when at the latest
     oldest_tag: int = field(default=0, kw_only=True)
     oldest_by: float = field(default=0.0, kw_only=True)
@@ -194,8 +183,8 @@ class Channel:
     last_queue: str | None = None
     #: the types of the queues that the channel has dealt with, by name (QUEUE-029)
     known_types: dict[str, QueueType] = field(default_factory=dict)
-    #: direct replies delivered of late, that some brokers give no delivery tag of their own (model.outputs.messages)
-    uncounted_replies: int = 0
+    #: how many direct replies were delivered on it (REPLY-006)
+    direct_replies: int = 0
     #: the requirement that the last input came under: blamed for a frame that nothing explains
     reason: str = ""
     #: the content that has begun and is not complete

@@ -31,7 +31,6 @@ def begin(dialect: Dialect, queue: Queue, message: Message, since: float, by: fl
     message.deadline = Deadline(milliseconds / 1000, since, by)
     is_own = type(queue.arguments.get(ARGUMENT)) is not int
     message.ttl_from = NONE_AT_ALL if milliseconds == 0 else OWN if is_own else OF_QUEUE
-    message.is_overlooked = _is_overlooked(queue, message)
     if queue.messages[0] is message:
         message.in_front_by = by
     return True
@@ -44,22 +43,6 @@ def time_to_live(dialect: Dialect, queue: Queue, message: Message) -> int | None
     own = message.content.properties.get("expiration")
     times = (None if own is None else int(own), queue.arguments.get(ARGUMENT))
     return min((each for each in times if type(each) is int), default=None)
-
-
-def _is_overlooked(queue: Queue, message: Message) -> bool:
-    """It came to the front of others, for which the queue sets no timer.
-
-    rabbit_amqqueue_process:deliver_or_enqueue looks at what is in front only if it is alone; fetch looks at what is
-    next only when it has taken one.
-    """
-    if queue.type is not QueueType.CLASSIC or len(queue.messages) < 2:
-        return False
-    return queue.messages[0] is message
-
-
-#: Known defect: a classic queue with priorities hands over, after its time, a message that went in front of others
-#: by its priority.
-LATE_BY_PRIORITY = "expired-priority-message-delivered"
 
 
 def lane(dialect: Dialect, queue: Queue, index: int) -> int:
@@ -143,6 +126,6 @@ def front_known_by(dialect: Dialect, queue: Queue, now: float) -> bool:
 
 def certain_by(message: Message) -> float:
     """From when on it is certainly gone, as long as it stays in front."""
-    if message.deadline is None or message.is_overlooked or message.in_front_by == NEVER:
+    if message.deadline is None or message.in_front_by == NEVER:
         return NEVER
     return max(message.deadline.latest, message.in_front_by + message.deadline.latest - message.deadline.due)

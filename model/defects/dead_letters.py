@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
+from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
@@ -21,6 +22,23 @@ _METHODS = (
 )  # fmt: skip
 
 
+NAME = "dead letters to streams"
+
+
+class DeadLettersToStreams(Guest):
+    """Matters where there are both a stream and a queue that dead-letters."""
+
+    name = NAME
+
+    def queue_declared(self, broker: Broker, queue: Queue) -> None:
+        if _may_send_to_stream(broker):
+            arm(broker, NAME)
+
+
+def _may_send_to_stream(broker: Broker) -> bool:
+    return bool(_streams(broker)) and any(EXCHANGE in queue.arguments for queue in broker.queues.values())
+
+
 def _streams(broker: Broker) -> list[Queue]:
     return [queue for queue in broker.queues.values() if queue.type is QueueType.STREAM]
 
@@ -31,7 +49,7 @@ def _letters(broker: Broker) -> int:
 
 def _sends_to_stream(broker: Broker, frame: Frame) -> bool:
     """Does the input bring about a dead letter that goes to a stream?"""
-    if not _streams(broker) or not any(EXCHANGE in queue.arguments for queue in broker.queues.values()):
+    if not _may_send_to_stream(broker):
         return False
     lawful = copy_broker(broker)
     process(lawful, frame)
@@ -60,6 +78,7 @@ DEAD_LETTER_DEFECTS: tuple[DefectTransition, ...] = (
         " rabbit_dead_letter:publish makes",
         dialects=("rabbitmq-3",),
         methods=_METHODS,
+        guest=NAME,
         applies=_sends_to_stream,
         process=_lose_on_the_way_to_stream,
         shows_within=ANY_NUMBER,

@@ -16,8 +16,8 @@ from amqpspec.model.broker.queues import Binding, Exchange
 from amqpspec.model.broker.routing import TIME_STAMPS
 from amqpspec.model.broker.state import ChannelState
 from amqpspec.model.defects.crash import crash_with
+from amqpspec.model.defects.stream_content import is_nested
 from amqpspec.model.judging.known_defect import DefectTransition
-from amqpspec.model.outputs.stream_content import is_nested
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Frame, Table
 from amqpspec.model.rules.basic.publish import routes_of

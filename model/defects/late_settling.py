@@ -12,7 +12,7 @@ from amqpspec.model.broker.state import Channel, ChannelState, TimedOut, Unackno
 from amqpspec.model.broker.transaction import Outcome
 from amqpspec.model.defects import delivery_numbers
 from amqpspec.model.defects.delivery_numbers import number_of
-from amqpspec.model.defects.timeouts import settled_late
+from amqpspec.model.defects.timeouts import NAME, settled_late
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
@@ -132,6 +132,7 @@ LATE_SETTLING_DEFECTS: tuple[DefectTransition, ...] = (
         " consumer's key by the tag; rabbit_fifo counts anew for each consumer (next_msg_id)",
         dialects=("rabbitmq-4.3",),
         methods=("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
+        guest=NAME,
         applies=lambda broker, frame: (
             any(True for _ in _hits(broker, frame)) or _may_hit_what_comes_back(broker, frame)
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.overflow import BYTES, tell_publishers
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState
@@ -18,6 +19,8 @@ from amqpspec.model.rules.extensions.dead_letter import EXCHANGE
 from amqpspec.model.rules.extensions.message_expiry import EXPIRE, doubted_message
 from amqpspec.model.rules.inputs import process
 
+NAME = "octets of quorum queues"
+
 #: What puts messages into queues, or back into them.
 _BRING = (
     "basic.publish", "tx.commit", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async",
@@ -25,6 +28,16 @@ _BRING = (
 )  # fmt: skip
 #: What does so if it is an error, which ends the channel.
 _IF_WRONG = (*OFTEN_WRONG, "channel.open", "confirm.select", "tx.select", "tx.rollback")
+
+
+class OctetsOfQuorumQueues(Guest):
+    """Matters where a quorum queue has a limit in octets."""
+
+    name = NAME
+
+    def queue_declared(self, broker: Broker, queue: Queue) -> None:
+        if queue.type is QueueType.QUORUM and BYTES in queue.arguments:
+            arm(broker, NAME)
 
 
 def _weight(messages: Iterator[Message]) -> int:
@@ -106,6 +119,7 @@ OVERFLOW_DEFECTS: tuple[DefectTransition, ...] = (
         " 'ignoring message properties and any overheads'",
         dialects=("rabbitmq-4.3",),
         methods=(*_BRING, *_IF_WRONG),
+        guest=NAME,
         applies=_brings_too_much,
         process=_weigh_properties,
         # as many messages may seem to be there because what drives them out has not come yet

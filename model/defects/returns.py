@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import Consumer
+from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import ChannelState, Unacknowledged
 from amqpspec.model.defects.channel_limiter import DELIVERY_METHODS, brings_deliveries
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
@@ -14,6 +15,18 @@ from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.requeue import delivery_limit
 from amqpspec.model.rules.basic.settlement import tags_meant
 from amqpspec.model.rules.inputs import process
+
+NAME = "returns beyond the delivery limit"
+
+
+class ReturnsBeyondLimit(Guest):
+    """Matters where a quorum queue has a delivery limit."""
+
+    name = NAME
+
+    def queue_declared(self, broker: Broker, queue: Queue) -> None:
+        if queue.type is QueueType.QUORUM and delivery_limit(broker, queue) is not None:
+            arm(broker, NAME)
 
 
 def _credited_twice(broker: Broker, frame: Frame) -> Iterator[Consumer]:
@@ -66,6 +79,7 @@ RETURN_DEFECTS: tuple[DefectTransition, ...] = (
         " before for what exceeded the limit",
         dialects=("rabbitmq-3",),
         methods=DELIVERY_METHODS,
+        guest=NAME,
         applies=_is_credited_twice,
         process=_credit_twice,
         # what is handed over beyond the limit while the consumer ends shows when it is delivered again

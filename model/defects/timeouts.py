@@ -3,26 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.deadlines import NEVER
-from amqpspec.model.broker.queues import Consumer
-from amqpspec.model.broker.state import Channel, ChannelState
+from amqpspec.model.broker.deadlines import NEVER, Deadline
+from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.queues import Consumer, Message, Queue
+from amqpspec.model.broker.state import Channel, ChannelState, Connection, ConnectionState, Expected, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome
-from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.defects.channel_closing import note_closed
+from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition, FrameDefect
+from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
+from amqpspec.model.promises.choices import ConsumerTimeouts
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.patterns import matches
 from amqpspec.model.rules.extensions.consumer_timeout import (
-    NEXT_DEADLINE_FORGOTTEN,
     TIME_OUT,
     TIME_OUT_IS_OVER,
-    close_without_value,
+    close_saying,
+    close_text,
     is_told,
 )
 from amqpspec.model.rules.extensions.timeouts import doubted_delivery
 from amqpspec.model.rules.inputs import process
 
+NAME = "consumer timeouts"
+
 _DIALECTS = ("rabbitmq-4.3",)
+
+
+TEXT_WITHOUT_VALUE = "timeout-text-without-value"
+NEXT_DEADLINE_FORGOTTEN = "next-deadline-forgotten"
+
+
+@dataclass(slots=True)
+class TimeoutMemory:
+    #: deadlines, by channel, that are over and may have been forgotten
+    forgettable: set[tuple[ChannelKey, Deadline]] = field(default_factory=set)
+
+
+class TimedDeliveries(Guest):
+    """Nothing times out before something was delivered that is to be settled in time."""
+
+    name = NAME
+
+    def new_memory(self) -> TimeoutMemory:
+        return TimeoutMemory()
+
+    def message_handed_over(
+        self, broker: Broker, queue: Queue, message: Message, consumer: Consumer | None, entry: Unacknowledged | None
+    ) -> None:
+        if entry is not None and entry.deadline is not None:
+            arm(broker, NAME)
+
+    def delivery_timed_out(self, broker: Broker, channel: Channel, entry: Unacknowledged) -> None:
+        if entry.queue.deadlines > 1 and entry.deadline is not None:
+            _memory(broker).forgettable.add((channel.key, entry.deadline))
+
+    def debt_paid(self, broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> None:
+        if expected.counted and _names_a_value(broker, holder, expected):
+            told = frame.arguments.get("reply_text")
+            if matches(expected.arguments["reply_text"], told) and told != _text_without_value(frame):
+                broker.refuted.add(TEXT_WITHOUT_VALUE)
+
+    def came_to_rest(self, broker: Broker) -> None:
+        _memory(broker).forgettable.clear()
+
+    def fingerprint(self, broker: Broker) -> object:
+        return None  # it names failures only
+
+
+def _memory(broker: Broker) -> TimeoutMemory:
+    memory = broker.memories[NAME]
+    assert isinstance(memory, TimeoutMemory)
+    return memory
 
 
 def _channel(broker: Broker, frame: Frame) -> Channel | None:
@@ -46,7 +101,8 @@ def _close_all_the_same(broker: Broker, frame: Frame) -> None:
     found = doubted_delivery(broker, frame)
     process(broker, frame)
     if found is not None:
-        close_without_value(broker, found[0], frame, "TIMEOUT-011")
+        close_saying(broker, found[0], frame, "TIMEOUT-011", -1)
+        note_closed(broker, found[0], for_timeout=True)
 
 
 # ------------------------------------------------------------------------------------- the tag is still in use
@@ -169,6 +225,55 @@ def _forget_next(broker: Broker, frame: Frame) -> None:
                 entry.deadline = replace(entry.deadline, by=NEVER)
 
 
+def is_forgotten(broker: Broker, frame: Frame) -> bool:
+    """Is the frame that does not come to tell of a deadline which the queue may have forgotten?"""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or broker.connections[frame.connection].state is not ConnectionState.OPEN:
+        return False
+    tag = frame.arguments.get("consumer_tag")  # notices of several consumers may be owed
+    for owed in channel.owed:
+        if isinstance(owed, Expected) and owed.method == frame.method and owed.arguments.get("consumer_tag") == tag:
+            return owed.due is not None and (channel.key, owed.due.deadline) in _memory(broker).forgettable
+    return False
+
+
+# ------------------------------------------------------------------------------------- the text without a value
+
+
+def _names_a_value(broker: Broker, holder: Channel | Connection, expected: Expected) -> bool:
+    """Is it the close of a channel that names the time which was up?"""
+    is_known = broker.dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES
+    return is_known and expected.method == "channel.close" and expected.due is not None
+
+
+def _text_without_value(frame: Frame) -> str:
+    return ProtocolError("TIMEOUT-009", 406, close_text(frame.channel, -1)).text
+
+
+def _names_no_value(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatches | None:
+    owed = mismatch.about
+    if mismatch.argument != "reply_text" or not isinstance(owed, Expected):
+        return None
+    if owed.method != "channel.close" or owed.due is None or "reply_text" not in owed.arguments:
+        return None
+    if broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES:
+        return None
+    if frame.arguments.get("reply_text") != _text_without_value(frame):
+        return None
+    return (replace(mismatch, defect=TEXT_WITHOUT_VALUE),) if owed.counted else ()
+
+
+TIMEOUT_FRAME_DEFECTS: tuple[FrameDefect, ...] = (
+    FrameDefect(
+        name=TEXT_WITHOUT_VALUE,
+        requirement="TIMEOUT-009",
+        statement="The text of the close names -1 ms, and not the time that was up.",
+        source="rabbit_channel:handle_queue_actions released, handle_consumer_timed_out(-1, ...)",
+        dialects=("rabbitmq-4.3",),
+        names=_names_no_value,
+    ),
+)
+
 TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="timeout-after-cancel-closes-channel",
@@ -178,6 +283,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_channel:handle_queue_actions released, where the tag is none of consumer_mapping",
         dialects=_DIALECTS,
         methods=(TIME_OUT,),
+        guest=NAME,
         applies=_is_cancelled,
         process=_close_all_the_same,
     ),
@@ -189,6 +295,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_channel:handle_queue_actions released, which leaves consumer_mapping as it is",
         dialects=_DIALECTS,
         methods=("basic.consume",),
+        guest=NAME,
         applies=lambda broker, frame: _timed_out_namesake(broker, frame) is not None,
         process=_refuse_tag,
     ),
@@ -201,6 +308,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         " consumer among those to be served again (as complete does)",
         dialects=_DIALECTS,
         methods=("basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
+        guest=NAME,
         applies=lambda broker, frame: bool(_given_back(broker, frame)),
         process=_forget_consumer,
         shows_within=ANY_NUMBER,
@@ -214,6 +322,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         " activate_next_consumer takes only those that are up",
         dialects=_DIALECTS,
         methods=("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
+        guest=NAME,
         applies=lambda broker, frame: bool(_leaving_for_ever(broker, frame)),
         process=_leave_for_ever,
         shows_within=ANY_NUMBER,
@@ -227,6 +336,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         " something, and activates the next one; complete_and_checkout, maybe_untimeout have it be up again there",
         dialects=_DIALECTS,
         methods=("basic.ack", "basic.nack", "basic.reject", "tx.commit"),
+        guest=NAME,
         applies=lambda broker, frame: bool(_returning(broker, frame)),
         process=_serve_both,
         shows_within=ANY_NUMBER,
@@ -240,6 +350,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         " (LastConTimeout0 < Ts), and the next deadline is not earlier",
         dialects=_DIALECTS,
         methods=(TIME_OUT_IS_OVER,),
+        guest=NAME,
         applies=_is_next,
         process=_forget_next,
         shows_within=ANY_NUMBER,

@@ -12,7 +12,9 @@ from functools import cache
 
 from amqpspec.model.broker.hooks import Guest, Hooks
 from amqpspec.model.defects.cancelling import CANCELLING_DEFECTS
+from amqpspec.model.defects.channel_closing import ChannelClosing
 from amqpspec.model.defects.channel_limiter import LIMIT_DEFECTS, ChannelLimiter, follow_limiters
+from amqpspec.model.defects.channel_mailbox import ChannelMailbox
 from amqpspec.model.defects.classic_active_consumer import CLASSIC_SEAT_DEFECTS, ClassicActiveConsumer
 from amqpspec.model.defects.consume_ok import CONSUME_OK_DEFECTS
 from amqpspec.model.defects.consumers_of_ended_queues import (
@@ -21,28 +23,33 @@ from amqpspec.model.defects.consumers_of_ended_queues import (
     ConsumersOfEndedQueues,
 )
 from amqpspec.model.defects.crashes import CRASHING_DEFECTS
-from amqpspec.model.defects.dead_letters import DEAD_LETTER_DEFECTS
+from amqpspec.model.defects.dead_letters import DEAD_LETTER_DEFECTS, DeadLettersToStreams
 from amqpspec.model.defects.delivery_numbers import DeliveryNumbers
-from amqpspec.model.defects.direct_replies import DIRECT_REPLY_DEFECTS, REPLY_PUBLISHING_DEFECTS
+from amqpspec.model.defects.direct_replies import DIRECT_REPLY_DEFECTS, REPLY_PUBLISHING_DEFECTS, DirectReplies
 from amqpspec.model.defects.errors import CLOSE_DEFECTS, ERROR_DEFECTS
 from amqpspec.model.defects.exclusive_consumers import EXCLUSIVE_CONSUMER_DEFECTS, ExclusiveConsumers
 from amqpspec.model.defects.exclusive_queues import EXCLUSIVE_QUEUE_DEFECTS, ExclusiveQueues
+from amqpspec.model.defects.expiry_by_priority import ExpiryByPriority
 from amqpspec.model.defects.header_values import HEADER_DEFECTS, TIME_STAMP_DEFECTS
 from amqpspec.model.defects.held_tags import HeldTags
 from amqpspec.model.defects.late_settling import LATE_SETTLING_DEFECTS
 from amqpspec.model.defects.merged_consumers import MERGED_DEFECTS, MergedConsumers
-from amqpspec.model.defects.overflow import OVERFLOW_DEFECTS
+from amqpspec.model.defects.overflow import OVERFLOW_DEFECTS, OctetsOfQuorumQueues
 from amqpspec.model.defects.queue_arguments import QUEUE_ARGUMENT_DEFECTS
+from amqpspec.model.defects.queue_counts import QueueCounts, untold_queues
 from amqpspec.model.defects.queue_types_by_name import QUEUE_TYPE_DEFECTS, QueueTypesByName
 from amqpspec.model.defects.quorum_queue_clients import QUORUM_CLIENT_DEFECTS, QuorumQueueClients
-from amqpspec.model.defects.returns import RETURN_DEFECTS
+from amqpspec.model.defects.returns import RETURN_DEFECTS, ReturnsBeyondLimit
 from amqpspec.model.defects.service_queue import SERVICE_DEFECTS, ServiceQueue
 from amqpspec.model.defects.settling import SETTLING_DEFECTS
 from amqpspec.model.defects.stalled_queues import StalledQueues
+from amqpspec.model.defects.stream_content import StreamContent
 from amqpspec.model.defects.streams import STREAM_DEFECTS, StreamReaders
-from amqpspec.model.defects.timeouts import TIMEOUT_DEFECTS
+from amqpspec.model.defects.timeouts import TIMEOUT_DEFECTS, TimedDeliveries
 from amqpspec.model.defects.transactions import TRANSACTION_DEFECTS, Transactions
+from amqpspec.model.defects.virtual_hosts import VirtualHosts
 from amqpspec.model.defects.waiting_consumers import WAITING_DEFECTS, WaitingConsumers
+from amqpspec.model.defects.wrong_frames import FRAME_DEFECTS, MISSING_FRAMES
 from amqpspec.model.judging.acceptor import DEFAULT_BOUND, Acceptor
 from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
 from amqpspec.model.promises.choices import Dialect
@@ -89,6 +96,8 @@ def defects_of(dialect: Dialect) -> Mapping[str, tuple[DefectTransition, ...]]:
 GUESTS: tuple[Guest, ...] = (
     ChannelLimiter(), DeliveryNumbers(), QuorumQueueClients(), ConsumersOfEndedQueues(), QueueTypesByName(),
     ExclusiveQueues(), ExclusiveConsumers(), StreamReaders(), Transactions(),
+    TimedDeliveries(), OctetsOfQuorumQueues(), ReturnsBeyondLimit(), DeadLettersToStreams(), QueueCounts(),
+    ChannelClosing(), ChannelMailbox(), DirectReplies(), ExpiryByPriority(), VirtualHosts(), StreamContent(),
     ClassicActiveConsumer(), HeldTags(), WaitingConsumers(), MergedConsumers(), ServiceQueue(),
     StalledQueues(),  # behind those that look whether it is one
 )  # fmt: skip
@@ -107,4 +116,4 @@ def _followed(dialect: str) -> DefectsFollowed:
     own = [defect for defect in DEFECT_TRANSITIONS if dialect in defect.dialects]
     methods = {method for defect in own for method in defect.methods}
     by_method = {method: tuple(defect for defect in own if method in defect.methods) for method in methods}
-    return DefectsFollowed(by_method, follow_limiters, HOOKS)
+    return DefectsFollowed(by_method, follow_limiters, HOOKS, FRAME_DEFECTS, MISSING_FRAMES, untold_queues)

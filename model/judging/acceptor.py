@@ -33,12 +33,12 @@ from amqpspec.model.judging.explanations import (
 )
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
 from amqpspec.model.judging.known_defect import NO_DEFECTS, DefectsFollowed, DefectTransition
+from amqpspec.model.judging.known_frames import first_debt, observe_as_known
 from amqpspec.model.judging.pipelining import note_pipelined
 from amqpspec.model.judging.read_order import EarlyFrames, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
-from amqpspec.model.outputs.debts import first_debt, unproven, untold_queues
+from amqpspec.model.outputs.debts import unproven
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
-from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.turns import is_at_rest
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.verdict import Failure, Verdict
@@ -149,7 +149,7 @@ class Acceptor:
         waits = may_wait and may_be_early(only.broker, only.pending, frame)
         before = [each.fork() for each in self.explanations] if waits else []
         if len(self.explanations) == 1 and not only.pending:
-            mismatches = observe(only.broker, frame)
+            mismatches = observe_as_known(only.broker, frame, self._defects)
             if before and not all(mismatch.defect for mismatch in mismatches):
                 self._wait_with(frame, before)
             elif mismatches:
@@ -318,7 +318,7 @@ class Acceptor:
             for candidate in points(explanation, self._defects, self.bound):
                 if candidate.broker.not_before > frame.time or candidate.is_tearing_down(frame):
                     continue  # something would have come about too early, or too late
-                mismatches = observe(candidate.broker, frame)
+                mismatches = observe_as_known(candidate.broker, frame, self._defects)
                 if mismatches and candidate.defect is not None:
                     if candidate.defect_took_place and all(m.defect and not m.fatal for m in mismatches):
                         latent.append(candidate)  # wrong in another way that is known, besides
@@ -391,19 +391,24 @@ class Acceptor:
             defective = [each for each in defective if prove and _unproven(each) < _unproven(first)]
             open_by_defect = _unproven(defective[0]) if defective else set()
         owed = (debt for debt in unproven(first.broker) if debt.detail not in open_by_defect)
-        missing = first_debt(first.broker) or next(owed, None)
+        missing, known_as = first_debt(first.broker, self._defects) or (next(owed, None), "")
         if missing is None:
             return
-        if missing.frame is None and (untold := untold_queues(first.broker)):
+        if missing.frame is None and (untold := self._untold_queues(first.broker)):
             self.reason = f"the broker does not tell in time how many messages and consumers {untold[0]} has"
             self.finished = True
             return
-        self._add(failure_of_debt(first.broker, missing, self.command, defective[0].defect if defective else None))
+        defect = defective[0].defect if defective else None
+        self._add(failure_of_debt(first.broker, missing, self.command, defect, known_as))
         if defective:
             self.explanations = defective
             self._go_on_from_defect()
         else:
             self.finished = True
+
+    def _untold_queues(self, broker: Broker) -> list[str]:
+        """Names of queues of which more should be known, and that did not tell it when they were asked last."""
+        return [name for name in self._defects.untold(broker) if (q := broker.queues[name]).unproven or q.leaving]
 
     def _go_on_from_defect(self) -> None:
         """The broker has a known defect of RabbitMQ: so it may have this one too, which is hard to tell by itself."""

@@ -142,7 +142,7 @@ def _count_nothing(broker: Broker, frame: Frame) -> None:
     answer = channel.owed[-1] if channel.owed else None
     if isinstance(answer, Expected) and answer.method == "queue.declare-ok":
         nothing = {**answer.arguments, "message_count": 0, "consumer_count": 0}
-        channel.owed[-1] = replace(answer, arguments=nothing, effect=None, defects={})
+        channel.owed[-1] = replace(answer, arguments=nothing, effect=None)
 
 
 #: How many deliveries, at most, may time out with the one because of which a channel is closed.

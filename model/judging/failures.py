@@ -26,8 +26,10 @@ def failure_of(broker: Broker, frame: Frame, mismatch: Mismatch, command: str, d
     )
 
 
-def failure_of_debt(broker: Broker, debt: Debt, command: str, defect: DefectTransition | None) -> Failure:
-    """What was owed has not come. `defect`: the one that explains it."""
+def failure_of_debt(
+    broker: Broker, debt: Debt, command: str, defect: DefectTransition | None, known_as: str
+) -> Failure:
+    """What was owed has not come. `defect`: the one followed that explains it. `known_as`: another one, by its name."""
     return Failure(
         defect.requirement if defect else debt.requirement,
         Shape.MISSING,
@@ -36,5 +38,5 @@ def failure_of_debt(broker: Broker, debt: Debt, command: str, defect: DefectTran
         "nothing",
         (debt_text(debt),),
         state_lines(broker, debt.frame),
-        defect.name if defect else debt.defect,
+        defect.name if defect else known_as,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
+from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import Frame
 
@@ -56,8 +57,25 @@ class DefectTransition(KnownDefect):
 
 
 @dataclass(frozen=True, slots=True)
+class FrameDefect(KnownDefect):
+    """One that is a wrong frame, one too many or one that is missing, and no way to go on: nobody has to follow it.
+
+    The law says what is wrong. Only then this is asked whether it knows why.
+    """
+
+    #: given the broker behind the frame, the frame, and a mismatch that is not fatal: what is to be recorded in its
+    #: place, with its name. None: it does not explain it
+    names: Callable[[Broker, Frame, Mismatch], Mismatches | None] | None = None
+    #: the same for one that is fatal: the state is unchanged, and if it explains the mismatch this changes it as the
+    #: broker with the defect did
+    goes_on: Callable[[Broker, Frame, Mismatch], Mismatches | None] | None = None
+    #: with that the frame is right but for what this has named: it is observed again
+    is_observed_again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class DefectsFollowed:
-    """The known defects that a judge follows beside what is lawful."""
+    """The known defects that a judge follows beside what is lawful, and those that it only names."""
 
     #: by the methods that can come under them
     by_method: Mapping[str, tuple[DefectTransition, ...]]
@@ -65,6 +83,12 @@ class DefectsFollowed:
     once_shown: Callable[[Broker], None]
     #: who keeps in mind what they go by
     hooks: Hooks = NO_HOOKS
+    #: asked in this order about a frame that is wrong
+    of_frames: tuple[FrameDefect, ...] = ()
+    #: by name: does this known defect explain that the owed frame does not come?
+    of_missing: Mapping[str, Callable[[Broker, Frame], bool]] = field(default_factory=dict)
+    #: names of queues that took too long to tell how much they hold when they were asked last
+    untold: Callable[[Broker], list[str]] = lambda broker: []
     _asked: dict[tuple[str, frozenset[str]], tuple[DefectTransition, ...]] = field(default_factory=dict)
 
     def asked(self, broker: Broker, method: str) -> tuple[DefectTransition, ...]:

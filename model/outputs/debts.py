@@ -25,8 +25,6 @@ class Debt:
     requirement: str
     detail: str
     frame: Frame | None
-    #: the known defect that it is
-    defect: str = ""
 
     shape = Shape.MISSING
 
@@ -34,20 +32,7 @@ class Debt:
 def debts(broker: Broker) -> Iterator[Debt]:
     """Frames that must still come, in an order in which they may."""
     for frame in permitted(broker):
-        yield Debt(_requirement(broker, frame), frame.method, frame, _missed_as(broker, frame))
-
-
-def first_debt(broker: Broker) -> Debt | None:
-    """The frame that is missed before all others; of several of its method one that no known defect explains.
-
-    Frames of other methods may be missing because of it.
-    """
-    missing = list(debts(broker))
-    return min((each for each in missing if each.detail == missing[0].detail), key=_is_known, default=None)
-
-
-def _is_known(debt: Debt) -> bool:
-    return bool(debt.defect)
+        yield Debt(_requirement(broker, frame), frame.method, frame)
 
 
 def unproven(broker: Broker) -> Iterator[Debt]:
@@ -61,21 +46,6 @@ def unproven(broker: Broker) -> Iterator[Debt]:
             yield Debt(expected or queue.reason, f"{numbers} ready messages of {queue.name}", None)
         if queue.leaving and queue.type is not QueueType.STREAM:  # which is asked by nobody: it counts none
             yield Debt("QUEUE-001", f"{queue.leaving} consumers of {queue.name} are still counted", None)
-
-
-def untold_queues(broker: Broker) -> list[str]:
-    """Names of queues of which more should be known, and that took too long to tell it when they were asked last."""
-    return [name for name, queue in broker.queues.items() if queue.is_untold and (queue.unproven or queue.leaving)]
-
-
-def _missed_as(broker: Broker, frame: Frame) -> str:
-    channel = broker.channels.get((frame.connection, frame.channel))
-    owed = [each for each in channel.owed if isinstance(each, Expected)] if channel is not None else []
-    tag = frame.arguments.get("consumer_tag")  # notices of several consumers may be owed
-    return next(
-        (each.missed_as for each in owed if each.method == frame.method and each.arguments.get("consumer_tag") == tag),
-        "",
-    )
 
 
 def _requirement(broker: Broker, frame: Frame) -> str:

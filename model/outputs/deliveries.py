@@ -9,20 +9,19 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import begin_delivery, spare
 from amqpspec.model.broker.dead_letters import EXPIRED, is_first_here, is_likely
 from amqpspec.model.broker.dead_letters import shown_by as shown_by_dead_letter
+from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.limits import broken_by_delivery, note_delivery, nothing_was_got, shown_by_delivery
 from amqpspec.model.broker.message_order import priority_requirement, shows_priority
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
-from amqpspec.model.broker.time_to_live import BEHIND, LATE_BY_PRIORITY, dropped_by_fetch, is_long_over, missed
+from amqpspec.model.broker.time_to_live import BEHIND, dropped_by_fetch, is_long_over, missed
 from amqpspec.model.outputs.late_deliveries import (
-    check_behind_error,
     check_late_delivery,
     check_lost_delivery,
-    follows_error,
     lost_with_channel,
     under_way,
 )
-from amqpspec.model.outputs.messages import GET_OVERTAKES, check_delivery, find
+from amqpspec.model.outputs.messages import check_delivery, find
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
 from amqpspec.model.outputs.replies import nothing_explains
 from amqpspec.model.outputs.stream_deliveries import observe_stream_deliver
@@ -54,9 +53,6 @@ def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
         lost = lost_with_channel(broker, channel, frame)
         if lost is not None:
             return check_lost_delivery(broker, channel, lost, frame)
-        lost = follows_error(broker, channel, frame)
-        if lost is not None:
-            return check_behind_error(broker, channel, lost, frame)
         return nothing_explains(broker, channel, frame, channel.ended_consumers.get(frame.arguments["consumer_tag"]))
     if not consumer.announced:
         return unexpected("CONSUME-001", "basic.deliver before consume-ok")
@@ -99,11 +95,10 @@ def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
 
 def _check_time(broker: Broker, message: Message) -> Mismatches:
     """What is wrong about handing the message over now, as far as its time goes (area TTL)."""
-    if not is_long_over(message, broker.rested):
+    if not is_long_over(message, broker.rested) or answer(broker.hooks.is_taken_late, broker, message):
         return NONE
     detail = "an expired message is handed over"
-    defect = LATE_BY_PRIORITY if message.is_overlooked else ""
-    return (Mismatch(message.ttl_from, Shape.UNEXPECTED, detail, not defect, defect=defect),)
+    return (Mismatch(message.ttl_from, Shape.UNEXPECTED, detail, argument="body", about=message),)
 
 
 def _is_it(message: Message, frame: Frame) -> bool:
@@ -122,9 +117,9 @@ def _hand_over(
         message.deadline = message.deadline.begun_by(broker.latest)
     fired = ["CONSUME-014"] if tag > 1 else []
     if queue.reply_address:
-        channel.uncounted_replies += 1
+        channel.direct_replies += 1
         fired.append("REPLY-001")
-    if channel.uncounted_replies > queue.reply_address:
+    if channel.direct_replies > queue.reply_address:
         fired.append("REPLY-006")
     if _tells_apart(message):
         fired.append("PUBLISH-016")
@@ -178,10 +173,10 @@ def _tells_apart(message: Message) -> bool:
     return bool(content.properties) or not content.body or len(content.body) > 65536
 
 
-def _first_in_lane(channel: Channel, kind: type[PendingGet]) -> PendingGet | None:
+def first_get(channel: Channel) -> PendingGet | None:
     """The oldest owed get, if no other reply of the channel itself is owed before it."""
     for owed in channel.owed:
-        if isinstance(owed, kind):
+        if isinstance(owed, PendingGet):
             return owed
         if isinstance(owed, Expected) and owed.lane == "channel":
             return None
@@ -197,8 +192,8 @@ def _range_for(broker: Broker, pending: PendingGet) -> tuple[int, int]:
 
 
 def observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
-    pending = _first_in_lane(channel, PendingGet)
-    if not isinstance(pending, PendingGet):
+    pending = first_get(channel)
+    if pending is None:
         return nothing_explains(broker, channel, frame, None)
     queue = pending.queue
     if pending.counted and queue.type is QueueType.QUORUM and queue.messages and not broker.ready_range(queue)[0]:
@@ -215,17 +210,11 @@ def observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
             broker.exercised["GET-001"] += 1
     else:
         found = find(broker, channel, queue, frame)
-        overtaking: Mismatches = NONE
         if isinstance(found, str):
-            overtaken = find(broker, channel, queue, frame, overtakes=True)
-            if isinstance(overtaken, str):
-                return nothing_explains(broker, channel, frame, found, asked=True)
-            detail = "basic.get-ok ahead of a delivery"
-            overtaking = (Mismatch(found, Shape.UNEXPECTED, detail, False, defect=GET_OVERTAKES),)
-            found = overtaken
+            return nothing_explains(broker, channel, frame, found, asked=True)
         message = queue.messages[found]
         low, high = _range_for(broker, pending)
-        wrong = overtaking + _check_time(broker, message) + check_delivery(broker, channel, queue, message, frame, True)
+        wrong = _check_time(broker, message) + check_delivery(broker, channel, queue, message, frame, True)
         count = frame.arguments.get("message_count", 0)
         least, most = dropped_by_fetch(queue, found, broker.latest, broker.rested, no_ack=pending.no_ack)
         low, high = low - most, high - least

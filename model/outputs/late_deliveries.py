@@ -17,13 +17,9 @@ from amqpspec.model.broker.overflow import BEYOND_LIMIT
 from amqpspec.model.broker.queues import Consumer, Message
 from amqpspec.model.broker.state import Channel, Expected, Lost
 from amqpspec.model.outputs.messages import check_delivery
-from amqpspec.model.outputs.mismatch import Mismatch, Mismatches, unexpected
+from amqpspec.model.outputs.mismatch import Mismatches, unexpected
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Frame
-
-#: Known defect: it is sent behind the channel.close that an error brings about.
-BEHIND_CHANNEL_CLOSE = "delivers-behind-channel-close"
 
 #: What ends a channel, or its connection, for the client.
 _ENDS = frozenset({"channel.close", "channel.close-ok", "connection.close", "connection.close-ok"})
@@ -55,18 +51,12 @@ def lost_with_channel(broker: Broker, channel: Channel, frame: Frame) -> Lost | 
 
     One that goes back has been given to nobody else as if it were new; one that needs no acknowledgement to nobody.
     """
-    if not channel.lost or not _ends_unseen(broker, channel):
+    if not channel.lost or not ends_unseen(broker, channel):
         return None
-    return _lost(channel, frame)
+    return lost_message(channel, frame)
 
 
-def follows_error(broker: Broker, channel: Channel, frame: Frame) -> Lost | None:
-    """The message that this delivery is, if it comes behind the channel.close that an error has brought about."""
-    lost = _lost(channel, frame) if channel.lost else None
-    return lost if lost is not None and lost.by_error and not _ends_unseen(broker, channel) else None
-
-
-def _lost(channel: Channel, frame: Frame) -> Lost | None:
+def lost_message(channel: Channel, frame: Frame) -> Lost | None:
     body = frame.content.body if frame.content else b""
     for lost in channel.lost:
         if lost.consumer.tag != frame.arguments["consumer_tag"] or lost.message.content.body != body:
@@ -83,7 +73,7 @@ def _did_not_fit(lost: Lost) -> bool:
     return not lost.consumer.no_ack and message.reason in BEYOND_LIMIT and message in queue.gone
 
 
-def _ends_unseen(broker: Broker, channel: Channel) -> bool:
+def ends_unseen(broker: Broker, channel: Channel) -> bool:
     owed = (*channel.owed, *broker.connections[channel.connection].owed)
     return any(isinstance(each, Expected) and each.method in _ENDS for each in owed)
 
@@ -103,11 +93,3 @@ def check_lost_delivery(broker: Broker, channel: Channel, lost: Lost, frame: Fra
     elif queue.type is not QueueType.STREAM:
         message.redelivered = True
     return wrong
-
-
-def check_behind_error(broker: Broker, channel: Channel, lost: Lost, frame: Frame) -> Mismatches:
-    """What is wrong with a delivery that was under way at the error, besides that it comes behind channel.close."""
-    behind = Mismatch(
-        "CHAN-005", Shape.UNEXPECTED, "basic.deliver behind channel.close", fatal=False, defect=BEHIND_CHANNEL_CLOSE
-    )
-    return (behind, *check_lost_delivery(broker, channel, lost, frame))

@@ -30,7 +30,6 @@ from amqpspec.model.broker.reply_addresses import agree
 from amqpspec.model.broker.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_KEYS, SEVERAL_BINDINGS
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.outputs.mismatch import Mismatch
-from amqpspec.model.outputs.stream_content import defects_of_content, would_show
 from amqpspec.model.promises.choices import CarriedFailures
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
@@ -39,14 +38,6 @@ from amqpspec.model.protocol.field_types import retyped
 from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.rules.basic.requeue import place_requirement
 from amqpspec.model.rules.extensions.message_expiry import too_early
-
-#: Known defect: a direct reply has the delivery tag that the next delivery has as well (rabbit_channel:handle_cast
-#: deliver_reply leaves next_tag as it is; up to 4.1).
-DIRECT_REPLIES_NOT_COUNTED = "direct-replies-not-counted"
-
-
-#: Known defect: the answer to basic.get comes ahead of deliveries that were on their way to the channel before.
-GET_OVERTAKES = "get-overtakes-deliveries"
 
 #: Requirements by which a queue gets one copy of a message that reaches it by several ways.
 ONE_COPY = (SEVERAL_BINDINGS, EXCHANGE_BINDING, FURTHER_KEYS, ALTERNATE)
@@ -84,15 +75,9 @@ def check_delivery(
     wrong: list[Mismatch] = []
     tag = arguments["delivery_tag"]
     if tag != channel.next_tag:
-        allowed, defect = str(channel.next_tag), ""
-        if channel.uncounted_replies and tag == channel.next_tag - channel.uncounted_replies:
-            defect = DIRECT_REPLIES_NOT_COUNTED
-            channel.next_tag, channel.uncounted_replies = tag, 0
-        detail = f"{frame.method} delivery-tag"
-        requirement = "REPLY-006" if defect else "CONSUME-014"
-        wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, not defect, allowed, defect))
-    elif channel.uncounted_replies:
-        broker.refuted.add(DIRECT_REPLIES_NOT_COUNTED)
+        allowed, detail = str(channel.next_tag), f"{frame.method} delivery-tag"
+        right = channel.next_tag
+        wrong.append(Mismatch("CONSUME-014", Shape.WRONG_ARGUMENT, detail, True, allowed, "delivery_tag", right, queue))
     if answer(broker.hooks.serves_unseen, broker, queue):
         _take_as_told(message, frame)
     if (message.unseen or message.recalled) and arguments.get("redelivered"):
@@ -119,15 +104,14 @@ def check_delivery(
         expected = _counted_unseen(broker, queue, message, observed, by_get)
     if message.deaths:
         expected = as_seen(expected, observed)
-    is_stream = queue.type is QueueType.STREAM
     if not agree(broker, expected, observed):
-        defects = defects_of_content(expected, observed) if is_stream else ()
-        wrong += [_wrong_property(queue, message, frame, observed, expected, name) for name in defects or ("",)]
+        wrong.append(_wrong_property(queue, message, frame, observed, expected))
     elif name := retyped(message.content.properties.get("headers"), observed.get("headers")):
         allowed = f"{name} of type {wire_type(message.content.properties['headers'][name])}"
-        wrong.append(Mismatch("PUBLISH-016", Shape.WRONG_ARGUMENT, f"{frame.method} headers", False, allowed))
-    elif is_stream:
-        broker.refuted.update(would_show(expected))
+        detail = f"{frame.method} headers"
+        wrong.append(Mismatch("PUBLISH-016", Shape.WRONG_ARGUMENT, detail, False, allowed, "headers"))
+    for told in broker.hooks.delivery_seen:
+        told(broker, channel, queue, expected, wrong)
     return tuple(wrong)
 
 
@@ -195,7 +179,6 @@ def _wrong_property(
     frame: Frame,
     observed: Mapping[str, Any],
     expected: Mapping[str, Any],
-    defect: str,
 ) -> Mismatch:
     names = sorted({*observed, *expected})
     name = next(name for name in names if observed.get(name) != expected.get(name))
@@ -211,7 +194,8 @@ def _wrong_property(
     elif name == "headers" and queue.type is QueueType.STREAM and _offset(observed) != _offset(expected):
         requirement = "STREAM-003"
     allowed = f"{name}={expected.get(name, 'none')}"
-    return Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{frame.method} {name}", False, allowed, defect)
+    detail = f"{frame.method} {name}"
+    return Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, False, allowed, "properties", expected, queue)
 
 
 def _offset(properties: Mapping[str, Any]) -> Any:
@@ -229,12 +213,12 @@ def _wrong_count(expected: Mapping[str, Any], observed: Mapping[str, Any]) -> st
     return "QUORUM-002" if acquired is not None and told == acquired else "QUORUM-001"
 
 
-def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, *, overtakes: bool = False) -> int | str:
+def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame) -> int | str:
     """Place of the delivered message among the ready ones, or the requirement that forbids it to be delivered now.
 
     Messages ahead of it may be skipped when they can be on their way back to the queue, or came at the same time by
     another channel, or can be on their way to somebody else: the frames of different channels reach the client in any
-    order. `overtakes`: those on their way to consumers on the channel itself may be skipped as well (`GET_OVERTAKES`).
+    order; not those of one channel, if these are in order.
     """
     body = frame.content.body if frame.content else b""
     messages = queue.messages
@@ -260,11 +244,12 @@ def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame, *, overta
         # who came back first is not known of those that may have been away
         and not (_is_doubtful(m) or _is_doubtful(found))
     ]
-    if key in found.passed_over_by or len(ahead) > _room(broker, queue, None if overtakes else key):
+    in_order = not ahead or answer(broker.hooks.are_in_order, broker, channel) is not False
+    if key in found.passed_over_by or len(ahead) > _room(broker, queue, key if in_order else None):
         if found.deaths and any(is_first_here(m) and m.via == found.via for m in ahead):
             return "DLX-009"
         return _order_requirement(broker, queue, place, ahead[0] if ahead else None)
-    for message in ahead if not overtakes else ():
+    for message in ahead if in_order else ():
         message.passed_over_by |= {key}
     return place
 

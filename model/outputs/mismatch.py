@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from amqpspec.model.promises.verdict import Shape
 
@@ -17,7 +18,12 @@ class Mismatch:
     fatal: bool = True
     #: what would have been right in place of the wrong argument
     allowed: str = ""
-    #: name of the known defect that explains it
+    #: the argument that is wrong, the value that would have been right, and whose it is: the owed frame's, or that of
+    #: a message of this queue
+    argument: str = ""
+    right: Any = None
+    about: Any = None
+    #: name of the known defect that explains it, for those who know any (`model.judging.known_frames`)
     defect: str = ""
 
 

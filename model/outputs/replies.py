@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from amqpspec.model.broker.broker import Broker, is_told_again
 from amqpspec.model.broker.consumer_timeouts import spared_on
-from amqpspec.model.broker.effects import CountsTold, DeletionAnswered
+from amqpspec.model.broker.effects import DeletionAnswered
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.reply_addresses import agree
 from amqpspec.model.broker.routing import BY_TYPE
@@ -19,19 +17,12 @@ from amqpspec.model.protocol.field_types import retyped
 from amqpspec.model.protocol.methods import Content, Frame
 from amqpspec.model.protocol.patterns import Pattern, matches
 from amqpspec.model.rules.extensions.consumer_timeout import contested
-from amqpspec.model.rules.queue.queue import COUNTS_GIVEN_UP, is_given_up
 
 #: Arguments that can be wrong without leaving the state in doubt.
 HARMLESS = frozenset(
     {"reply_text", "reply_code", "class_id", "method_id", "message_count", "consumer_count", "nowait", "octets",
      "server_properties", "mechanisms", "locales", "channel_max", "frame_max", "heartbeat"}
 )  # fmt: skip
-
-_COUNTS = ("message_count", "consumer_count")
-
-#: Known defect: as long as the client has not answered the close of a channel that has timed out (up to 4.2), it is
-#: closed again with every tick.
-CLOSED_AGAIN = "timed-out-channel-closed-again"
 
 #: What a frame breaks that nothing asked for.
 UNSOLICITED = {
@@ -63,20 +54,11 @@ def observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
                 found = found or owed
     if found is None and is_told_again(channel, frame):
         return NONE
-    if found is None and frame.method == "channel.close" and _has_been_closed_for_time(channel):
-        detail = "channel.close again"
-        return (Mismatch("CHAN-005", Shape.UNEXPECTED, detail, False, defect=CLOSED_AGAIN),)
     if found is None:
         return nothing_explains(broker, channel, frame, None)
     if any(not isinstance(other, PendingGet) and other.lane != found.lane for other in channel.owed):
         broker.fired("CHAN-019")
     return take_expected(broker, channel, found, frame)
-
-
-def _has_been_closed_for_time(channel: Channel) -> bool:
-    """Has the client been told so, and not answered yet?"""
-    is_owed = any(isinstance(owed, Expected) and owed.method == "channel.close" for owed in channel.owed)
-    return channel.closed_for_timeout and not is_owed
 
 
 def fits(expected: Expected, frame: Frame) -> bool:
@@ -86,17 +68,8 @@ def fits(expected: Expected, frame: Frame) -> bool:
     )
 
 
-def _refuted(expected: Expected, frame: Frame) -> Iterator[str]:
-    """Known defects by which an argument would have been another one than it is, and it is right."""
-    for name, (value, defect) in expected.defects.items():
-        observed = frame.arguments.get(name)
-        if not matches(value, observed) and matches(expected.arguments[name], observed):
-            yield defect
-
-
 def take_expected(broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> Mismatches:
     wrong: Mismatches = NONE
-    given_up = is_given_up(expected, frame)
     for name, value in expected.arguments.items():
         observed = frame.arguments.get(name)
         if value.matches(observed) if isinstance(value, Pattern) else value == observed:
@@ -106,16 +79,8 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
         requirement = expected.blame.get(name, expected.requirements[0])
         detail = f"{frame.method} {name.replace('_', '-')}"
         allowed = f"{name.replace('_', '-')}={value}"
-        defect = ""
-        if given_up and name in _COUNTS:
-            if not expected.counted:
-                continue
-            defect = COUNTS_GIVEN_UP
-        elif name in expected.defects and matches(expected.defects[name][0], observed):
-            if not expected.counted:
-                continue  # known, and asked for by a barrier: what a sequence is about shows it or does not
-            defect = expected.defects[name][1]
-        wrong += (Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, name not in HARMLESS, allowed, defect),)
+        fatal = name not in HARMLESS
+        wrong += (Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, fatal, allowed, name, value, expected),)
     if expected.due is not None and frame.time > broker.waited > expected.due.latest:
         wrong += (Mismatch(expected.requirements[0], Shape.UNEXPECTED, f"{frame.method} too late", False),)
     if expected.content is not None and not _same_content(broker, expected.content, frame.content):
@@ -125,13 +90,10 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
     holder.owed.remove(expected)
     if expected.due is not None and not broker.is_punctual:
         broker.measurements.append(expected.due.measured(frame))
-    if expected.counted:
-        broker.refuted.update(_refuted(expected, frame))
+    for told in broker.hooks.debt_paid:
+        told(broker, holder, expected, frame)
     if expected.effect is not None:
-        if given_up and isinstance(expected.effect, CountsTold):
-            broker.counts_not_seen(expected.effect.queue)
-        else:
-            expected.effect(broker, frame.arguments)
+        expected.effect(broker, frame.arguments)
     if expected.counted:
         for requirement in expected.requirements:
             broker.exercised[requirement] += 1

@@ -18,12 +18,11 @@ def answer(
     blame: dict[str, str] | None = None,
     lane: str = "channel",
     effect: Effect | None = None,
-    defects: dict[str, tuple[object, str]] | None = None,
 ) -> None:
     """Owe the reply, as `Broker.owe` does; with nowait owe nothing."""
     if not frame.arguments.get("nowait"):
         broker.owe(
-            channel, method, arguments, *requirements, blame=blame, lane=lane, effect=effect, defects=defects
+            channel, method, arguments, *requirements, blame=blame, lane=lane, effect=effect
         )
         return
     broker.blame(channel, "CHAN-018")

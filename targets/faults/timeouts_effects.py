@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT, close_without_value
+from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT, close_saying
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
 from amqpspec.targets.faults.timeouts import delivery_of
@@ -138,7 +138,7 @@ def _capable(broker: ServedBroker, frame: Frame, *, capable: bool) -> Iterator[N
     "timed-out-channel-not-closed", "TIMEOUT-009", "The channel of a client without capability stays.", "channel.close"
 )
 def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    if not broker.channel(frame.connection, frame.channel).closed_for_timeout:
+    if "delivery acknowledgement" not in str(frame.arguments.get("reply_text")):
         yield frame
 
 
@@ -149,7 +149,7 @@ def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
     channel, consumer = _channel_of(broker, frame), delivery_of(broker, frame).consumer
     proceed(frame)
     if consumer is not None and consumer.tag not in channel.consumers:
-        close_without_value(broker, channel, frame, "TIMEOUT-011")
+        close_saying(broker, channel, frame, "TIMEOUT-011", -1)
 
 
 # ------------------------------------------------------------------------------------------------- the consumer

@@ -66,7 +66,7 @@ def give_back(
         queue.reason = message.reason
         message.stamp = broker.stamp
         message.passed_over_by = frozenset()
-        message.in_front_by, message.is_overlooked = NEVER, False
+        message.in_front_by = NEVER
         message.is_late = False
         _put_back(broker, queue, message, failed, holder, lost_holder)
     broker.refresh(queue)

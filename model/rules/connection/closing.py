@@ -80,7 +80,6 @@ def fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -
     end_channel(broker, channel)
     for entry in timing_out:
         entry.message.may_have_timed_out = entry.message in entry.queue.messages
-    channel.lost = [replace(each, by_error=True) for each in channel.lost]
     _drop_answers_of_queues(broker, channel)
     channel.state = ChannelState.CLOSING
     channel.owed.append(close)
@@ -210,8 +209,8 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     for queue in _as_they_hear(broker, channel, returning, requirement):
         entries = returning[queue]
         broker.used(queue)
-        if queue.type is QueueType.QUORUM:
-            queue.settling += len(entries)
+        for told in broker.hooks.deliveries_taken_back:
+            told(broker, queue, len(entries))
         order = lost_order(broker, queue, entries)
         reason = "GET-004" if all(entry.consumer is None for _, entry in entries) else requirement
         reason = dropped_by if queue in reserved else reason

@@ -38,13 +38,6 @@ TIME_OUT = "delivery.time-out"
 #: The same where it is certain by now that it has come about.
 TIME_OUT_IS_OVER = "delivery.time-out-is-over"
 
-#: Known defect: what RabbitMQ 4.3 says in place of the time that was up, as it does not know it any more
-#: (rabbit_channel:handle_queue_actions).
-TEXT_WITHOUT_VALUE = "timeout-text-without-value"
-#: A queue of RabbitMQ 4.3 may forget a deadline when the last one, of whatever delivery, is over (rabbit_fifo:
-#: handle_aux eval).
-NEXT_DEADLINE_FORGOTTEN = "next-deadline-forgotten"
-
 #: How often something may have been handed to a channel and timed out there, behind the close that nobody has answered.
 _MOST_BEHIND_CLOSE = 2
 
@@ -75,11 +68,10 @@ def _release(broker: Broker, channel: Channel, tag: int) -> tuple[Unacknowledged
     is_first = consumer is None or not consumer.timed_out
     is_served = consumer is not None and channel.consumers.get(consumer.tag) is consumer
     channel.timed_out[tag] = TimedOut(queue, consumer, entry.message)
-    for told in broker.hooks.delivery_timed_out:
-        told(broker, channel, entry)
     broker.touch(channel, queue, keeps_state=False)
     broker.used(queue)
-    queue.settling += 1
+    for told in broker.hooks.delivery_timed_out:
+        told(broker, channel, entry)
     if consumer is not None:
         consumer.outstanding -= 1
         consumer.stamp = broker.stamp
@@ -156,12 +148,7 @@ def _notify(broker: Broker, channel: Channel, entry: Unacknowledged, consumer: C
         channel, "basic.cancel", {"consumer_tag": consumer.tag, "nowait": True}, *dict.fromkeys(requirements),
         blame={"nowait": "CANCEL-008"}, lane=f"timeout of {consumer.tag}",
         due=Due("TIMEOUT-031", entry.deadline) if entry.deadline is not None else None,
-        missed_as=_forgotten(entry.queue),
     )  # fmt: skip
-
-
-def _forgotten(queue: Queue) -> str:
-    return NEXT_DEADLINE_FORGOTTEN if queue.deadlines > 1 else ""
 
 
 def contested(broker: Broker, consumer: Consumer) -> list[str]:
@@ -183,33 +170,24 @@ def close_for(broker: Broker, channel: Channel, entry: Unacknowledged, frame: Fr
     """The channel is closed because of the delivery, with a text that names the time which was up."""
     assert entry.deadline is not None
     milliseconds = round(entry.deadline.seconds * 1000)
-    _fail(broker, channel, frame, ProtocolError(requirements[0], 406, _text(channel, milliseconds)))
+    close_saying(broker, channel, frame, requirements[0], milliseconds)
     close = channel.owed[-1]
     assert isinstance(close, Expected)
-    without_value = ProtocolError(requirements[0], 406, _text(channel, -1)).text
     is_known = broker.dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES
     due = Due("TIMEOUT-031", entry.deadline) if is_known else due_with_tick(channel, entry.deadline)
     channel.owed[-1] = replace(
         close,
         requirements=tuple(dict.fromkeys((*requirements, *close.requirements))),
         blame={**close.blame, "reply_text": "TIMEOUT-009" if is_known else "TIMEOUT-001"},
-        defects={"reply_text": (without_value, TEXT_WITHOUT_VALUE)} if is_known else {},
-        missed_as=_forgotten(entry.queue) if is_known else "",
         due=due,
     )
-    channel.closed_for_timeout = True
 
 
-def close_without_value(broker: Broker, channel: Channel, frame: Frame, requirement: str) -> None:
-    """The channel is closed as RabbitMQ 4.3 does it."""
-    _fail(broker, channel, frame, ProtocolError(requirement, 406, _text(channel, -1)))
-    channel.closed_for_timeout = True
-
-
-def _fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -> None:
-    """Close the channel. As long as the client has not answered, what times out there may be handed to another consumer
-    on it (`model.outputs.late_deliveries.check_behind_error`).
+def close_saying(broker: Broker, channel: Channel, frame: Frame, requirement: str, milliseconds: int) -> None:
+    """Close the channel, with a text that names this time. As long as the client has not answered, what times out there
+    may be handed to another consumer on it.
     """
+    error = ProtocolError(requirement, 406, close_text(channel.number, milliseconds))
     held = [entry for entry in channel.unacknowledged.values() if entry.deadline is not None]
     consumers = list(channel.consumers.values())
     fail(broker, channel, frame, error)
@@ -222,15 +200,15 @@ def _fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) 
         # it has come back, and has not failed
         failures = max(entry.message.failures - 1, 0)
         as_it_was = replace(entry.message, delivery_count=entry.message.delivery_count - 1, failures=failures)
-        channel.lost += (Lost(taker, entry.message, replace(as_it_was), by_error=True) for taker in takers)
+        channel.lost += (Lost(taker, entry.message, replace(as_it_was)) for taker in takers)
         entry.message.recalled += 1
     for lost in channel.lost:
         lost.as_it_was.recalled += _MOST_BEHIND_CLOSE
 
 
-def _text(channel: Channel, milliseconds: int) -> str:
+def close_text(channel: int, milliseconds: int) -> str:
     return (
-        f"delivery acknowledgement on channel {channel.number} timed out. Timeout value used: {milliseconds} ms."
+        f"delivery acknowledgement on channel {channel} timed out. Timeout value used: {milliseconds} ms."
         " This timeout value can be configured, see consumers doc guide to learn more"
     )
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.dispatch import contenders
+from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.overflow import handed_over
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.state import ChannelState
 from amqpspec.model.broker.time_to_live import (
     BEHIND,
     GIVEN_BACK,
-    LATE_BY_PRIORITY,
     certain_by,
     exposed,
     front_known_by,
@@ -56,10 +56,14 @@ def message_expiries(broker: Broker, now: float, *, is_certain: bool, ahead: flo
 
 
 def _remove_certain(broker: Broker, queue: Queue, now: float) -> None:
-    while over := [each for each in exposed(broker.dialect, queue, 0) if certain_by(each) < now]:
+    while over := [each for each in exposed(broker.dialect, queue, 0) if _certain_by(broker, each) < now]:
         if has_to_be_seen(broker, queue, over[0]):
             return
         _expire(broker, queue, over[0], by=certain_by(over[0]))
+
+
+def _certain_by(broker: Broker, message: Message) -> float:
+    return NEVER if answer(broker.hooks.is_overlooked, broker, message) else certain_by(message)
 
 
 def tell_of_expiries(broker: Broker) -> None:
@@ -107,8 +111,8 @@ def process_message_expiry(broker: Broker, frame: Frame) -> None:
     if found is not None:
         queue, message = found
         assert message.deadline is not None
-        if message.is_overlooked:
-            broker.refuted.add(LATE_BY_PRIORITY)
+        for told in broker.hooks.message_expired:
+            told(broker, queue, message)
         broker.not_before = max(broker.not_before, message.deadline.earliest)
         broker.stirred = min(broker.stirred, message.deadline.earliest)
         _expire(broker, queue, message, by=NEVER)

@@ -8,23 +8,18 @@ memory). Settings and policies: `model.rules.operator.settings`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Connection, ConnectionState, Expected, User
-from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import shortened
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.protocol.patterns import Anything, OneOf
 from amqpspec.model.rules.connection.blocking import clear_alarm, set_alarm
 from amqpspec.model.rules.connection.closing import end_connection
 from amqpspec.model.rules.connection.handshake import owe
 from amqpspec.model.rules.operator.settings import clear_policy, configure, reset_configuration, set_policy
-
-#: Known defect: RabbitMQ does not wait until the consumers of a stream know of its end before it closes their
-#: connections (rabbit_stream_coordinator:delete_stream).
-END_OF_STREAM_UNTOLD = "vhost-closes-before-stream-ends"
 
 #: Where permissions hold, and connections go, that name no virtual host.
 DEFAULT_VHOST = "/"
@@ -101,41 +96,26 @@ def _delete_vhost(broker: Broker, frame: Frame) -> None:
             broker.users[user.name] = replace(user, permissions=left)
     # what consumers are told of it
     broker.credit = "CANCEL-015"
-    of_streams: set[tuple[ChannelKey, str]] = set()
     for queue in list(broker.queues.values()):
         if queue.vhost == name:
-            if queue.type is QueueType.STREAM:
-                of_streams.update((consumer.channel, consumer.tag) for consumer in queue.consumers)
             broker.delete_queue(queue, "CONN-023")
     broker.credit = ""
     for connection in list(broker.connections.values()):
         if connection.vhost == name:
             # two processes hear of it, in any order (rabbit_connection_tracking: vhost_deleted, vhost_down)
             explanations = (f"vhost '{name}' is deleted", f"vhost '{name}' is down")
-            _end_with_notices(broker, connection, explanations, of_streams)
+            _end_with_notices(broker, connection, explanations)
 
 
-def _end_with_notices(
-    broker: Broker,
-    connection: Connection,
-    explanations: tuple[str, ...],
-    of_streams: Collection[tuple[ChannelKey, str]],
-) -> None:
-    """The channels end now: no queue is left that could give them anything. Notices of consumers are owed still.
-
-    `of_streams`: consumers of which RabbitMQ may not tell.
-    """
+def _end_with_notices(broker: Broker, connection: Connection, explanations: tuple[str, ...]) -> None:
+    """The channels end now: no queue is left that could give them anything. Notices of consumers are owed still."""
     if connection.state is not ConnectionState.OPEN:
         return
     owed = {key: channel.owed for key, channel in broker.channels.items() if key[0] == connection.name}
     end_connection(broker, connection)
     for key, expected in owed.items():
         channel = broker.channels[key]
-        channel.owed = [
-            replace(each, missed_as=END_OF_STREAM_UNTOLD if (key, each.arguments["consumer_tag"]) in of_streams else "")
-            for each in expected
-            if isinstance(each, Expected) and each.method == "basic.cancel"
-        ]
+        channel.owed = [e for e in expected if isinstance(e, Expected) and e.method == "basic.cancel"]
         broker.settle_debts(channel)
     connection.state = ConnectionState.CLOSING
     connection.may_end = True

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from amqpspec.model.broker.broker import Broker, crossed_by_cancel
-from amqpspec.model.broker.dispatch import owes_nothing
 from amqpspec.model.broker.effects import CountsTold, DeletionAnswered, QueueNamed
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import Channel, Expected
+from amqpspec.model.broker.state import Channel
 from amqpspec.model.broker.time_to_live import missed
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
@@ -23,18 +20,6 @@ from amqpspec.model.rules.lookup import check_owner, find_queue, queue_text, sho
 from amqpspec.model.rules.permission import check_any, check_configure, check_read
 from amqpspec.model.rules.queue.queue_arguments import check_arguments
 from amqpspec.model.rules.queue.queue_equivalence import check_equivalence
-
-#: Known defect: rabbit_fifo:query_stat gives the size of its map of consumers, which holds whoever has unsettled
-#: deliveries (cancelled consumers, basic.get) and does not hold the waiting ones of a single-active-consumer queue.
-HOLDERS_COUNTED = "quorum-consumer-count"
-#: Known defect: a quorum queue that does not tell its numbers in time is said to have none
-#: (rabbit_quorum_queue:stat).
-COUNTS_GIVEN_UP = "late-counts-are-zero"
-#: Seconds that it has.
-COUNTING_SECONDS = 0.25
-
-#: Known defect: a stream never counts its consumers (rabbit_stream_queue:stat gives 0).
-STREAM_CONSUMERS_NOT_COUNTED = "stream-consumer-count"
 
 TYPES = {queue_type.value: queue_type for queue_type in QueueType}
 
@@ -165,7 +150,6 @@ def _answer_declare(
     effect: QueueNamed | CountsTold = QueueNamed(queue) if generated else CountsTold(queue)
     # a wrong number is the doing of whatever changed it last
     blame = {"message_count": missed(queue, broker.latest) or queue.reason, "consumer_count": "QUEUE-001"}
-    defects: dict[str, tuple[object, str]] = {}
     if requirement == "QUEUE-028":
         blame["queue"] = requirement
     elif requirement == "QUEUE-018":
@@ -178,34 +162,12 @@ def _answer_declare(
             requirements += ("QUEUE-026",)
         if any(consumer.channel == channel.key for consumer in queue.consumers):
             requirements += ("QUORUM-006",)
-        counted, most = broker.places(queue)
-        is_unknown = owes_nothing(broker, queue)  # it may count one that is gone
-        defects["consumer_count"] = (
-            between(0 if is_unknown else counted, most + queue.leaving + queue.settling + is_unknown),
-            HOLDERS_COUNTED,
-        )
     elif queue.type is QueueType.STREAM and queue.consumers:
         blame["consumer_count"] = "QUEUE-026"
         requirements += ("QUEUE-026",)
-        defects["consumer_count"] = (0, STREAM_CONSUMERS_NOT_COUNTED)
-    answer(
-        broker, channel, frame, "queue.declare-ok", arguments, *requirements,
-        blame=blame, effect=effect, defects=defects,
-    )  # fmt: skip
-    if queue.type is QueueType.QUORUM and not frame.arguments.get("nowait"):
-        channel.owed[-1] = replace(_expected(channel), asked=frame.time)
-
-
-def _expected(channel: Channel) -> Expected:
-    owed = channel.owed[-1]
-    assert isinstance(owed, Expected)
-    return owed
-
-
-def is_given_up(expected: Expected, frame: Frame) -> bool:
-    """Are they the numbers of a queue that was too late to tell its own (COUNTS_GIVEN_UP)?"""
-    is_none = not frame.arguments.get("message_count") and not frame.arguments.get("consumer_count")
-    return is_none and frame.time - expected.asked >= COUNTING_SECONDS
+    answer(broker, channel, frame, "queue.declare-ok", arguments, *requirements, blame=blame, effect=effect)
+    for told in () if frame.arguments.get("nowait") else broker.hooks.counts_owed:
+        told(broker, channel, queue, frame)
 
 
 def purge(broker: Broker, channel: Channel, frame: Frame) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from amqpspec.model.outputs.stream_content import defects_of_content
+from amqpspec.model.defects.stream_content import defects_of_content
 
 DIED = {"headers": {"x-death": [{"count": 1, "reason": "expired", "queue": "q", "original-expiration": "800"}]}}
 DIED_BY_QUEUE = {"headers": {"x-death": [{"count": 1, "reason": "expired", "queue": "q"}]}}

@@ -1,0 +1,109 @@
+"""What a channel sends behind the channel.close of its own, until the client has answered (CHAN-005).
+
+rabbit_channel goes on when an error has closed it for the client. Neither what its queues hand it nor its tick, or
+what times out, asks whether it is closing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.hooks import Guest
+from amqpspec.model.broker.state import Channel, ChannelState, Connection, Expected
+from amqpspec.model.judging.known_defect import FrameDefect
+from amqpspec.model.outputs.late_deliveries import check_lost_delivery, ends_unseen, lost_message
+from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
+from amqpspec.model.promises.verdict import Shape
+from amqpspec.model.protocol.methods import Frame
+
+NAME = "channel closing"
+
+BEHIND_CHANNEL_CLOSE = "delivers-behind-channel-close"
+CLOSED_AGAIN = "timed-out-channel-closed-again"
+
+
+@dataclass(slots=True)
+class ClosingMemory:
+    #: channels that an error has closed, as the client has been told; was it that something was not settled in time?
+    closed: dict[Channel, bool] = field(default_factory=dict)
+
+
+class ChannelClosing(Guest):
+    """Keeps in mind which channels were closed for what."""
+
+    name = NAME
+
+    def new_memory(self) -> ClosingMemory:
+        return ClosingMemory()
+
+    def debt_paid(self, broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> None:
+        if expected.method == "channel.close" and isinstance(holder, Channel):
+            note_closed(broker, holder, for_timeout=expected.due is not None)
+
+    def came_to_rest(self, broker: Broker) -> None:
+        memory = _memory(broker)
+        if memory.closed:
+            memory.closed = {each: why for each, why in memory.closed.items() if broker.channels.get(each.key) is each}
+
+    def fingerprint(self, broker: Broker) -> object:
+        return None  # what it knows names failures only
+
+
+def _memory(broker: Broker) -> ClosingMemory:
+    memory = broker.memories[NAME]
+    assert isinstance(memory, ClosingMemory)
+    return memory
+
+
+def note_closed(broker: Broker, channel: Channel, *, for_timeout: bool) -> None:
+    closed = _memory(broker).closed
+    closed[channel] = closed.get(channel, False) or for_timeout
+
+
+def _closes_again(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatches | None:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if frame.method != "channel.close" or mismatch.requirement == "CAP-001" or channel is None:
+        return None
+    is_owed = any(isinstance(owed, Expected) and owed.method == "channel.close" for owed in channel.owed)
+    if is_owed or not _memory(broker).closed.get(channel):
+        return None
+    return (Mismatch("CHAN-005", Shape.UNEXPECTED, "channel.close again", False, defect=CLOSED_AGAIN),)
+
+
+def _delivers_behind(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatches | None:
+    """What was under way at the error."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if frame.method != "basic.deliver" or channel is None or channel not in _memory(broker).closed:
+        return None
+    if channel.state is ChannelState.OPEN or ends_unseen(broker, channel):
+        return None
+    lost = lost_message(channel, frame)
+    if lost is None:
+        return None
+    behind = Mismatch(
+        "CHAN-005", Shape.UNEXPECTED, "basic.deliver behind channel.close", False, defect=BEHIND_CHANNEL_CLOSE
+    )
+    return (behind, *check_lost_delivery(broker, channel, lost, frame))
+
+
+CLOSING_DEFECTS: tuple[FrameDefect, ...] = (
+    FrameDefect(
+        name=CLOSED_AGAIN,
+        requirement="CHAN-005",
+        statement="A channel that is closed because a delivery was not settled in time is closed again until the client"
+        " has answered: with every tick, and from 4.3 on whenever something further of it times out.",
+        source="rabbit_channel:handle_info tick, and handle_queue_actions released, which do not ask whether the"
+        " channel is closing",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        goes_on=_closes_again,
+    ),
+    FrameDefect(
+        name=BEHIND_CHANNEL_CLOSE,
+        requirement="CHAN-005",
+        statement="What was under way to a consumer when an error closed its channel comes behind channel.close.",
+        source="rabbit_channel:handle_cast queue_event, which does not ask whether the channel is closing",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        goes_on=_delivers_behind,
+    ),
+)

@@ -1,0 +1,223 @@
+"""How many messages and consumers RabbitMQ says a queue has (rabbit_queue_type:stat, asked by queue.declare).
+
+rabbit_fifo:query_stat gives the size of its map of consumers. In there is whoever has unsettled deliveries, cancelled
+consumers and basic.get as well, and the waiting ones of a single-active-consumer queue are not. After 250 ms
+rabbit_quorum_queue:stat gives up, and says 0 and 0. rabbit_stream_queue:stat never counts consumers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.deadlines import NEVER
+from amqpspec.model.broker.dispatch import owes_nothing
+from amqpspec.model.broker.effects import CountsTold
+from amqpspec.model.broker.hooks import Guest
+from amqpspec.model.broker.queues import Queue
+from amqpspec.model.broker.state import Channel, Connection, Expected, Unacknowledged
+from amqpspec.model.judging.known_defect import FrameDefect
+from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
+from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.protocol.methods import Frame, Table
+from amqpspec.model.protocol.patterns import between, matches
+
+NAME = "queue counts"
+
+HOLDERS_COUNTED = "quorum-consumer-count"
+COUNTS_GIVEN_UP = "late-counts-are-zero"
+STREAM_CONSUMERS_NOT_COUNTED = "stream-consumer-count"
+
+#: Seconds that a quorum queue has to tell its numbers.
+COUNTING_SECONDS = 0.25
+
+_COUNTS = ("message_count", "consumer_count")
+
+
+@dataclass(slots=True)
+class CountsMemory:
+    #: quorum queues: holders of deliveries that settled them and may still be counted
+    settling: dict[Queue, int] = field(default_factory=dict)
+    #: queues that told no numbers, or may have told none, as they took too long
+    untold: dict[Queue, None] = field(default_factory=dict)
+    #: the declare-ok that has just come is one that may tell nothing
+    is_given_up: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CountsToldAsKnown(CountsTold):
+    """declare-ok of a queue whose consumers are counted otherwise, by a known defect: so many."""
+
+    defect: str
+    consumers: Any
+    #: when it was asked (of `Frame.time`), where it may take too long to tell
+    asked: float
+
+    def __call__(self, broker: Broker, arguments: Table) -> None:
+        memory, queue = _memory(broker), self.queue
+        if memory.is_given_up:
+            memory.untold[queue] = None
+            return
+        memory.untold.pop(queue, None)
+        holders = broker.holders(queue) if queue.type is QueueType.QUORUM else 0
+        counted = len(queue.consumers) + holders
+        if holders and queue.single_active_consumer:
+            # who counts holders does not count those who wait for the seat
+            counted = max(len(queue.consumers), min(len(queue.consumers), 1) + holders)
+        if arguments["consumer_count"] <= places(broker, queue)[1]:
+            memory.settling.pop(queue, None)
+        broker.counts_seen(queue, arguments, counted)
+
+
+class QueueCounts(Guest):
+    """Knows what a queue says of itself, beside what is true."""
+
+    name = NAME
+
+    def new_memory(self) -> CountsMemory:
+        return CountsMemory()
+
+    def counts_owed(self, broker: Broker, channel: Channel, queue: Queue, frame: Frame) -> None:
+        owed = channel.owed[-1]
+        assert isinstance(owed, Expected)
+        if queue.type is QueueType.QUORUM:
+            settling = _memory(broker).settling.get(queue, 0)
+            counted, most = places(broker, queue)
+            # a stalled one may count a consumer that is gone (closed-seat-keeps-messages)
+            is_unknown = owes_nothing(broker, queue)  # it may count one that is gone
+            consumers = between(0 if is_unknown else counted, most + queue.leaving + settling + is_unknown)
+            told = CountsToldAsKnown(queue, HOLDERS_COUNTED, consumers, frame.time)
+        elif queue.type is QueueType.STREAM and queue.consumers:
+            told = CountsToldAsKnown(queue, STREAM_CONSUMERS_NOT_COUNTED, 0, NEVER)
+        else:
+            return
+        channel.owed[-1] = replace(owed, effect=told)
+
+    def debt_paid(self, broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> None:
+        told = expected.effect
+        if not isinstance(told, CountsToldAsKnown):
+            return
+        _memory(broker).is_given_up = _is_given_up(told, frame)
+        count = frame.arguments.get("consumer_count")
+        is_right = matches(expected.arguments["consumer_count"], count)
+        if expected.counted and is_right and not matches(told.consumers, count):
+            broker.refuted.add(told.defect)
+
+    def deliveries_settled(
+        self, broker: Broker, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str
+    ) -> None:
+        for _, entry in settled:
+            _settle(broker, entry.queue, 1)
+
+    def delivery_timed_out(self, broker: Broker, channel: Channel, entry: Unacknowledged) -> None:
+        _settle(broker, entry.queue, 1)
+
+    def deliveries_taken_back(self, broker: Broker, queue: Queue, many: int) -> None:
+        _settle(broker, queue, many)
+
+    def queue_deleted(self, broker: Broker, queue: Queue) -> None:
+        memory = _memory(broker)
+        memory.settling.pop(queue, None)
+        memory.untold.pop(queue, None)
+
+    def fingerprint(self, broker: Broker) -> object:
+        memory = _memory(broker)
+        return (
+            tuple(sorted((queue.name, many) for queue, many in memory.settling.items())),
+            tuple(sorted(queue.name for queue in memory.untold)),
+        )
+
+
+def _memory(broker: Broker) -> CountsMemory:
+    memory = broker.memories[NAME]
+    assert isinstance(memory, CountsMemory)
+    return memory
+
+
+def _settle(broker: Broker, queue: Queue, many: int) -> None:
+    if queue.type is QueueType.QUORUM and not queue.deleted:
+        settling = _memory(broker).settling
+        settling[queue] = settling.get(queue, 0) + many
+
+
+def places(broker: Broker, queue: Queue) -> tuple[int, int]:
+    """Least and most that a quorum queue may count as consumers when all is at rest: those whom it may serve, and
+    those who hold something.
+    """
+    late = 0
+    counted = len(queue.consumers)
+    if queue.single_active_consumer:
+        # those that have timed out wait for the seat, or may still hold something
+        late = sum(each.timed_out > 0 or each.is_forgotten for each in queue.consumers)
+        counted = 1 if late < len(queue.consumers) else 0
+    counted += broker.holders(queue)
+    return counted, counted + late
+
+
+def untold_queues(broker: Broker) -> list[str]:
+    """Names of queues that took too long to tell how much they hold when they were asked last."""
+    return [queue.name for queue in _memory(broker).untold]
+
+
+def _is_given_up(told: CountsToldAsKnown, frame: Frame) -> bool:
+    """Are they the numbers of a queue that was too late to tell its own?"""
+    is_none = not frame.arguments.get("message_count") and not frame.arguments.get("consumer_count")
+    return is_none and frame.time - told.asked >= COUNTING_SECONDS
+
+
+def _named(mismatch: Mismatch, name: str) -> Mismatches:
+    """In answers to a barrier it says nothing: what a sequence is about shows it or does not."""
+    return (replace(mismatch, defect=name),) if mismatch.about.counted else ()
+
+
+def _told(mismatch: Mismatch) -> CountsToldAsKnown | None:
+    effect = mismatch.about.effect if isinstance(mismatch.about, Expected) else None
+    return effect if isinstance(effect, CountsToldAsKnown) else None
+
+
+def _counts_otherwise(broker: Broker, frame: Frame, mismatch: Mismatch, name: str) -> Mismatches | None:
+    told = _told(mismatch)
+    if told is None or told.defect != name or mismatch.argument != "consumer_count" or _is_given_up(told, frame):
+        return None
+    return _named(mismatch, name) if matches(told.consumers, frame.arguments.get("consumer_count")) else None
+
+
+def _gives_up(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatches | None:
+    told = _told(mismatch)
+    if told is None or mismatch.argument not in _COUNTS or not _is_given_up(told, frame):
+        return None
+    return _named(mismatch, COUNTS_GIVEN_UP)
+
+
+COUNT_DEFECTS: tuple[FrameDefect, ...] = (
+    FrameDefect(
+        name=HOLDERS_COUNTED,
+        requirement="QUEUE-026",
+        statement="A quorum queue counts whoever holds messages of it as a consumer (cancelled consumers, basic.get),"
+        " and does not count the waiting consumers of a single-active-consumer queue.",
+        source="rabbit_fifo:query_stat, the size of its map of consumers",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        names=lambda broker, frame, mismatch: _counts_otherwise(broker, frame, mismatch, HOLDERS_COUNTED),
+    ),
+    FrameDefect(
+        name=COUNTS_GIVEN_UP,
+        requirement="QUEUE-001",
+        statement="A quorum queue that has not told its numbers within 250 ms is said to have no messages and no"
+        " consumers.",
+        source="rabbit_quorum_queue:stat, {ok, 0, 0} for a timeout of rabbit_fifo_client:stat",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        names=_gives_up,
+    ),
+    FrameDefect(
+        name=STREAM_CONSUMERS_NOT_COUNTED,
+        requirement="QUEUE-026",
+        statement="A stream counts none of its consumers: declare-ok says 0.",
+        source="rabbit_stream_queue:stat",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        names=lambda broker, frame, mismatch: _counts_otherwise(
+            broker, frame, mismatch, STREAM_CONSUMERS_NOT_COUNTED
+        ),
+    ),
+)

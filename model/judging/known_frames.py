@@ -1,0 +1,58 @@
+"""Frames that are wrong or missing in a way that is known: the law says what is wrong, a known defect says why."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.judging.known_defect import DefectsFollowed
+from amqpspec.model.outputs.debts import Debt, debts
+from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
+from amqpspec.model.outputs.observation import observe
+from amqpspec.model.protocol.methods import Frame
+
+
+def observe_as_known(broker: Broker, frame: Frame, known: DefectsFollowed) -> Mismatches:
+    """As `observe`, with the names of the known defects that explain what is wrong."""
+    mismatches = observe(broker, frame)
+    return explained(broker, frame, mismatches, known) if mismatches and known.of_frames else mismatches
+
+
+def explained(broker: Broker, frame: Frame, mismatches: Mismatches, known: DefectsFollowed) -> Mismatches:
+    """The mismatches with their names. One that is fatal and known is none any more: the state is the broker's then."""
+    for mismatch in mismatches:
+        if mismatch.fatal:
+            return _going_on(broker, frame, mismatch, known) or mismatches
+    return tuple(each for mismatch in mismatches for each in _named(broker, frame, mismatch, known))
+
+
+def _going_on(broker: Broker, frame: Frame, mismatch: Mismatch, known: DefectsFollowed) -> Mismatches:
+    for defect in known.of_frames:
+        told = defect.goes_on(broker, frame, mismatch) if defect.goes_on is not None else None
+        if told is not None:
+            further = observe(broker, frame) if defect.is_observed_again else ()
+            return told + explained(broker, frame, further, known)
+    return ()
+
+
+def _named(broker: Broker, frame: Frame, mismatch: Mismatch, known: DefectsFollowed) -> Mismatches:
+    for defect in known.of_frames:
+        told = defect.names(broker, frame, mismatch) if defect.names is not None else None
+        if told is not None:
+            return told
+    return (mismatch,)
+
+
+def first_debt(broker: Broker, known: DefectsFollowed) -> tuple[Debt, str] | None:
+    """The frame that is missed before all others, and the name of the known defect that explains it, or "".
+
+    Of several of its method one that no known defect explains. Frames of other methods may be missing because of it.
+    """
+    missing = list(debts(broker))
+    named = [(debt, _name(broker, debt, known)) for debt in missing if debt.detail == missing[0].detail]
+    return min(named, key=lambda each: bool(each[1]), default=None)
+
+
+def _name(broker: Broker, debt: Debt, known: DefectsFollowed) -> str:
+    if debt.frame is None:
+        return ""
+    frame = debt.frame
+    return next((name for name, explains in known.of_missing.items() if explains(broker, frame)), "")
