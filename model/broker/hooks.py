@@ -90,6 +90,9 @@ class Guest:
     def deliveries_taken_back(self, broker: Any, queue: Queue, many: int) -> None:
         """The queue takes back so many deliveries that a channel held which has ended."""
 
+    def deliveries_given_back(self, broker: Any, queue: Queue, entries: Sequence[Unacknowledged]) -> None:
+        """The client has given the deliveries back, and the queue has their messages again, or has dropped them."""
+
     def message_expired(self, broker: Any, queue: Queue, message: Message) -> None:
         """The message is about to be removed from the queue, at a moment that is not known, as its time is up."""
 

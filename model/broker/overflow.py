@@ -8,19 +8,17 @@ more than it may before somebody refuses (CONFIRM-014).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from itertools import islice
-from typing import Any
 
 from amqpspec.model.broker.broker_state import BrokerState
-from amqpspec.model.broker.dead_letters import published_expiration, without_history
 from amqpspec.model.broker.dispatch import contenders
+from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.limits import counted, own_limit_holds, shared_limit_holds
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.state import Admission, Channel, PendingGet
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.content_size import properties_size
 from amqpspec.model.protocol.methods import ChannelKey
 
 LENGTH, BYTES, OVERFLOW = "x-max-length", "x-max-length-bytes", "x-overflow"
@@ -55,26 +53,14 @@ def overflow(queue: Queue) -> Overflow:
 # ---------------------------------------------------------------------------------------------- what counts
 
 
-def size(queue: Queue, messages: Iterable[Message]) -> int:
-    """OVERFLOW-004: octets of bodies, not of properties, but by a known defect (`model.defects.overflow`)."""
-    if queue.weighs_properties:
-        return sum(stored_size(message) for message in messages)
-    return sum(len(message.content.body) for message in messages)
+def size(broker: BrokerState, queue: Queue, messages: Iterable[Message]) -> int:
+    """OVERFLOW-004: octets of bodies, not of properties."""
+    return sum(_weight(broker, queue, message) for message in messages)
 
 
-def stored_size(message: Message) -> int:
-    """Octets of its properties and of its body."""
-    return properties_size(_as_stored(message)) + message.sent_history + len(message.content.body)
-
-
-def _as_stored(message: Message) -> Mapping[str, Any]:
-    """Without the history of a dead letter, which is no part of the properties until it is delivered, and with the
-    expiration that it had: what its deaths have changed is kept beside the message (mc_amqpl).
-    """
-    properties = message.content.properties
-    if not message.deaths:
-        return properties
-    return without_history({**properties, "expiration": published_expiration(message.deaths)})
+def _weight(broker: BrokerState, queue: Queue, message: Message) -> int:
+    weight: int | None = answer(broker.hooks.weight, broker, queue, message) if broker.hooks.weight else None
+    return len(message.content.body) if weight is None else weight
 
 
 def handed_over(broker: BrokerState, queue: Queue, freed: int = 0) -> int:
@@ -126,8 +112,8 @@ def exceeded(queue: Queue, waiting: int, octets: int) -> str:
     return ""
 
 
-def waiting_in(queue: Queue, first: int) -> tuple[int, int]:
-    octets = size(queue, islice(queue.messages, first, None)) if BYTES in queue.arguments else 0
+def waiting_in(broker: BrokerState, queue: Queue, first: int) -> tuple[int, int]:
+    octets = size(broker, queue, islice(queue.messages, first, None)) if BYTES in queue.arguments else 0
     return len(queue.messages) - first, octets
 
 
@@ -182,7 +168,7 @@ def is_told_to_refuse(broker: BrokerState, queue: Queue, publisher: ChannelKey) 
     """
     admissions = broker.channels[publisher].admissions
     if queue not in admissions:
-        is_over = bool(exceeded(queue, *waiting_in(queue, handed_over(broker, queue))))
+        is_over = bool(exceeded(queue, *waiting_in(broker, queue, handed_over(broker, queue))))
         was_asked_before = queue is broker.contrary  # it had not become too much yet when the queue was asked
         refused = Admission.TOLD_TO_REFUSE if was_asked_before else Admission.REFUSED
         admissions[queue] = refused if is_over else Admission.ADMITTED
@@ -205,7 +191,7 @@ def tell_publishers(broker: BrokerState, queue: Queue) -> None:
     """rabbit_fifo:evaluate_limit: beyond its limits the queue has all refuse, and lets them go on at four fifths."""
     if queue.type is not QueueType.QUORUM or not is_limited(broker, queue) or overflow(queue) is Overflow.DROP_HEAD:
         return
-    waiting, octets = waiting_in(queue, handed_over(broker, queue))
+    waiting, octets = waiting_in(broker, queue, handed_over(broker, queue))
     if exceeded(queue, waiting, octets):
         told = Admission.TOLD_TO_REFUSE
     elif _is_below_soft_limit(queue, waiting, octets):

@@ -111,8 +111,6 @@ class Consumer:
     has_begun: bool = False
     #: the requirement that its limit is by (model.rules.basic.qos)
     prefetch_from: str = ""
-    #: how many of its deliveries were dropped when it gave them back (`model.defects.returns`)
-    dropped: int = 0
     #: without acknowledgements: the limit of the channel when it was made, beyond which a quorum queue hands out
     #: nothing at once (its channel settles for it, rabbit_fifo_client:handle_delivery)
     unheeded_prefetch: int = field(default=0, kw_only=True)
@@ -225,8 +223,6 @@ class Queue:
     #: how many of its deliveries have timed out, and how many had a deadline
     timeouts: int = field(default=0, kw_only=True)
     deadlines: int = field(default=0, kw_only=True)
-    #: its limit in octets is seen to count properties as well (`model.defects.overflow`)
-    weighs_properties: bool = field(default=False, kw_only=True)
 
     @property
     def single_active_consumer(self) -> bool:

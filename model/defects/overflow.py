@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.dead_letters import published_expiration, without_history
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.overflow import BYTES, tell_publishers
 from amqpspec.model.broker.queues import Message, Queue
@@ -30,14 +33,58 @@ _BRING = (
 _IF_WRONG = (*OFTEN_WRONG, "channel.open", "confirm.select", "tx.select", "tx.rollback")
 
 
+@dataclass(slots=True)
+class OctetsMemory:
+    #: queues that are seen to count properties as well
+    weighing: dict[Queue, None] = field(default_factory=dict)
+
+
 class OctetsOfQuorumQueues(Guest):
     """Matters where a quorum queue has a limit in octets."""
 
     name = NAME
 
+    def new_memory(self) -> OctetsMemory:
+        return OctetsMemory()
+
     def queue_declared(self, broker: Broker, queue: Queue) -> None:
         if queue.type is QueueType.QUORUM and BYTES in queue.arguments:
             arm(broker, NAME)
+
+    def queue_deleted(self, broker: Broker, queue: Queue) -> None:
+        _memory(broker).weighing.pop(queue, None)
+
+    def weight(self, broker: Broker, queue: Queue, message: Message) -> int | None:
+        return stored_size(message) if queue in _memory(broker).weighing else None
+
+    def fingerprint(self, broker: Broker) -> object:
+        return tuple(sorted(queue.name for queue in _memory(broker).weighing))
+
+
+def _memory(broker: Broker) -> OctetsMemory:
+    memory = broker.memories[NAME]
+    assert isinstance(memory, OctetsMemory)
+    return memory
+
+
+def weigh_properties(broker: Broker, queue: Queue) -> None:
+    """From now on the queue is known to count them."""
+    _memory(broker).weighing[queue] = None
+
+
+def stored_size(message: Message) -> int:
+    """Octets of its properties and of its body."""
+    return properties_size(_as_stored(message)) + message.sent_history + len(message.content.body)
+
+
+def _as_stored(message: Message) -> Mapping[str, Any]:
+    """Without the history of a dead letter, which is no part of the properties until it is delivered, and with the
+    expiration that it had: what its deaths have changed is kept beside the message (mc_amqpl).
+    """
+    properties = message.content.properties
+    if not message.deaths:
+        return properties
+    return without_history({**properties, "expiration": published_expiration(message.deaths)})
 
 
 def _weight(messages: Iterator[Message]) -> int:
@@ -77,9 +124,10 @@ def _channels(broker: Broker, frame: Frame) -> Iterator[Channel]:
 
 def _overweight(broker: Broker, frame: Frame) -> Iterator[Queue]:
     """Quorum queues that the input may bring beyond their limit, if properties count."""
+    weighing = _memory(broker).weighing
     for queue in broker.queues.values():
         most = queue.arguments.get(BYTES)
-        if most is None or queue.type is not QueueType.QUORUM or queue.weighs_properties:
+        if most is None or queue.type is not QueueType.QUORUM or queue in weighing:
             continue
         at_stake = _at_stake(broker, frame, queue)
         if at_stake and _weight(iter(queue.messages)) + at_stake > most:
@@ -96,7 +144,7 @@ def _brings_too_much(broker: Broker, frame: Frame) -> bool:
 
 def _weigh_properties(broker: Broker, frame: Frame) -> None:
     for queue in list(_overweight(broker, frame)):
-        queue.weighs_properties = True
+        weigh_properties(broker, queue)
         # what it has now, it had before: whoever publishes to it has been told
         tell_publishers(broker, queue)
         for channel in broker.channels.values():

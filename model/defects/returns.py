@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import Guest, arm
@@ -12,11 +13,17 @@ from amqpspec.model.defects.channel_limiter import DELIVERY_METHODS, brings_deli
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.rules.basic.requeue import delivery_limit
+from amqpspec.model.rules.basic.requeue import delivery_limit, exceeded_limit
 from amqpspec.model.rules.basic.settlement import tags_meant
 from amqpspec.model.rules.inputs import process
 
 NAME = "returns beyond the delivery limit"
+
+
+@dataclass(slots=True)
+class ReturnsMemory:
+    #: how many of a consumer's deliveries were dropped when it gave them back
+    dropped: dict[Consumer, int] = field(default_factory=dict)
 
 
 class ReturnsBeyondLimit(Guest):
@@ -24,9 +31,35 @@ class ReturnsBeyondLimit(Guest):
 
     name = NAME
 
+    def new_memory(self) -> ReturnsMemory:
+        return ReturnsMemory()
+
     def queue_declared(self, broker: Broker, queue: Queue) -> None:
         if queue.type is QueueType.QUORUM and delivery_limit(broker, queue) is not None:
             arm(broker, NAME)
+
+    def deliveries_given_back(self, broker: Broker, queue: Queue, entries: Sequence[Unacknowledged]) -> None:
+        for entry in entries:
+            if entry.consumer in queue.consumers and exceeded_limit(entry.message):
+                dropped = _memory(broker).dropped
+                dropped[entry.consumer] = dropped.get(entry.consumer, 0) + 1
+
+    def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
+        _memory(broker).dropped.pop(consumer, None)
+
+    def queue_deleted(self, broker: Broker, queue: Queue) -> None:
+        for consumer in queue.consumers:
+            _memory(broker).dropped.pop(consumer, None)
+
+    def fingerprint(self, broker: Broker) -> object:
+        dropped = _memory(broker).dropped
+        return tuple(sorted((consumer.channel, consumer.tag, many) for consumer, many in dropped.items()))
+
+
+def _memory(broker: Broker) -> ReturnsMemory:
+    memory = broker.memories[NAME]
+    assert isinstance(memory, ReturnsMemory)
+    return memory
 
 
 def _credited_twice(broker: Broker, frame: Frame) -> Iterator[Consumer]:
@@ -52,8 +85,10 @@ def _goes(broker: Broker, entry: Unacknowledged) -> bool:
 
 def _grown(broker: Broker) -> Iterator[Consumer]:
     """Consumers whose limit has grown before, which shows when there is something to deliver to them."""
-    for channel in broker.channels.values():
-        yield from (consumer for consumer in channel.consumers.values() if consumer.dropped and consumer.prefetch)
+    for consumer in _memory(broker).dropped:
+        channel = broker.channels.get(consumer.channel)
+        if consumer.prefetch and channel is not None and channel.consumers.get(consumer.tag) is consumer:
+            yield consumer
 
 
 def _is_credited_twice(broker: Broker, frame: Frame) -> bool:
@@ -65,8 +100,7 @@ def _is_credited_twice(broker: Broker, frame: Frame) -> bool:
 def _credit_twice(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
     for consumer in list(_grown(broker)):
-        consumer.prefetch += consumer.dropped
-        consumer.dropped = 0
+        consumer.prefetch += _memory(broker).dropped.pop(consumer)
         broker.refresh(consumer.queue)
 
 

@@ -82,7 +82,7 @@ def _got_too_early(broker: Broker, frame: Frame) -> Iterator[Alternative]:
     told = (each.admissions.get(queue) for each in broker.channels.values())
     if Admission.TOLD_TO_REFUSE not in told or all(each.arrival is not Arrival.PUBLISHED for each in queue.unproven):
         return
-    if not exceeded(queue, *waiting_in(queue, min(handed_over(broker, queue) + 1, len(queue.messages)))):
+    if not exceeded(queue, *waiting_in(broker, queue, min(handed_over(broker, queue) + 1, len(queue.messages)))):
         yield Alternative(
             name="get overtakes publishes",
             requirement="GET-007",

@@ -78,7 +78,7 @@ class _DropsOtherwise(ServedBroker):
     def is_over(self, queue: Queue, held: int = 0) -> bool:
         if not is_limited(self, queue) or overflow(queue) is not Overflow.DROP_HEAD or queue in self.deliverable:
             return False
-        waiting, octets = waiting_in(queue, 0)
+        waiting, octets = waiting_in(self, queue, 0)
         return bool(exceeded(queue, waiting + held, octets))
 
     def lose(self, queue: Queue, message: Message) -> None:
@@ -154,8 +154,8 @@ class _NacksLast(ServedBroker):
     def enqueue(self, queue: Queue, message: Message) -> None:
         super().enqueue(queue, message)
         if is_limited(self, queue) and overflow(queue) is Overflow.REJECT and queue.type is QueueType.CLASSIC:
-            waiting, octets = waiting_in(queue, 0)
-            if exceeded(queue, waiting + 1, octets + size(queue, [message])):
+            waiting, octets = waiting_in(self, queue, 0)
+            if exceeded(queue, waiting + 1, octets + size(self, queue, [message])):
                 message.refused_by = refusal(queue)
 
 

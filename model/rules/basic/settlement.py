@@ -16,7 +16,7 @@ from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.rules.basic.requeue import by_consumer, exceeded_limit, give_back, return_order
+from amqpspec.model.rules.basic.requeue import by_consumer, give_back, return_order
 from amqpspec.model.rules.extensions.consumer_timeout import in_two_parts, settle_all_late, settle_behind
 from amqpspec.model.rules.extensions.dead_letter import give_up
 from amqpspec.model.rules.extensions.stream_settlement import check_stream, return_credit
@@ -191,7 +191,6 @@ def requeue(broker: Broker, channel: Channel, settled: Settled, requirement: str
             give_back(
                 broker, queue, return_order(queue, entries), requirement, failed=failed, holder=channel.key, freed=freed
             )
-            for _, entry in entries:
-                if entry.consumer is not None and exceeded_limit(entry.message):
-                    entry.consumer.dropped += 1
+            for told in broker.hooks.deliveries_given_back:
+                told(broker, queue, [entry for _, entry in entries])
     broker.refresh_sharing(channel)

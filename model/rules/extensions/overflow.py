@@ -36,9 +36,9 @@ def drop_excess(
     if not is_limited(broker, queue) or overflow(queue) is not Overflow.DROP_HEAD:
         return []
     first = 0 if given_back and queue.type is QueueType.CLASSIC else handed_over_at_once(broker, queue)
-    waiting, octets = waiting_in(queue, first)
+    waiting, octets = waiting_in(broker, queue, first)
     if away:
-        waiting, octets = waiting - len(away), octets - size(queue, away)
+        waiting, octets = waiting - len(away), octets - size(broker, queue, away)
     dropped: list[Message] = []
     while waiting and (requirement := exceeded(queue, waiting, octets)):
         while queue.messages[first] in away:
@@ -47,7 +47,7 @@ def drop_excess(
         del queue.messages[first]
         queue.unproven.pop(message, None)
         has_left(broker.dialect, queue, first)
-        waiting, octets = waiting - 1, octets - size(queue, [message])
+        waiting, octets = waiting - 1, octets - size(broker, queue, [message])
         requirement = "OVERFLOW-002" if given_back else requirement
         broker.drop(queue, message, requirement)
         broker.fired(requirement)
@@ -65,7 +65,7 @@ def _note_closeness(broker: Broker, queue: Queue, waiting: int, octets: int) -> 
         for entry in channel.unacknowledged.values()
         if entry.queue is queue
     ]
-    if held and exceeded(queue, waiting + len(held), octets + size(queue, held)):
+    if held and exceeded(queue, waiting + len(held), octets + size(broker, queue, held)):
         queue.reason = "OVERFLOW-002"
         broker.fired("OVERFLOW-002")
     elif queue.reason not in BEYOND_LIMIT:
@@ -79,8 +79,8 @@ def refuses(broker: Broker, queue: Queue, message: Message, publisher: ChannelKe
     if queue.type is QueueType.QUORUM:
         # what other queues send is never refused (rabbit_fifo_client:untracked_enqueue)
         return publisher is not None and is_told_to_refuse(broker, queue, publisher)
-    waiting, octets = waiting_in(queue, handed_over(broker, queue) + _gone_at_once(queue))
-    is_too_much = bool(exceeded(queue, waiting + 1, octets + size(queue, [message])))
+    waiting, octets = waiting_in(broker, queue, handed_over(broker, queue) + _gone_at_once(queue))
+    is_too_much = bool(exceeded(queue, waiting + 1, octets + size(broker, queue, [message])))
     return is_too_much is not (queue is broker.contrary)
 
 

@@ -8,6 +8,8 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.overflow import handed_over
+from amqpspec.model.defects.overflow import weigh_properties
+from amqpspec.model.defects.transitions import HOOKS
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.verdict import Verdict
@@ -22,7 +24,7 @@ TO_D = 'x-dead-letter-exchange="" x-dead-letter-routing-key=d'
 
 def after(dialect: str, *lines: str) -> Broker:
     """The broker when these commands have been answered, with all that it delivers."""
-    plan = Plan(dialect_named(dialect))
+    plan = Plan(dialect_named(dialect), HOOKS)
     for line in lines:
         plan.carry_out(parse_command(line))
     return plan.broker
@@ -258,7 +260,7 @@ def test_a_dead_letter_weighs_what_was_published(properties: str, left: int) -> 
         f"a.1 basic.publish q body=m1{properties}",
         "a.1 basic.get q",
     )
-    broker.queues["d"].weighs_properties = True
+    weigh_properties(broker, broker.queues["d"])
     answers(broker, "a.1 basic.reject 1")
     assert len(ready(broker, "d")) == 1 - left
 
