@@ -569,6 +569,7 @@ def test_the_lawful_explanation_is_preferred() -> None:
     assert talk.see("b.1", "basic.cancel", consumer_tag="u").acceptor.verdict is Verdict.FAIL
 
 
+@pytest.mark.known_defects
 def test_a_defect_is_recorded_with_its_name_and_judging_goes_on_from_there() -> None:
     talk = exclusively_consumed().see("b.1", "basic.consume-ok", consumer_tag="u").rest()
     assert talk.failure.requirement == "CONSUME-008"
@@ -595,6 +596,7 @@ def test_without_defects_the_same_ends_the_judging() -> None:
     assert talk.acceptor.finished
 
 
+@pytest.mark.known_defects
 def test_silence_can_be_a_defect() -> None:
     talk = declared()
     talk.send("a.1 basic.consume q tag=t &", "a.1 basic.cancel t")
@@ -607,6 +609,7 @@ def test_silence_can_be_a_defect() -> None:
     assert len(talk.acceptor.failures) == 1
 
 
+@pytest.mark.known_defects
 def test_a_queue_that_does_not_heed_the_exclusive_flag_once_does_not_do_so_later() -> None:
     """So the next known defect, of a consumer beside an exclusive one, is none that comes behind another."""
     talk = declared("quorum").send("a.1 basic.consume q tag=t exclusive")
@@ -618,6 +621,7 @@ def test_a_queue_that_does_not_heed_the_exclusive_flag_once_does_not_do_so_later
     assert defects == ["exclusive-consumer-ignored", "consume-ok-dropped"]
 
 
+@pytest.mark.known_defects
 def test_the_first_delivery_tells_the_tag_of_who_is_served_before_its_consume_ok() -> None:
     talk = Conversation().send("a.1 queue.declare q durable x-queue-type=stream")
     talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
@@ -633,6 +637,7 @@ def test_the_first_delivery_tells_the_tag_of_who_is_served_before_its_consume_ok
     assert [failure.defect for failure in talk.acceptor.failures] == ["stream-serves-before-consume-ok"]
 
 
+@pytest.mark.known_defects
 def test_who_was_never_announced_may_be_handed_something_all_the_same() -> None:
     talk = declared().send("b.1 basic.publish q body=m1").rest()
     talk.send("a.1 basic.qos 1").see("a.1", "basic.qos-ok").rest()
@@ -642,6 +647,7 @@ def test_who_was_never_announced_may_be_handed_something_all_the_same() -> None:
     assert len(talk.send("a.1 basic.ack 1").rest().acceptor.failures) == 1
 
 
+@pytest.mark.known_defects
 def test_an_argument_that_a_defect_explains() -> None:
     talk = declared("quorum").send("a.1 basic.publish q body=m1", "a.1 basic.get q").got("a.1", 1, "m1", left=0).rest()
     talk.send("b.1 queue.declare q passive")
@@ -699,6 +705,7 @@ def test_frames_of_connections_that_nobody_opened_do_not_break_the_judge(channel
     assert acceptor.verdict is Verdict.FAIL
 
 
+@pytest.mark.known_defects
 def test_what_is_known_to_be_told_wrong_is_no_reason_to_blame_a_publish_under_way() -> None:
     talk = Conversation().send("a.1 queue.declare q durable x-queue-type=quorum")
     talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
@@ -708,6 +715,7 @@ def test_what_is_known_to_be_told_wrong_is_no_reason_to_blame_a_publish_under_wa
     assert [failure.defect for failure in talk.acceptor.failures] == ["quorum-consumer-count"]
 
 
+@pytest.mark.known_defects
 def test_where_a_known_defect_has_shown_limits_are_counted_as_rabbitmq_does() -> None:
     """It lifts the limit of a channel when its consumers get theirs (QOS-010), which need not be told again."""
     talk = declared(dialect="rabbitmq-4.0")
@@ -723,6 +731,7 @@ def test_where_a_known_defect_has_shown_limits_are_counted_as_rabbitmq_does() ->
     assert len(talk.acceptor.failures) == 1
 
 
+@pytest.mark.known_defects
 @pytest.mark.parametrize("redelivered", [False, True])
 def test_what_was_handed_to_a_consumer_that_broke_its_channel_may_be_redelivered(redelivered: bool) -> None:
     talk = declared(dialect="rabbitmq-4.0").send("b.1 basic.publish q body=m1").rest()

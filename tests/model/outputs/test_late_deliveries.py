@@ -81,6 +81,7 @@ def failing_consume() -> Conversation:
     )  # fmt: skip
 
 
+@pytest.mark.known_defects
 def test_behind_the_close_for_an_error_it_is_a_known_failure_and_judging_goes_on() -> None:
     talk = failing_consume().deliver("a.1", 1, "m1").send("a.1 channel.close-ok")
     assert (talk.failure.requirement, talk.failure.defect) == ("CHAN-005", "delivers-behind-channel-close")
@@ -124,6 +125,7 @@ def letter(count: int) -> dict[str, object]:
 _TOLD = ("reason", "queue", "exchange")
 
 
+@pytest.mark.known_defects
 @pytest.mark.parametrize("is_behind", [True, False])
 def test_a_dead_letter_of_the_end_itself_goes_to_a_consumer_on_a_quorum_queue(is_behind: bool) -> None:
     talk = ending_with_a_letter("rabbitmq-4.0", "a.1 basic.publish k exchange=missing body=m3").see(

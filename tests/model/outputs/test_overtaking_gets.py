@@ -16,6 +16,7 @@ def crossed(prefetch: int, *bodies: str, kind: str = "classic") -> Conversation:
     return talk.send("a.1 basic.get q")
 
 
+@pytest.mark.known_defects
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
 def test_the_older_message_is_on_its_way_to_a_consumer_of_the_channel(kind: str) -> None:
     talk = crossed(1, "m1", "m2", kind=kind).got("a.1", 1, "m2", left=0)
@@ -35,6 +36,7 @@ def test_nothing_is_wrong_about_the_order_of_the_queue() -> None:
     assert not talk.rest().acceptor.failures
 
 
+@pytest.mark.known_defects
 def test_what_was_overtaken_is_owed() -> None:
     talk = crossed(1, "m1", "m2").got("a.1", 1, "m2", left=0).confirm("b.1", 2, multiple=True)
     assert talk.acceptor.owes()

@@ -123,6 +123,7 @@ def test_a_word_that_nobody_knows(version: str, crashes: bool) -> None:
         assert talk.send("a.1 channel.close-ok").passes()
 
 
+@pytest.mark.known_defects
 def test_another_type_breaks_the_connection_and_is_a_known_defect() -> None:
     talk = Reading("rabbitmq-4.3", 1).send("a.1 basic.consume s tag=t x-stream-offset=true")
     talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
@@ -270,6 +271,7 @@ def test_recovering_reads_on_from_4_0_and_crashes_before() -> None:
     assert first.send("a connection.close-ok").see("a", "socket.closed").passes()
 
 
+@pytest.mark.known_defects
 def test_a_consumer_is_not_counted() -> None:
     talk = Reading("rabbitmq-4.3", 1).consume().rest().send("b.1 queue.declare s passive")
     assert talk.fork().see("b.1", "queue.declare-ok", queue="s", message_count=0, consumer_count=1).passes()
