@@ -162,7 +162,7 @@ def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool,
             consumer.unheeded_prefetch, consumer.is_mixed_up,
             repr((consumer.former_priority, consumer.served_as, consumer.bequeathed, consumer.known_since)),
             consumer.timed_out, consumer.is_forgotten,
-            consumer.keeps_place, consumer.is_beside, consumer.was_leaving, consumer.stays_queued,
+            consumer.is_beside,
         ),
     )  # fmt: skip
 
