@@ -159,7 +159,7 @@ def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool,
             consumer.next_offset, consumer.latest_offset, consumer.has_begun,
             consumer.unheeded_prefetch, repr(consumer.known_since),
             consumer.timed_out, consumer.is_forgotten,
-            consumer.keeps_place, consumer.is_beside, consumer.was_leaving, consumer.stays_queued,
+            consumer.is_beside,
         ),
     )  # fmt: skip
 

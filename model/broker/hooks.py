@@ -79,13 +79,18 @@ class Guest:
     ) -> None:
         """The message is with a client; `entry` waits for its settlement, None: it needs none."""
 
+    def consumer_served(self, broker: Any, consumer: Consumer) -> None:
+        """Something has come for the consumer, of a queue that is no stream; what it is was not looked at yet."""
+
     def delivery_seen(
         self, broker: Any, channel: Channel, queue: Queue, properties: Mapping[str, Any], wrong: Sequence[Any]
     ) -> None:
         """What a delivery says was compared with what it must say, in its properties these; `wrong`: the mismatches."""
 
     def delivery_timed_out(self, broker: Any, channel: Channel, entry: Unacknowledged) -> None:
-        """The delivery is off the channel, as it was not settled in time; its message has not come back yet."""
+        """The delivery is off the channel, as it was not settled in time, and its message has not come back yet; who
+        has the seat of a single active consumer now was not looked at yet either.
+        """
 
     def deliveries_taken_back(self, broker: Any, queue: Queue, many: int) -> None:
         """The queue takes back so many deliveries that a channel held which has ended."""

@@ -126,14 +126,9 @@ class Consumer:
     timeout_from: str = field(default="", kw_only=True)
     timed_out: int = field(default=0, kw_only=True)
     is_forgotten: bool = field(default=False, kw_only=True)
-    #: of a single-active-consumer queue: it held more when it timed out, so that its place is not free; and by a known
-    #: defect it is served beside who has the seat by now (both: model.defects.timeouts)
-    keeps_place: bool = field(default=False, kw_only=True)
+    #: of a single-active-consumer queue: by a known defect it is served beside who has the seat by now
+    #: (model.defects.timeouts)
     is_beside: bool = field(default=False, kw_only=True)
-    #: somebody else had room when it timed out: perhaps it was not come to, and stays among those to be served
-    stays_queued: bool = field(default=False, kw_only=True)
-    #: it was to leave the seat when it timed out
-    was_leaving: bool = field(default=False, kw_only=True)
     #: consumers of its priority that were served since it has been waiting with room (PRIORITY-002)
     overtaken_by: frozenset[tuple[ChannelKey, str]] = field(default=frozenset(), kw_only=True)
 

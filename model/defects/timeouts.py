@@ -38,7 +38,20 @@ NEXT_DEADLINE_FORGOTTEN = "next-deadline-forgotten"
 
 
 @dataclass(slots=True)
+class Place:
+    """That of a consumer of which something has timed out, among those whom its queue serves."""
+
+    #: of a single-active-consumer queue: it held more when it timed out, so that its place is not free
+    is_kept: bool = False
+    #: it was to leave the seat when it timed out
+    was_leaving: bool = False
+    #: somebody else had room when it timed out: perhaps it was not come to, and stays among those to be served
+    stays_queued: bool = False
+
+
+@dataclass(slots=True)
 class TimeoutMemory:
+    places: dict[Consumer, Place] = field(default_factory=dict)
     #: deadlines, by channel, that are over and may have been forgotten
     forgettable: set[tuple[ChannelKey, Deadline]] = field(default_factory=set)
 
@@ -60,6 +73,15 @@ class TimedDeliveries(Guest):
     def delivery_timed_out(self, broker: Broker, channel: Channel, entry: Unacknowledged) -> None:
         if entry.queue.deadlines > 1 and entry.deadline is not None:
             _memory(broker).forgettable.add((channel.key, entry.deadline))
+        consumer = entry.consumer
+        if consumer is not None and channel.consumers.get(consumer.tag) is consumer:
+            _note_places(broker, entry.queue, consumer)
+
+    def consumer_served(self, broker: Broker, consumer: Consumer) -> None:
+        place = _memory(broker).places.get(consumer)
+        if place is not None and place.stays_queued:
+            consumer.is_forgotten = False
+
 
     def debt_paid(self, broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> None:
         if expected.counted and _names_a_value(broker, holder, expected):
@@ -68,10 +90,14 @@ class TimedDeliveries(Guest):
                 broker.refuted.add(TEXT_WITHOUT_VALUE)
 
     def came_to_rest(self, broker: Broker) -> None:
-        _memory(broker).forgettable.clear()
+        memory = _memory(broker)
+        memory.forgettable.clear()
+        if memory.places:
+            memory.places = {each: place for each, place in memory.places.items() if each in each.queue.consumers}
 
     def fingerprint(self, broker: Broker) -> object:
-        return None  # it names failures only
+        places = _memory(broker).places.items()
+        return tuple(sorted((c.channel, c.tag, p.is_kept, p.was_leaving, p.stays_queued) for c, p in places))
 
 
 def _memory(broker: Broker) -> TimeoutMemory:
@@ -83,6 +109,23 @@ def _memory(broker: Broker) -> TimeoutMemory:
 def _channel(broker: Broker, frame: Frame) -> Channel | None:
     channel = broker.channels.get((frame.connection, frame.channel))
     return channel if channel is not None and channel.state is ChannelState.OPEN else None
+
+
+def _note_places(broker: Broker, queue: Queue, consumer: Consumer) -> None:
+    """Who has timed out leaves its place when it holds nothing, which is looked at whenever something times out."""
+    places = _memory(broker).places
+    place = places.setdefault(consumer, Place())
+    place.stays_queued = any(other is not consumer for other in broker.with_room(queue))
+    if queue.single_active_consumer:
+        place.is_kept, consumer.is_beside = True, False
+        place.was_leaving |= queue.seat.holder is consumer and queue.seat.is_being_left
+        for other in queue.consumers:
+            if other in places:
+                places[other].is_kept &= other.outstanding > 0
+
+
+def _place(broker: Broker, consumer: Consumer) -> Place:
+    return _memory(broker).places.get(consumer, Place())
 
 
 # ------------------------------------------------------------------------ the client has cancelled its consumer
@@ -179,7 +222,9 @@ def _returning(broker: Broker, frame: Frame) -> list[Consumer]:
     return [
         consumer
         for consumer, outcome in _recovering(broker, frame)
-        if outcome is not Outcome.REQUEUED and consumer.keeps_place and consumer.queue.seat.holder is not None
+        if outcome is not Outcome.REQUEUED
+        and _place(broker, consumer).is_kept
+        and consumer.queue.seat.holder is not None
     ]
 
 
@@ -196,7 +241,7 @@ def _serve_both(broker: Broker, frame: Frame) -> None:
 
 def _leaving_for_ever(broker: Broker, frame: Frame) -> list[Consumer]:
     recovering = (consumer for consumer, _ in _recovering(broker, frame))
-    return [each for each in recovering if each.was_leaving and not each.keeps_place]
+    return [each for each in recovering if (place := _place(broker, each)).was_leaving and not place.is_kept]
 
 
 def _leave_for_ever(broker: Broker, frame: Frame) -> None:

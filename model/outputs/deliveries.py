@@ -73,7 +73,8 @@ def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
         if isinstance(found, str):
             return nothing_explains(broker, channel, frame, found)
         index = found
-    consumer.is_forgotten &= not consumer.stays_queued
+    for told in broker.hooks.consumer_served:
+        told(broker, consumer)
     if not broker.has_room(consumer):
         return unexpected(broken_by_delivery(broker, consumer), "basic.deliver beyond the limit")
     message = messages[index]

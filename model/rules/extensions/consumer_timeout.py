@@ -70,18 +70,16 @@ def _release(broker: Broker, channel: Channel, tag: int) -> tuple[Unacknowledged
     channel.timed_out[tag] = TimedOut(queue, consumer, entry.message)
     broker.touch(channel, queue, keeps_state=False)
     broker.used(queue)
-    for told in broker.hooks.delivery_timed_out:
-        told(broker, channel, entry)
     if consumer is not None:
         consumer.outstanding -= 1
         consumer.stamp = broker.stamp
         consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
-        if is_served:
-            consumer.stays_queued = any(other is not consumer for other in broker.with_room(queue))
-            consumer.timed_out += 1
-            consumer.reason = "TIMEOUT-014"
-            _note_places(queue, consumer)
-            broker.elect(queue, "TIMEOUT-029")
+    for told in broker.hooks.delivery_timed_out:
+        told(broker, channel, entry)
+    if consumer is not None and is_served:
+        consumer.timed_out += 1
+        consumer.reason = "TIMEOUT-014"
+        broker.elect(queue, "TIMEOUT-029")
     counting, broker.counting = broker.counting, True
     if not is_first:
         broker.fired("TIMEOUT-020")
@@ -92,15 +90,6 @@ def _release(broker: Broker, channel: Channel, tag: int) -> tuple[Unacknowledged
         # those of several consumers come back in any order
         entry.message.via = (f"{channel.connection}.{channel.number} {consumer.tag}", 0)
     return entry, is_first, is_served
-
-
-def _note_places(queue: Queue, consumer: Consumer) -> None:
-    """Who has timed out leaves its place when it holds nothing, which is looked at whenever something times out."""
-    if queue.single_active_consumer:
-        consumer.keeps_place, consumer.is_beside = True, False
-        consumer.was_leaving |= queue.seat.holder is consumer and queue.seat.is_being_left
-        for other in queue.consumers:
-            other.keeps_place &= other.outstanding > 0
 
 
 def _returned_by(broker: Broker, channel: Channel, entry: Unacknowledged, *, is_first: bool) -> str:
