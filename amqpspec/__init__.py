@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from amqpspec.conformance.command_line import main as main
+    from amqpspec.command_line import main as main
     from amqpspec.model.defects.transitions import acceptor_for as acceptor_for
     from amqpspec.model.judging.acceptor import Acceptor as Acceptor
     from amqpspec.model.promises.choices import Dialect as Dialect
@@ -43,7 +43,7 @@ _DEFINED_IN = {
     "Verdict": "amqpspec.model.promises.verdict",
     "acceptor_for": "amqpspec.model.defects.transitions",
     "dialect_named": "amqpspec.model.promises.dialects",
-    "main": "amqpspec.conformance.command_line",
+    "main": "amqpspec.command_line",
     "requirements": "amqpspec.model.promises.registry",
 }
 

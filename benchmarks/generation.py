@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from amqpspec.conformance.run import Runner, RunOptions
+from amqpspec.conformance.run import Runner
+from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.conformance.session import cleanup
 from amqpspec.conformance.session.session import Session

@@ -1,5 +1,6 @@
-"""Judges one trace and prints what that took, as JSON: `python -m benchmarks.judge_once PATH`.
+"""Judges one trace and prints what that took, as JSON: `python -m benchmarks.judge_once PATH [--law-alone]`.
 
+With `--law-alone` the judge follows no known defects.
 A process of its own for each measurement, so that the greatest memory is that of this trace.
 """
 
@@ -10,13 +11,21 @@ import resource
 import sys
 import time
 
-from amqpspec.pipeline.table import check_in_process
+from amqpspec.conformance.traces.trace import read_trace
+from amqpspec.conformance.verdicts.judge import MakesAcceptor, judge_all
+from amqpspec.conformance.verdicts.tally import Tally
+from amqpspec.model.defects.transitions import acceptor_for
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.pipeline.table import compliance_table
 
 
-def main(path: str) -> None:
+def main(path: str, acceptor: MakesAcceptor) -> None:
     before = _peak()
     wall, processor = time.perf_counter(), time.process_time()
-    table = check_in_process([path])
+    tally = Tally()
+    for judgement in judge_all(read_trace(path), acceptor):
+        tally.add(judgement)
+    table = compliance_table(tally)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
     measured = {
         "frames": table.frames,
@@ -36,4 +45,4 @@ def _peak() -> float:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], Acceptor if "--law-alone" in sys.argv else acceptor_for)

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from amqpspec.conformance.run import Runner, RunOptions
+from amqpspec.conformance.run import Runner
+from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, jsonl_to_parquet, read_trace, sequences

@@ -6,9 +6,8 @@ The engine knows no display and no report; they listen.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from hypothesis.errors import Flaky
@@ -16,6 +15,7 @@ from hypothesis.errors import Flaky
 from amqpspec.conformance.failures.findings import Findings
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
+from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import absent_methods, applicable, not_applicable
 from amqpspec.conformance.scenarios.scenario_files import selected, sequence_name
 from amqpspec.conformance.search.machine import CommandSearch, Deviation, themes_for
@@ -33,7 +33,8 @@ from amqpspec.conformance.verdicts.events import (
     tell,
 )
 from amqpspec.conformance.verdicts.judgement import RunResult, SequenceJudgement
-from amqpspec.conformance.verdicts.tally import Tally
+from amqpspec.conformance.verdicts.run_tally import RunTally
+from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure
@@ -47,34 +48,8 @@ PATIENCE = 3
 IMPATIENT_DEADLINE = 2.5
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """What to run. `time_budget`: seconds for the search to begin new sequences in, None for no limit."""
-
-    only: Sequence[str] = ()
-    seed: int = 0
-    sequences: int = 100
-    steps: int = 30
-    time_budget: float | None = None
-    #: seconds for shrinking all failures of the run; those found after that keep all their commands
-    shrinking_time: float = 120.0
-    #: no scenarios
-    search_only: bool = False
-    #: nothing more is begun once a failure of which that is true has been found
-    enough: Callable[[Failure], bool] | None = None
-    #: names of the themes of the search (`conformance.search.machine.THEMES`); none: all
-    themes: tuple[str, ...] = ()
-
-
 def _is_over(deadline: float | None) -> bool:
     return deadline is not None and time.monotonic() > deadline
-
-
-def tool_version() -> str:
-    try:
-        return version("amqpspec")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 class Runner:
@@ -87,7 +62,7 @@ class Runner:
         self.trace = trace
         self.options = options
         self.listeners: tuple[Listener, ...] = (OneAtATime(listeners),)
-        self.tally = Tally()
+        self.tally = RunTally()
         dialect = dialect_named(target.description.dialect)
         self.findings = Findings(dialect, options.shrinking_time, self._run_again, self.listeners)
         self.overdue = 0
@@ -100,7 +75,7 @@ class Runner:
         if not self.options.search_only:
             scenarios = applicable(selected(self.options.only, self.target.description.dialect), self.target)
         planned = len(scenarios) + self.options.sequences
-        tell(self.listeners, RunStarted(self.target.description, self.options.seed, "lockstep", planned))
+        tell(self.listeners, RunStarted(self.target.description, self.options.seed, self.options.pace().mode, planned))
         lost: str | None = None
         try:
             self._run_scenarios(scenarios)
@@ -162,11 +137,19 @@ class Runner:
         repeats: str | None = None,
     ) -> Session:
         """Run the commands as one sequence; gives the session, which is finished."""
-        seed = self.options.seed
-        with Session(target, self.trace, name, requirement=requirement, seed=seed, repeats=repeats) as session:
+        session = self._session(target, name, requirement, repeats)
+        with session:
             for command in commands:
                 session.run(command)
         return session
+
+    def _session(
+        self, target: TargetUnderTest, name: str, requirement: str | None = None, repeats: str | None = None
+    ) -> Session:
+        options = self.options
+        return Session(
+            target, self.trace, name, requirement=requirement, seed=options.seed, repeats=repeats, pace=options.pace
+        )
 
     def _run_again(self, name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
         """Run commands of the sequence `repeats`, or some of them, that belong to no count, with little patience."""
@@ -261,7 +244,7 @@ class Runner:
                         return None
                 name = runner._next_name()
                 tell(runner.listeners, SequenceStarted(name))
-                return Session(runner._target(), runner.trace, name, seed=runner.options.seed)
+                return runner._session(runner._target(), name)
 
             @classmethod
             def set_aside(cls, commands: list[Command]) -> None:
@@ -298,7 +281,7 @@ class Runner:
             tool_version=tool_version(),
             target=self.target.description,
             seed=self.options.seed,
-            mode="lockstep",
+            mode=self.options.pace().mode,
             requirements=self.tally.requirements(requirements().values(), dialect, not_applicable(self.target)),
             failures=tuple(failures),
             sequences=self.tally.sequences,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,16 @@ import pyarrow as pa
 
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, jsonl_to_parquet, sequences, trace_file
 from amqpspec.conformance.traces.trace_parquet import SCHEMA, batch_rows, require_schema
+from amqpspec.conformance.verdicts.judge import judge as judge_of_suite
+from amqpspec.conformance.verdicts.tally import Tally, tally_from_json, tally_to_json
 from amqpspec.pipeline.spark_session import PipelineError, reason, spark_session
-from amqpspec.pipeline.table import ComplianceTable, Judge, Part, TableBuilder
+from amqpspec.pipeline.table import ComplianceTable, Judge, compliance_table
 
 #: About this many octets of Parquet are one task.
 OCTETS_PER_TASK = 8 * 1024 * 1024
 
-_ERROR = "error"
+#: What comes from a partition: one of these.
+_ERROR, _PARTS = "error", "parts"
 
 
 def check_with_spark(paths: Sequence[Path | str], master: str, judge: Judge | None = None) -> ComplianceTable:
@@ -34,19 +36,16 @@ def check_with_spark(paths: Sequence[Path | str], master: str, judge: Judge | No
     Parquet first, in a temporary directory of this machine. `judge` is the judge of the suite if not given.
     Raises `TraceError` for traces that cannot be read and `PipelineError` if Spark fails.
     """
-    if judge is None:
-        from amqpspec.conformance.verdicts.judge import judge as judge_of_suite
-
-        judge = judge_of_suite
+    judge = judge or judge_of_suite
     with tempfile.TemporaryDirectory(prefix="amqpspec-check-") as directory:
         files = [_as_parquet(trace_file(path), Path(directory) / f"{n}") for n, path in enumerate(paths)]
         with spark_session(master) as spark:
-            builder = TableBuilder()
-            for part in _run(spark, files, judge):
-                if part.kind == _ERROR:
-                    raise TraceError(part.text)
-                builder.merge(part)
-            return builder.table()
+            tally = Tally()
+            for partition in _run(spark, files, judge):
+                if _ERROR in partition:
+                    raise TraceError(partition[_ERROR])
+                tally.merge(tally_from_json(partition[_PARTS]))
+            return compliance_table(tally)
 
 
 def _as_parquet(file: Path, directory: Path) -> Path:
@@ -59,7 +58,7 @@ def _as_parquet(file: Path, directory: Path) -> Path:
     return converted
 
 
-def _run(spark: Any, files: Sequence[Path], judge: Judge) -> list[Part]:
+def _run(spark: Any, files: Sequence[Path], judge: Judge) -> list[dict[str, Any]]:
     from pyspark.errors import PySparkException
     from pyspark.sql import functions
 
@@ -80,7 +79,7 @@ def _run(spark: Any, files: Sequence[Path], judge: Judge) -> list[Part]:
         )
     except PySparkException as error:
         raise PipelineError(f"the Spark job failed: {reason(error)}") from error
-    return [Part(**part) for row in texts for part in json.loads(row["parts"])]
+    return [json.loads(row["parts"]) for row in texts]
 
 
 def _judge_partition(judge: Judge) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
@@ -109,7 +108,7 @@ class _PartitionAdder:
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
-        self._builder = TableBuilder()
+        self._tally = Tally()
         self._key: tuple[str, str] | None = None
         self._rows: list[TraceRow] = []
         self._error: TraceError | None = None
@@ -132,15 +131,15 @@ class _PartitionAdder:
     def _judge_rows(self) -> None:
         rows, self._rows = self._rows, []
         for sequence in sequences(rows):
-            self._builder.add(self._judge(sequence))
+            self._tally.add(self._judge(sequence))
 
     def parts(self) -> str:
-        """All that was added, as JSON. An error is a part as well: thrown, it would be many lines of Java."""
+        """All that was added, as JSON, or the error: thrown, it would be many lines of Java."""
         try:
             if self._error is None:
                 self._judge_rows()
         except TraceError as error:
             self._error = error
         if self._error is not None:
-            self._builder.merge(Part(_ERROR, "", "", "", "", 0, 0, 0, "", str(self._error)))
-        return json.dumps([asdict(part) for part in self._builder.parts()])
+            return json.dumps({_ERROR: str(self._error)})
+        return json.dumps({_PARTS: tally_to_json(self._tally)})

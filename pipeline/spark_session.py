@@ -10,15 +10,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 from typing import Any
-
-import amqpspec
 
 OLDEST_JAVA = 17
 
 #: The directory that holds the package, so that Spark's Python workers find it also when it is not installed.
-ROOT = Path(amqpspec.__file__).resolve().parent.parent
+ROOT = Path(str(resources.files("amqpspec"))).resolve().parent
 
 
 class PipelineError(Exception):

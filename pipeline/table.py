@@ -1,13 +1,11 @@
 """The compliance table: requirement × target × verdict, with how many sequences said so.
 
-It is made of judgements, one after the other, in memory that depends on the number of distinct rows only.
-Parts made in several places (the partitions of a Spark job) are merged by the same code that adds up in one
-process, so both ways give the same table.
+It is a view of a `Tally` (`conformance.verdicts.tally`), in memory that depends on the number of distinct rows only.
+Tallies made in several places (the partitions of a Spark job) are merged, so both ways give the same table.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -18,23 +16,23 @@ from rich.text import Text
 
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace, sequences
 from amqpspec.conformance.verdicts.judge import judge_all
-from amqpspec.conformance.verdicts.judgement import (
-    SequenceJudgement,
-    failure_from_json,
-    failure_to_json,
-    requirement_verdicts,
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.conformance.verdicts.tally import (
+    DEFECT,
+    FAILURE,
+    MEASUREMENT,
+    REFUTED,
+    REPEATED,
+    SEEN,
+    TOTAL,
+    UNEXPECTED,
+    VERDICT,
+    Part,
+    Tally,
 )
-from amqpspec.conformance.verdicts.known_behaviour import defects_tested
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.reports.accuracy import Accuracy, added_up
 from amqpspec.reports.text import visible
-
-#: What `Part.key` is.
-Key = tuple[str, str, str, str, str, str]
-
-SEEN, REFUTED = "seen", "refuted"
-REPEATED = "repeated"
-EXPECTED, UNEXPECTED = "expected", "unexpected"
 
 #: Judges the rows of one sequence. Must be importable by name to be used by Spark.
 Judge = Callable[[Iterable[TraceRow]], SequenceJudgement]
@@ -114,117 +112,38 @@ class ComplianceTable:
         return 1 if Verdict.FAIL in verdicts else 4 if Verdict.INCONCLUSIVE in verdicts else 0
 
 
-@dataclass(slots=True)
-class Part:
-    """What is known of one row or one failure of the table; parts of the same `key` can be merged.
-
-    `kind` is "verdict", "failure", "known defect", "measurement" or "total"; `name` is the verdict, the failure's
-    identity, the known defect's name, the milliseconds by which something was late, or for "total" whether the
-    sequences only repeated others; `as_known` is the second verdict, whether the known defect was "seen" or "refuted",
-    or the lateness "expected" or "unexpected". `sequences` is a number of measurements for these. `example` and `text`
-    go
-    together: the sequence whose name is the first, and its failure (JSON) or reason.
-    """
-
-    kind: str
-    requirement: str
-    target: str
-    dialect: str
-    name: str
-    sequences: int
-    exercised: int
-    frames: int
-    example: str
-    text: str
-    as_known: str = ""
-
-    @property
-    def key(self) -> Key:
-        return self.kind, self.requirement, self.target, self.dialect, self.name, self.as_known
-
-
-class TableBuilder:
-    """Adds up judgements and parts."""
-
-    def __init__(self) -> None:
-        self._parts: dict[Key, Part] = {}
-
-    def add(self, judgement: SequenceJudgement) -> None:
-        """Takes one sequence into account."""
-        target, dialect, sequence = judgement.target, judgement.dialect, judgement.sequence
-        of = REPEATED if judgement.repeats is not None else ""
-        self.merge(Part("total", "", target, dialect, of, 1, 0, judgement.frames, sequence, ""))
-        if of:
-            return
-        for id, (verdict, as_known, exercised) in requirement_verdicts(judgement).items():
-            explained = verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
-            text = (judgement.reason or "no reason was recorded") if explained else ""
-            self.merge(
-                Part("verdict", id, target, dialect, str(verdict), 1, exercised, 0, sequence, text, str(as_known))
-            )
-        for name, seen in defects_tested(judgement.failures, judgement.refuted, dialect).items():
-            outcome = SEEN if seen else REFUTED
-            self.merge(Part("known_defect", "", target, dialect, name, 1, 0, 0, sequence, "", outcome))
-        for measured in judgement.measurements:
-            late = str(round(measured.most * 1000))
-            outcome = EXPECTED if measured.is_expected else UNEXPECTED
-            self.merge(Part("measurement", "", target, dialect, late, 1, 0, 0, sequence, "", outcome))
-        distinct = {failure.identity: failure for failure in reversed(judgement.failures)}
-        for identity, failure in distinct.items():
-            text = json.dumps(failure_to_json(failure))
-            self.merge(Part("failure", failure.requirement, target, dialect, identity, 1, 0, 0, sequence, text))
-
-    def merge(self, part: Part) -> None:
-        """Takes a part into account that was made here or elsewhere."""
-        known = self._parts.get(part.key)
-        if known is None:
-            self._parts[part.key] = part
-            return
-        known.sequences += part.sequences
-        known.exercised += part.exercised
-        known.frames += part.frames
-        # The smallest example, not the first: so the table does not depend on the order of judging.
-        if (part.example, part.text) < (known.example, known.text):
-            known.example, known.text = part.example, part.text
-
-    def parts(self) -> list[Part]:
-        """All parts so far, for another builder to merge."""
-        return list(self._parts.values())
-
-    def table(self) -> ComplianceTable:
-        """The table of all that was added."""
-        by_kind: defaultdict[str, list[Part]] = defaultdict(list)
-        for part in sorted(self._parts.values(), key=lambda part: part.key):
-            by_kind[part.kind].append(part)
-        rows = tuple(
-            TableRow(
-                part.requirement,
-                part.target,
-                part.dialect,
-                part.name,
-                part.as_known,
-                part.sequences,
-                part.exercised,
-                part.text,
-            )
-            for part in by_kind["verdict"]
+def compliance_table(tally: Tally) -> ComplianceTable:
+    """The table of all that was added up."""
+    by_kind: defaultdict[str, list[Part]] = defaultdict(list)
+    for part in tally.parts():
+        by_kind[part.kind].append(part)
+    rows = tuple(
+        TableRow(
+            part.requirement,
+            part.target,
+            part.dialect,
+            part.name,
+            part.as_known,
+            part.sequences,
+            part.exercised,
+            part.text,
         )
-        failures = tuple(
-            TableFailure(
-                part.target, part.dialect, failure_from_json(json.loads(part.text)), part.sequences, part.example
-            )
-            for part in by_kind["failure"]
-        )
-        totals = by_kind["total"]
-        return ComplianceTable(
-            rows,
-            failures,
-            sum(part.sequences for part in totals if part.name != REPEATED),
-            sum(part.frames for part in totals),
-            sum(part.sequences for part in totals if part.name == REPEATED),
-            _defects(by_kind["known_defect"]),
-            _accuracies(by_kind["measurement"]),
-        )
+        for part in by_kind[VERDICT]
+    )
+    failures = tuple(
+        TableFailure(part.target, part.dialect, part.failure, part.sequences, part.example)
+        for part in by_kind[FAILURE]
+    )
+    totals = by_kind[TOTAL]
+    return ComplianceTable(
+        rows,
+        failures,
+        sum(part.sequences for part in totals if part.name != REPEATED),
+        sum(part.frames for part in totals),
+        sum(part.sequences for part in totals if part.name == REPEATED),
+        _defects(by_kind[DEFECT]),
+        _accuracies(by_kind[MEASUREMENT]),
+    )
 
 
 def _defects(parts: Iterable[Part]) -> tuple[TableDefect, ...]:
@@ -260,10 +179,10 @@ def judge_traces(paths: Iterable[Path | str], judge: Judge | None = None) -> Ite
 
 def check_in_process(paths: Iterable[Path | str], judge: Judge | None = None) -> ComplianceTable:
     """The compliance table of some traces, made in this process; `judge` as for `judge_traces`. Raises `TraceError`."""
-    builder = TableBuilder()
+    tally = Tally()
     for judgement in judge_traces(paths, judge):
-        builder.add(judgement)
-    return builder.table()
+        tally.add(judgement)
+    return compliance_table(tally)
 
 
 def table_view(table: ComplianceTable) -> Table:

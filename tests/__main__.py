@@ -12,8 +12,10 @@ from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parent.parent
 
-#: Two workers: each starts the brokers that its tests need, which is why there are not as many as processors.
-_IN_PARALLEL = ("-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder")
+#: For two processors. Of all tests those of real brokers mostly wait, so that a third worker has something to do.
+_QUICK = ("-n", "2", "--quick")
+_ALL = ("-n", "3")
+_IN_PARALLEL = ("--dist", "loadgroup", "--no-loadscope-reorder")
 
 #: Those that the whole waits for are listed at the end.
 _SLOWEST = ("--durations", "15", "--durations-min", "20")
@@ -27,7 +29,7 @@ def main(arguments: list[str]) -> int:
         "ruff": ["ruff", "check", "."],
         "mypy": ["mypy"],
         # Last, so that its closing line is what remains on the screen.
-        "pytest": ["pytest", *_IN_PARALLEL, *_SLOWEST, *(["--quick"] if is_quick else []), *others],
+        "pytest": ["pytest", *(_QUICK if is_quick else _ALL), *_IN_PARALLEL, *_SLOWEST, *others],
     }
     statuses = {}
     for name, command in checks.items():

@@ -16,7 +16,7 @@ from hypothesis import settings
 
 from amqpspec.targets.brokers.docker_broker import DockerBroker
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
-from tests.scheduling import Scheduling, arrange
+from tests.scheduling import Scheduling, arrange, note_of_container
 from tests.tiers import Tiers, add_option
 
 # how long an example takes says more of the machine than of the code
@@ -41,8 +41,9 @@ class BrokerPool:
     One worker only runs the tests of a broker (tests/scheduling.py), so each is started once.
     """
 
-    def __init__(self, missing: dict[str, str]) -> None:
-        self._missing = missing
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._missing = config.stash.setdefault(_missing_key, {})
         self._running: dict[str, DockerBroker] = {}
         self._at_the_end = contextlib.ExitStack()
 
@@ -50,7 +51,7 @@ class BrokerPool:
         """The started broker; skips or fails the asking test where there is none."""
         if name not in self._running and name not in self._missing:
             try:
-                self._running[name] = self._at_the_end.enter_context(DockerBroker(BROKER_IMAGES[name]))
+                self._running[name] = self._at_the_end.enter_context(self._started(BROKER_IMAGES[name]))
             except BrokerUnavailable as error:
                 self._missing[name] = str(error)
         if name in self._running:
@@ -59,6 +60,17 @@ class BrokerPool:
         if os.environ.get(_REQUIRE_VARIABLE) == "1":
             pytest.fail(reason, pytrace=False)
         pytest.skip(reason)
+
+    @contextlib.contextmanager
+    def _started(self, image: str) -> Iterator[DockerBroker]:
+        broker = DockerBroker(image)
+        note = note_of_container(self._config, broker.container_name)
+        note.touch()
+        try:
+            with broker:
+                yield broker
+        finally:
+            note.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Removes every broker."""
@@ -116,8 +128,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture(scope="session")
 def broker_pool(pytestconfig: pytest.Config) -> Iterator[BrokerPool]:
-    missing = pytestconfig.stash.setdefault(_missing_key, {})
-    with contextlib.closing(BrokerPool(missing)) as pool:
+    with contextlib.closing(BrokerPool(pytestconfig)) as pool:
         yield pool
 
 

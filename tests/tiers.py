@@ -80,9 +80,9 @@ class Tiers:
         terminalreporter.section("LEFT OUT", sep="=", bold=True)
         areas: Counter[str] = Counter()
         for folder, count in left_out.items():
-            areas["others" if folder == "." else "/".join(folder.split("/")[:2])] += count
+            areas["tests" if folder == "." else "/".join(folder.split("/")[:2])] += count
         listed = ", ".join(f"{area} {count:,}" for area, count in sorted(areas.items()))
         terminalreporter.line(f"{sum(areas.values()):,} tests have NOT been run: {listed}.")
         terminalreporter.line(
-            "`python -m tests --all` runs them too: 20 minutes on two processors; it needs Docker and Java 17."
+            "`python -m tests --all` runs them too: 20 to 30 minutes on two processors; it needs Docker and Java 17."
         )

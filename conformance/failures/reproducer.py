@@ -19,7 +19,7 @@ from typing import Any
 from amqpspec.conformance.failures import by_hand, pika_gaps, step_by_step
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.names import on_the_broker, plain_failure
-from amqpspec.conformance.session.opening import STEPS
+from amqpspec.conformance.session.handshake_steps import STEPS
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.model.protocol.field_types import Float32, WireInteger

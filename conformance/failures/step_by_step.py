@@ -1,4 +1,4 @@
-"""Handshakes in reproducers: `conformance.session.opening` for a program that has nothing but pika's codec.
+"""Handshakes in reproducers: `conformance.session.handshake_steps` for a program that has nothing but pika's codec.
 
 `CLIENT_PART` goes into programs that need it, behind `conformance.failures.standalone_client`.
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from amqpspec.conformance.language.command import Command
-from amqpspec.conformance.session.opening import NO_PASSWORD, STEPS
+from amqpspec.conformance.session.handshake_steps import NO_PASSWORD, STEPS
 from amqpspec.model.rules.connection.handshake_content import TUNE_OFFER
 
 CLIENT_PART = '''

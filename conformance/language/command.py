@@ -30,37 +30,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from amqpspec.conformance.language.command_arguments import (
-    ALIASES,
     ARGUMENTS,
     BIT,
-    BODY_METHODS,
-    CAPABILITIES,
     CONSTANTS,
     FRACTION,
     INTEGER,
-    NUMBER,
     OCTETS,
     POSITIONAL,
     PROPERTIES,
     TABLE,
-    TABLE_METHODS,
     TABLE_NAMES,
     TEXT,
     UNFINISHED,
     hyphened,
 )
-from amqpspec.conformance.language.command_printing import print_command
-from amqpspec.conformance.traces.trace_values import ValueNotRecordable, decode_value
-from amqpspec.model.protocol.methods import CONTENT_METHODS, METHOD_IDS, PSEUDO_METHODS, Content, Table
+from amqpspec.conformance.traces.trace_values import encode_value
+from amqpspec.model.protocol.methods import Content, Table
 
-
-class CommandSyntaxError(ValueError):
-    """A line is not a command. `column` counts from 1."""
-
-    def __init__(self, message: str, column: int) -> None:
-        super().__init__(message)
-        self.message = message
-        self.column = column
+_TABLE_NAME = re.compile(r"x-[\w.-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,164 +68,67 @@ class Command:
         return print_command(self)
 
 
-_TOKEN = re.compile(r"""(?P<name>[A-Za-z][\w.-]*=)?(?P<value>"(?:[^"\\]|\\.)*"|[^\s"\[{]\S*|)""")
-_TARGET = re.compile(r"([a-z][a-z0-9]*)(?:\.(\d{1,9}))?(!)?$")
-_OCTETS = re.compile(r"([0-9a-fA-F]{2})*")
-
-#: Octets of the largest body that a command may ask for; no RabbitMQ takes more.
-MAX_BODY = 512 * 1024 * 1024
-
-
-def parse_command(line: str) -> Command:
-    """Parse one line, without its comment. Raises `CommandSyntaxError` with the column of what is wrong."""
-    words = list(_words(line))
-    in_flight = bool(words) and words[-1][1:] == ("", "&")
-    if in_flight:
-        words.pop()
-    for column, *word in words:
-        if word == ["", "&"]:
-            raise CommandSyntaxError("& stands at the end of a line", column)
-    if not words:
-        raise CommandSyntaxError("a command is missing", 1)
-    column, name, text = words[0]
-    target = _TARGET.match(text)
-    if name or not target:
-        raise CommandSyntaxError(f"{text or name!r:.80} is not a connection or channel such as a or a.1", column)
-    if len(words) < 2:
-        raise CommandSyntaxError("a method is missing, such as basic.get", len(line) + 1)
-    column, name, method = words[1]
-    if name or (method not in METHOD_IDS and method not in PSEUDO_METHODS):
-        raise CommandSyntaxError(f"{method!r} is not a method", column)
-    channel = int(target[2] or 0)
-    if channel > 65535:
-        raise CommandSyntaxError(f"channel {channel} is beyond 65535", 1)
-    arguments, content = _arguments(method, words[2:])
-    return Command(target[1], channel, method, arguments, content, target[3] is not None, in_flight)
-
-
-def _words(line: str) -> list[tuple[int, str, str]]:
-    """Column, name before "=", and text of the value, of every word up to the comment."""
-    words: list[tuple[int, str, str]] = []
-    place = 0
-    while place < len(line):
-        if line[place].isspace():
-            place += 1
+def print_command(command: Command) -> str:
+    """The canonical text; `parse_command` of it gives the command back."""
+    target = command.connection if command.channel == 0 else f"{command.connection}.{command.channel}"
+    words = [target + ("!" if command.as_it_stands else ""), command.method]
+    kinds = ARGUMENTS.get(command.method, {})
+    positional = POSITIONAL.get(command.method, ())
+    leading = True
+    for position in positional:
+        if position not in command.arguments:
+            leading = False
+        elif leading and not _could_be_a_flag(command.arguments[position], kinds):
+            words.append(_printed(command.arguments[position], kinds[position]))
+        else:
+            words.append(f"{hyphened(position)}={_printed(command.arguments[position], kinds[position])}")
+    for name, value in command.arguments.items():
+        if name in positional or name in ("arguments", "capabilities"):
             continue
-        if line[place] == "#":
-            break
-        found = _TOKEN.match(line, place)
-        assert found is not None  # the expression matches the empty text
-        end = found.end()
-        value = found["value"]
-        if line[end : end + 1] in ("[", "{"):
-            value = line[end : _end_of_json(line, end)]
-            end += len(value)
-        if line[end : end + 1] == '"' and not value:
-            raise CommandSyntaxError("the text has no closing quotation mark", end + 1)
-        if end < len(line) and not line[end].isspace():
-            raise CommandSyntaxError(f"a blank is missing before {line[end:end + 20]!r}", end + 1)
-        words.append((place + 1, (found["name"] or "").rstrip("="), value))
-        place = end
+        kind = kinds.get(name, "any")
+        words.append(hyphened(name) if value is True else f"{hyphened(name)}={_printed(value, kind)}")
+    words.extend(_table_words(command))
+    if command.content is not None:
+        words.extend(_content_words(command.content))
+    elif command.method == "basic.publish":
+        words.append(UNFINISHED)
+    if command.in_flight:
+        words.append("&")
+    return " ".join(words)
+
+
+def _table_words(command: Command) -> list[str]:
+    capabilities = command.arguments.get("capabilities") or {}
+    words = [f"{name}={_printed(value, 'any')}" for name, value in capabilities.items()]
+    others: Table = {}
+    for name, value in (command.arguments.get("arguments") or {}).items():
+        if _TABLE_NAME.fullmatch(name) or name in TABLE_NAMES:
+            words.append(f"{name}={_printed(value, 'any')}")
+        else:
+            others[name] = value
+    return [*words, f"arguments={_printed(others, TABLE)}"] if others else words
+
+
+def _content_words(content: Content) -> list[str]:
+    body = content.body.decode("utf-8", "backslashreplace")
+    filled = len(body) - len(body.rstrip("."))
+    words = []
+    if filled > 40:
+        words += [f"body={_printed(body.rstrip('.'), TEXT)}", f"body-size={len(content.body)}"]
+    elif body:
+        words.append(f"body={_printed(body, TEXT)}")
+    words += [f"{hyphened(k)}={_printed(v, PROPERTIES.get(k, 'any'))}" for k, v in content.properties.items()]
     return words
 
 
-def _end_of_json(line: str, start: int) -> int:
-    try:
-        return json.JSONDecoder().raw_decode(line, start)[1]
-    except json.JSONDecodeError as error:
-        raise CommandSyntaxError(f"not JSON: {error.msg}", error.pos + 1) from None
-    except RecursionError:
-        raise CommandSyntaxError("lists and objects are nested too deep", start + 1) from None
-    except ValueError:
-        raise CommandSyntaxError("a number has too many digits", start + 1) from None
+def _could_be_a_flag(value: Any, kinds: dict[str, str]) -> bool:
+    return isinstance(value, str) and (kinds.get(value.replace("-", "_")) == BIT or value in ("&", UNFINISHED))
 
 
-def _arguments(method: str, words: list[tuple[int, str, str]]) -> tuple[Table, Content | None]:
-    known = ARGUMENTS.get(method, {})
-    aliases = ALIASES.get(method, {})
-    free = POSITIONAL.get(method, ())
-    arguments: Table = {}
-    table: Table = {}
-    properties: Table = {}
-    body: Table = {}
-    unfinished = False
-    for column, name, text in words:
-        key = aliases.get(name, name.replace("-", "_"))
-        bare = aliases.get(text, text.replace("-", "_"))
-        at = column + len(name) + 1 if name else column  # where the value begins
-        if not name and known.get(bare) == BIT:
-            _put(arguments, bare, True, column)
-        elif not name and method == "basic.publish" and text == UNFINISHED:
-            unfinished = True
-        elif not name:
-            position = next((each for each in free if each not in arguments), None)
-            if position is None:
-                raise CommandSyntaxError(f"{text!r} is not an argument of {method}", column)
-            arguments[position] = _value(text, known[position], column)
-        elif method in TABLE_METHODS and (name.startswith("x-") or name in TABLE_NAMES):
-            _put(table, name, _value(text, "any", at), column)
-        elif method in TABLE_METHODS and name == "arguments":
-            for each, value in _value(text, TABLE, at).items():
-                _put(table, each, value, column)
-        elif method in BODY_METHODS and name == "body":
-            _put(body, name, str(_value(text, TEXT, at)).encode(), column)
-        elif method in BODY_METHODS and name == "body-size":
-            _put(body, name, _body_size(text, at), column)
-        elif method == "basic.publish" and key in PROPERTIES:
-            _put(properties, key, _value(text, PROPERTIES[key], at), column)
-        elif method == "connection.open" and (name.replace("-", "_") in CAPABILITIES or name in CAPABILITIES):
-            _put(table, name if name in CAPABILITIES else key, _value(text, "any", at), column)
-        elif key in known:
-            _put(arguments, key, _value(text, known[key], at), column)
-        else:
-            raise CommandSyntaxError(f"{name!r} is not an argument of {method}", column)
-    if table:
-        arguments["capabilities" if method == "connection.open" else "arguments"] = table
-    if method not in CONTENT_METHODS and method not in BODY_METHODS:
-        return arguments, None
-    if unfinished:
-        if body or properties:
-            raise CommandSyntaxError(f"what is {UNFINISHED} has no content", words[0][0])
-        return arguments, None
-    octets: bytes = body.get("body", b"")
-    return arguments, Content(properties, octets.ljust(body.get("body-size", 0), b"."))
-
-
-def _put(mapping: Table, key: str, value: Any, column: int) -> None:
-    if key in mapping:
-        raise CommandSyntaxError(f"{hyphened(key)} is given twice", column)
-    mapping[key] = value
-
-
-def _body_size(text: str, column: int) -> int:
-    size: int = _value(text, NUMBER, column)
-    if not 0 <= size <= MAX_BODY:
-        raise CommandSyntaxError(f"a body has 0 to {MAX_BODY} octets", column)
-    return size
-
-
-def _value(text: str, kind: str, column: int) -> Any:
-    value: Any = text
-    if text[:1] in ('"', "[", "{"):
-        try:
-            value = json.loads(text)
-            json.dumps(value, ensure_ascii=False).encode()
-            value = decode_value(value)
-        except ValueNotRecordable as error:
-            raise CommandSyntaxError(str(error), column) from None
-        except json.JSONDecodeError as error:
-            raise CommandSyntaxError(f"{text!r} is not JSON: {error.msg}", column + error.pos) from None
-        except UnicodeEncodeError:
-            raise CommandSyntaxError(f"{text!r} holds half a character", column) from None
-    elif kind == "any" and FRACTION.fullmatch(text):
-        value = float(text)
-    elif kind not in (TEXT, OCTETS) and text in CONSTANTS:
-        value = CONSTANTS[text]
-    elif kind not in (TEXT, OCTETS) and INTEGER.fullmatch(text):
-        value = int(text)
-    expected = {TEXT: str, NUMBER: int, BIT: bool, TABLE: dict, OCTETS: str}.get(kind)
-    if expected is not None and (not isinstance(value, expected) or (kind == NUMBER and isinstance(value, bool))):
-        raise CommandSyntaxError(f"{text!r:.80} is not a {kind}", column)
-    if kind == OCTETS and not _OCTETS.fullmatch(value):
-        raise CommandSyntaxError(f"{text!r:.80} is not an even number of hexadecimal digits", column)
-    return value
+def _printed(value: Any, kind: str) -> str:
+    """A value in a form that `parse_command` reads back: bare where that is unambiguous, else JSON."""
+    if isinstance(value, bool) or not isinstance(value, str):
+        return json.dumps(encode_value(value))
+    plain = bool(re.fullmatch(r"[^\s\"\[{#=&][^\s\"]*", value)) and "=" not in value
+    looks_typed = value in CONSTANTS or INTEGER.fullmatch(value) or FRACTION.fullmatch(value)
+    return value if plain and not (kind not in (TEXT, OCTETS) and looks_typed) else json.dumps(value)

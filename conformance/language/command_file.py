@@ -16,7 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from amqpspec.conformance.language.command import Command, CommandSyntaxError, parse_command
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command_parsing import CommandSyntaxError, parse_command
 from amqpspec.model.promises.dialects import DIALECTS
 
 KEYS = ("requirement", "title", "queue-types", "dialects", "waits", "alone", "rough")

@@ -192,7 +192,7 @@ class CommandSearch(
         except TargetError as error:
             type(self).lost = error
             return
-        for failure in self.session.judge.acceptor.failures:
+        for failure in self.session.judge.failures:
             if failure.identity not in self.known:
                 raise deviation(failure)
 

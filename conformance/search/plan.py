@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.names import REPLY_ADDRESS
-from amqpspec.conformance.session.opening import STEPS, step
+from amqpspec.conformance.session.handshake_steps import STEPS, step
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
@@ -107,7 +107,7 @@ class Plan:
             self._say(name, method, command.arguments)
 
     def _say(self, name: str, method: str, wishes: Table) -> None:
-        frame = step(_NOWHERE, self.broker.connections[name], method, wishes)
+        frame = step(_NOWHERE, name, self.broker.connections[name].offered, method, wishes)
         self._process(recordable(frame, _NOWHERE))
 
     def _connection(self, name: str) -> Connection:

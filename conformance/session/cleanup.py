@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.targets.address import Address
+from amqpspec.targets.client.carrier import Carrier
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.errors import TargetError
 
@@ -17,26 +18,28 @@ _CONNECTION = "cleanup"
 PARTING_TIME = 1.0
 
 
-def part(client: WireClient, closed: Collection[str] = ()) -> None:
+def part(carrier: Carrier, closed: Collection[str] = ()) -> None:
     """Close every connection as a well-behaved client does, so that nothing of it is left when queues are deleted.
 
     `closed`: those that the broker has closed already. It may not read them any more.
     """
     deadline = time.monotonic() + PARTING_TIME
-    waiting = set(client.open_names()).difference(closed)
+    waiting = set(carrier.open_names()).difference(closed)
     for name in waiting:
-        client.send(Frame(name, 0, "connection.close", {"reply_code": 200, "reply_text": "done"}, sent=True))
+        carrier.send(Frame(name, 0, "connection.close", {"reply_code": 200, "reply_text": "done"}, sent=True))
     while waiting:
-        frame = client.receive_before(deadline)
+        frame = carrier.receive_before(deadline)
         if frame is None:
             break
         if frame.channel == 0 and frame.method in ("connection.close-ok", "connection.close", "socket.closed"):
             waiting.discard(frame.connection)
-    client.close()
+    carrier.close()
 
 
 def clean_up(address: Address, made: Iterable[tuple[str, str]]) -> None:
     """Delete these (kind, name) pairs, kind being "queue" or "exchange", on a connection of its own.
+
+    It goes over the wire whatever carries the commands: it is no part of what is tested.
 
     Best effort: a broker that is gone or refuses keeps what it has.
     """

@@ -1,4 +1,4 @@
-"""What a session is held with: where the broker is, what it is judged by, and who operates it."""
+"""What a session is held with: where the broker is, what it is judged by, who operates it, what carries commands."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.operator import Operator
+from amqpspec.targets.client.carrier import Driver
+from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.clock import COMMON, Clock
 
 #: Seconds that an owed frame may take.
@@ -26,3 +28,5 @@ class TargetUnderTest:
     capabilities: frozenset[str] | None = None
     #: what broker and session both go by, where they are in one process
     clock: Clock = COMMON
+    #: makes what carries the commands of a sequence
+    driver: Driver = WireClient

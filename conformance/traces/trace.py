@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
 from amqpspec.conformance.traces.extras import needed_for
+from amqpspec.conformance.traces.trace_failures import failure_to_json
 from amqpspec.conformance.traces.trace_row import (
     Mark,
     TraceError,
@@ -28,7 +29,8 @@ from amqpspec.conformance.traces.trace_row import (
     without_credentials,
 )
 from amqpspec.conformance.traces.trace_values import TAG_MARK, ValueNotRecordable, decode_value
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement, failure_to_json
+from amqpspec.model.broker.measurement import Measurement
+from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.protocol.methods import Frame
 
 __all__ = [
@@ -134,17 +136,26 @@ class TraceWriter:
             row["waited"] = waited
         return self._write(row)
 
-    def end(self, judgement: SequenceJudgement) -> TraceRow:
+    def end(
+        self,
+        sequence: str,
+        verdict: Verdict,
+        failures: Iterable[Failure],
+        exercised: Mapping[str, int],
+        *,
+        reason: str | None = None,
+        measurements: Iterable[Measurement] = (),
+    ) -> TraceRow:
         """A sequence is over: what was measured and found live. Gives the last row."""
-        for measurement in judgement.measurements:
-            self._write(measurement_row(judgement.sequence, measurement))
+        for measurement in measurements:
+            self._write(measurement_row(sequence, measurement))
         row = TraceRow(
             kind="end",
-            sequence=judgement.sequence,
-            verdict=str(judgement.verdict),
-            failures=[failure_to_json(failure) for failure in judgement.failures],
-            exercised=dict(judgement.exercised),
-            reason=judgement.reason,
+            sequence=sequence,
+            verdict=str(verdict),
+            failures=[failure_to_json(failure) for failure in failures],
+            exercised=dict(exercised),
+            reason=reason,
         )
         return self._write(row)
 

@@ -5,32 +5,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from amqpspec.conformance.language.names import plain_failure
 from amqpspec.conformance.traces.trace_row import TraceError, TraceRow, row_frame
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.model.defects.transitions import acceptor_for
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.judging.acceptor_questions import AcceptorQuestions
+from amqpspec.model.judging.questions import Questions
 from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
-from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1
+
+#: `acceptor_for`, or `Acceptor`.
+MakesAcceptor = Callable[..., Acceptor]
 
 
 class SequenceJudge:
     """The judge of the sequence that `start` (a row of kind "start") begins.
 
-    Raises `TraceError` for a dialect that does not exist.
+    `acceptor`: makes what judges the frames; `Acceptor` itself knows of no defect. Raises `TraceError` for a dialect
+    that does not exist.
     """
 
-    def __init__(self, start: TraceRow) -> None:
+    def __init__(self, start: TraceRow, acceptor: MakesAcceptor = acceptor_for) -> None:
         try:
             dialect = dialect_named(start["dialect"])
-            self.acceptor = acceptor_for(
+            self.acceptor = acceptor(
                 dialect, virtual_host=start.get("virtual_host", "/"), own_user=start.get("user") or ""
             )
         except UnknownDialect as error:
             raise TraceError(f"the sequence {start['sequence']!r}: {error}") from None
+        self.questions: Questions = AcceptorQuestions(self.acceptor)
         self._start = start
         self._frames = 0
         self._in_flight: str | None = None
@@ -38,6 +46,11 @@ class SequenceJudge:
         self._begun: set[str] = set()
         #: why the sequence could not be judged to its end, as its end row says; the other rows do not show that
         self._undecided: str | None = None
+
+    @property
+    def failures(self) -> Sequence[Failure]:
+        """What was found so far, with the names that the broker knows."""
+        return self.acceptor.failures
 
     def command(self, text: str) -> None:
         self.acceptor.command = text
@@ -123,11 +136,11 @@ def judge(rows: Iterable[TraceRow]) -> SequenceJudgement:
     return sequence.judgement(complete)
 
 
-def judge_all(rows: Iterable[TraceRow]) -> Iterator[SequenceJudgement]:
+def judge_all(rows: Iterable[TraceRow], acceptor: MakesAcceptor = acceptor_for) -> Iterator[SequenceJudgement]:
     """Judge all sequences of a trace, whose rows may be mixed, each as soon as it is complete.
 
     Memory holds the state of the sequences that are open at a time, however long they are. Those without an end
-    come last. Raises `TraceError` for a row outside any sequence.
+    come last. `acceptor` as for `SequenceJudge`. Raises `TraceError` for a row outside any sequence.
     """
     open_ones: dict[str, SequenceJudge] = {}
     for row in rows:
@@ -136,7 +149,7 @@ def judge_all(rows: Iterable[TraceRow]) -> Iterator[SequenceJudgement]:
         if sequence is None:
             if row["kind"] != "start":
                 raise TraceError(f"a row of kind {row['kind']!r} of the sequence {name!r} comes before its start row")
-            open_ones[name] = SequenceJudge(row)
+            open_ones[name] = SequenceJudge(row, acceptor)
         elif row["kind"] == "start":
             raise TraceError(f"the sequence {name!r} starts again before its end row")
         elif sequence.row(row):

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from amqpspec.conformance.traces.trace import TraceRow, TraceWriter
 from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.defects.known_defects import is_as_known
-from amqpspec.model.promises.verdict import Failure, Shape, Verdict
+from amqpspec.model.promises.verdict import Failure, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,28 +186,13 @@ def requirement_verdicts(judgement: SequenceJudgement) -> dict[str, Said]:
     return said
 
 
-def failure_to_json(failure: Failure) -> dict[str, Any]:
-    """A failure as the object that traces and bulk results hold."""
-    return {
-        "requirement": failure.requirement,
-        "shape": str(failure.shape),
-        "detail": failure.detail,
-        "command": failure.command,
-        "observed": failure.observed,
-        "allowed": list(failure.allowed),
-        "state": list(failure.state),
-        "known_defect": failure.defect,
-    }
-
-
-def failure_from_json(written: Mapping[str, Any]) -> Failure:
-    """The inverse of `failure_to_json`. Raises KeyError, TypeError or ValueError for anything else."""
-    texts = {key: str(written[key]) for key in ("requirement", "detail", "command", "observed")}
-    return Failure(
-        shape=Shape(written["shape"]),
-        allowed=tuple(map(str, written["allowed"])),
-        state=tuple(map(str, written["state"])),
-        # "departure" is what traces of version 0.1 call it
-        defect=str(written.get("known_defect", written.get("departure", ""))),
-        **texts,
+def write_end(trace: TraceWriter, judgement: SequenceJudgement) -> TraceRow:
+    """Close the sequence in the trace with what was found in it; gives the last row."""
+    return trace.end(
+        judgement.sequence,
+        judgement.verdict,
+        judgement.failures,
+        judgement.exercised,
+        reason=judgement.reason,
+        measurements=judgement.measurements,
     )

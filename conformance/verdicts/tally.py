@@ -1,116 +1,146 @@
-"""Adding up what judging found: one verdict for each requirement over all sequences, and each distinct failure once."""
+"""Adding up judgements, wherever they are made: in a run, from recorded traces, on many machines.
+
+A tally is a set of parts, each a sum with one example. Merging is associative and commutative: neither how the work was
+split nor the order of the parts makes a difference. What a report shows is read from the parts: of one run by
+`conformance.verdicts.run_tally`, of any number of targets by `pipeline.table`.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
-from amqpspec.conformance.verdicts.judgement import (
-    FoundFailure,
-    RequirementVerdict,
-    SequenceJudgement,
-    requirement_verdicts,
-)
-from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome, defect_outcomes, defects_tested
-from amqpspec.model.broker.measurement import Measurement
-from amqpspec.model.promises.registry import Requirement
-from amqpspec.model.promises.verdict import Verdict, worst
+from amqpspec.conformance.traces.trace_failures import failure_from_json, failure_to_json
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, requirement_verdicts
+from amqpspec.conformance.verdicts.known_behaviour import defects_tested
+from amqpspec.model.promises.verdict import Failure, Verdict
 
-#: How many inconclusive sequences a tally lists by name; all are counted.
-MAX_UNDECIDED = 1000
+#: What `Part.kind` may be.
+TOTAL, VERDICT, FAILURE, DEFECT, MEASUREMENT = "total", "verdict", "failure", "known_defect", "measurement"
+#: What `Part.name` is of a total of sequences that only repeat or shorten others.
+REPEATED = "repeated"
+#: What `Part.as_known` is of known defects, and of measurements.
+SEEN, REFUTED = "seen", "refuted"
+EXPECTED, UNEXPECTED = "expected", "unexpected"
+
+#: What `Part.key` is.
+Key = tuple[str, str, str, str, str, str]
 
 
 @dataclass(slots=True)
+class Part:
+    """What is known of one requirement's verdict, one failure, one known defect, …; parts of equal `key` are merged.
+
+    `name` is the verdict, the failure's identity, the known defect's name, the milliseconds by which something was
+    late, or of a total whether the sequences only repeated others. `as_known` is the second verdict, whether the known
+    defect was "seen" or "refuted", or the lateness "expected" or "unexpected". `sequences` is a number of measurements
+    for these. `example` and `text` go together: the sequence whose name is the first, and its failure (JSON) or reason.
+    """
+
+    kind: str
+    requirement: str
+    target: str
+    dialect: str
+    name: str
+    sequences: int
+    exercised: int
+    frames: int
+    example: str
+    text: str
+    as_known: str = ""
+    #: the number of the example's sequence in its run, and of the failure in the sequence; (0, 0): in no order
+    place: tuple[int, int] = (0, 0)
+
+    @property
+    def key(self) -> Key:
+        return self.kind, self.requirement, self.target, self.dialect, self.name, self.as_known
+
+    @property
+    def rank(self) -> tuple[tuple[int, int], str, str]:
+        """Of several examples that with the smallest rank is kept."""
+        return self.place, self.example, self.text
+
+    @property
+    def failure(self) -> Failure:
+        """The example of a part whose kind is `FAILURE`."""
+        return failure_from_json(json.loads(self.text))
+
+
 class Tally:
-    """Adds up judgements. Memory depends on the number of requirements and of distinct failures only."""
+    """Adds up judgements and other tallies, in memory that depends on the number of distinct parts only."""
 
-    sequences: int = 0
-    frames: int = 0
-    #: (requirement, verdict) -> sequences
-    counts: Counter[tuple[str, Verdict]] = field(default_factory=Counter)
-    #: the same, against the broker as it is known
-    counts_as_known: Counter[tuple[str, Verdict]] = field(default_factory=Counter)
-    #: requirement -> times exercised
-    exercised: Counter[str] = field(default_factory=Counter)
-    #: requirement -> the first reason given for not passing it ("" for searches)
-    reasons: dict[str, str] = field(default_factory=dict)
-    #: identity -> the first example, with the number of sequences that showed it
-    found: dict[str, FoundFailure] = field(default_factory=dict)
-    undecided: list[tuple[str, str]] = field(default_factory=list)
-    #: (known defect, whether it was seen) -> sequences that put it to the test
-    tested: Counter[tuple[str, bool]] = field(default_factory=Counter)
-    #: (sequence, measurement); to come to one takes its time, so there are never very many
-    measurements: list[tuple[str, Measurement]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._parts: dict[Key, Part] = {}
 
-    def add(self, judgement: SequenceJudgement) -> None:
-        """Takes one sequence into account."""
-        self.sequences += 1
-        self.frames += judgement.frames
-        for id, said in requirement_verdicts(judgement).items():
-            self.counts[id, said.verdict] += 1
-            self.counts_as_known[id, said.as_known] += 1
-            self.exercised[id] += said.exercised
-        self.tested.update(defects_tested(judgement.failures, judgement.refuted, judgement.dialect).items())
-        if judgement.verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE):
-            reason = judgement.reason or "no reason was recorded"
-            self.reasons.setdefault(judgement.requirement or "", reason)
-            if judgement.verdict is Verdict.INCONCLUSIVE and len(self.undecided) < MAX_UNDECIDED:
-                self.undecided.append((judgement.sequence, reason))
-        self.measurements += ((judgement.sequence, each) for each in judgement.measurements)
+    def add(self, judgement: SequenceJudgement, number: int | None = None) -> None:
+        """Take one sequence into account.
+
+        `number`: its number in its run; the examples are then of the first sequence, else of the first by name.
+        """
+        target, dialect, sequence = judgement.target, judgement.dialect, judgement.sequence
+        first = (number or 0, 0)
+
+        def part(kind: str, requirement: str, name: str, text: str = "", as_known: str = "", **sums: int) -> Part:
+            exercised, frames = sums.get("exercised", 0), sums.get("frames", 0)
+            return Part(
+                kind, requirement, target, dialect, name, 1, exercised, frames, sequence, text, as_known, first
+            )
+
+        is_repeated = judgement.repeats is not None
+        self._merge(part(TOTAL, "", REPEATED if is_repeated else "", frames=judgement.frames))
+        if is_repeated:
+            return
+        for id, (verdict, as_known, exercised) in requirement_verdicts(judgement).items():
+            explained = verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
+            text = reason_of(judgement) if explained else ""
+            self._merge(part(VERDICT, id, str(verdict), text, str(as_known), exercised=exercised))
+        for name, seen in defects_tested(judgement.failures, judgement.refuted, dialect).items():
+            self._merge(part(DEFECT, "", name, "", SEEN if seen else REFUTED))
+        for measured in judgement.measurements:
+            outcome = EXPECTED if measured.is_expected else UNEXPECTED
+            self._merge(part(MEASUREMENT, "", str(round(measured.most * 1000)), "", outcome))
         distinct = {failure.identity: failure for failure in reversed(judgement.failures)}
-        for identity, failure in distinct.items():
-            known = self.found.get(identity)
-            if known is None:
-                self.found[identity] = FoundFailure(failure, judgement.sequence)
-            else:
-                self.found[identity] = replace(known, sequences=known.sequences + 1)
+        for position, (identity, failure) in enumerate(distinct.items()):
+            one = part(FAILURE, failure.requirement, identity, json.dumps(failure_to_json(failure)))
+            self._merge(one if number is None else replace(one, place=(number, position)))
 
-    def verdict(self, id: str) -> Verdict | None:
-        """The verdict of a requirement over the sequences so far; None if no sequence concerned it.
+    def merge(self, other: Tally) -> None:
+        """Take into account what another one has added up, which stays as it is."""
+        for part in other._parts.values():
+            self._merge(replace(part))
 
-        Fail, then inconclusive, then pass outrank the rest, in this order.
-        """
-        return _worst(self.counts, id)
+    def parts(self) -> list[Part]:
+        """All parts, in the order of their keys. They are this tally's own."""
+        return sorted(self._parts.values(), key=lambda part: part.key)
 
-    def defects(self, dialect: str) -> tuple[DefectOutcome, ...]:
-        """What became of the known defects that are known of a dialect."""
-        return defect_outcomes(self.tested, dialect)
-
-    def requirements(
-        self,
-        registry: Iterable[Requirement],
-        dialect: str,
-        not_applicable: Mapping[str, str] | None = None,
-    ) -> tuple[RequirementVerdict, ...]:
-        """One verdict for each entry of `registry`, in its order, then for blamed ids that it lacks.
-
-        `not_applicable` gives reasons known before the run (an absent capability), by id. They and the
-        dialect decide only where no sequence did: a rule that was seen broken is never hidden by them.
-        """
-        absent = not_applicable or {}
-        verdicts: dict[str, RequirementVerdict] = {}
-        for entry in registry:
-            id = entry.id
-            verdict = self.verdict(id)
-            reason = self.reasons.get(id)
-            if verdict in (None, Verdict.NOT_EXERCISED):
-                if id in absent:
-                    verdict, reason = Verdict.NOT_APPLICABLE, absent[id]
-                elif dialect not in entry.dialects:
-                    verdict, reason = Verdict.NOT_APPLICABLE, f"the dialect {dialect} has no such rule"
-            verdicts[id] = self._stated(id, verdict or Verdict.NOT_EXERCISED, reason)
-        for id in sorted({id for id, _ in self.counts} - verdicts.keys() - {""}):
-            verdicts[id] = self._stated(id, self.verdict(id) or Verdict.NOT_EXERCISED, self.reasons.get(id))
-        return tuple(verdicts.values())
-
-    def _stated(self, id: str, verdict: Verdict, reason: str | None) -> RequirementVerdict:
-        as_known = _worst(self.counts_as_known, id) if verdict is Verdict.FAIL else None
-        differing = None if as_known is verdict else as_known
-        explained = {verdict, differing} & {Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE}
-        return RequirementVerdict(id, verdict, self.exercised[id], reason if explained else None, differing)
+    def _merge(self, part: Part) -> None:
+        known = self._parts.get(part.key)
+        if known is None:
+            self._parts[part.key] = part
+            return
+        known.sequences += part.sequences
+        known.exercised += part.exercised
+        known.frames += part.frames
+        if part.rank < known.rank:
+            known.place, known.example, known.text = part.place, part.example, part.text
 
 
-def _worst(counts: Counter[tuple[str, Verdict]], id: str) -> Verdict | None:
-    seen = [verdict for verdict in Verdict if counts[id, verdict]]
-    return worst(seen) if seen else None
+def reason_of(judgement: SequenceJudgement) -> str:
+    """Why a sequence was inconclusive or not applicable."""
+    return judgement.reason or "no reason was recorded"
+
+
+def tally_to_json(tally: Tally) -> list[dict[str, Any]]:
+    """A tally as what `json` can write."""
+    return [asdict(part) for part in tally.parts()]
+
+
+def tally_from_json(written: Iterable[Mapping[str, Any]]) -> Tally:
+    """The inverse of `tally_to_json`."""
+    tally = Tally()
+    for each in written:
+        one, other = each["place"]
+        tally._merge(Part(**{**each, "place": (one, other)}))
+    return tally

@@ -18,7 +18,6 @@ from typing import TypeGuard
 from amqpspec.model.broker.effects import ConsumerOver
 from amqpspec.model.broker.limits import own_limit_holds, sharing
 from amqpspec.model.broker.message_order import all_have_left
-from amqpspec.model.broker.phantoms import note_removal
 from amqpspec.model.broker.queue_steps import QueueSteps
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
@@ -45,7 +44,6 @@ class Broker(QueueSteps):
         _remember_end(channel, consumer.tag, requirement)
         queue = consumer.queue
         if consumer in queue.consumers:
-            note_removal(self, consumer, requirement)
             for told in self.hooks.consumer_goes:
                 told(self, consumer, requirement)
             queue.consumers.remove(consumer)
@@ -90,8 +88,6 @@ class Broker(QueueSteps):
             channel = self.channels[consumer.channel]
             channel.consumers.pop(consumer.tag, None)
             _remember_end(channel, consumer.tag, "CANCEL-007")
-            if queue.type is not QueueType.CLASSIC and not self.connections[channel.connection].is_told_of_cancels:
-                channel.bereft[consumer.tag] = consumer
             if consumer.timed_out and self.connections[channel.connection].is_told_of_cancels:
                 may_be_told_again(channel, consumer)
             elif consumer.channel != told_later:
@@ -137,7 +133,7 @@ class Broker(QueueSteps):
             first = "CANCEL-012" if place else "CANCEL-007"
             self.owe_notice(channel, tag, first, "CANCEL-007", "CANCEL-008", "CANCEL-011", crossing=crossing)
             for answer in [owed for owed in channel.owed if _is_answer_to_crossing(owed, tag, crossing)][:1]:
-                # the client has cancelled it meanwhile: he is told before he is answered
+                # the client has cancelled it meanwhile: it is told before it is answered
                 channel.owed.remove(answer)
                 channel.owed.append(replace(answer, lane=_end_of(tag)))
 
@@ -167,7 +163,6 @@ class Broker(QueueSteps):
         consumer = entry.consumer
         if entry.queue.deleted:
             self.fired("CANCEL-014")
-            self.doubt_consumers(entry.queue.name)
         if entry.queue.type is QueueType.QUORUM:
             self.used(entry.queue)
         if consumer is not None:
@@ -179,17 +174,7 @@ class Broker(QueueSteps):
             consumer.stamp = self.stamp
             consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
             self.elect(entry.queue, "SAC-004")
-            if consumer.queue is not entry.queue:
-                self.refresh(consumer.queue)  # a namesake has settled it before (model.defects.settling)
         return entry
-
-    def doubt_consumers(self, name: str) -> None:
-        """A delivery of a deleted queue of that name was settled: nothing comes of it, but some brokers lose consumers
-        of a new one (ACK-024). So they have to be counted.
-        """
-        namesake = self.queues.get(name)
-        if namesake is not None and namesake.type is QueueType.CLASSIC and namesake.consumers:
-            namesake.leaving += 1
 
     def make_room(self, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str) -> None:
         """All who share a limit with the channel have room for as many more as were settled by that requirement."""
@@ -250,7 +235,7 @@ class Broker(QueueSteps):
 
 
 def may_be_told_again(channel: Channel, consumer: Consumer) -> None:
-    """The client was told that the consumer is cancelled, and another thing happens to it: he may hear of that."""
+    """The client was told that the consumer is cancelled, and may hear of another thing that happens to it."""
     channel.may_be_told[consumer.tag] = channel.may_be_told.get(consumer.tag, 0) + 1
 
 

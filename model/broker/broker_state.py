@@ -54,7 +54,8 @@ class BrokerState:
     channels: dict[ChannelKey, Channel] = field(default_factory=dict)
     queues: dict[str, Queue] = field(default_factory=dict)
     exchanges: dict[str, Exchange] = field(default_factory=predeclared_exchanges)
-    #: whom the operator made; virtual hosts that are there (True) or were deleted (False); an alarm of his
+    #: whom the operator made; virtual hosts that are there (True) or were deleted (False); an alarm that the operator
+    #: raised
     users: dict[str, User] = field(default_factory=dict)
     vhosts: dict[str, bool] = field(default_factory=dict)
     alarm: bool = False
@@ -117,11 +118,9 @@ class BrokerState:
     deliverable: dict[Queue, None] = field(default_factory=dict)
     #: (channel, queue) pairs whose order towards each other only a round trip can settle
     touched: dict[tuple[ChannelKey, Queue], None] = field(default_factory=dict)
-    #: queues that were deleted since the broker was at rest, and that no publish has missed yet, by name: one that
-    #: crosses the deletion may meet them half gone (model.defects.queues)
+    #: queues that were deleted since the broker was at rest, and that no publish has missed yet, by name: channels may
+    #: know them still (`model.judging.alternatives`)
     deleted_of_late: dict[str, QueueType] = field(default_factory=dict)
-    #: queues that went with the connection which they were exclusive to, and when (of `Frame.time`)
-    left_behind: dict[str, float] = field(default_factory=dict)
     #: queues that went by themselves, with the requirement that says so: blamed if they are still there
     ended_queues: dict[str, str] = field(default_factory=dict)
     #: exchanges that went by themselves, with the requirement that says so: blamed if they are still there

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from amqpspec.model.broker.broker_state import BrokerState
+from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.promises.queue_types import QueueType
 
@@ -18,20 +20,22 @@ UNLIMITED = 2000
 
 def priority(consumer: Consumer) -> int:
     """The consumer's own, of which the highest comes first; not that of messages."""
-    if consumer.served_as is not None:
-        return consumer.served_as
     return int(consumer.arguments.get("x-priority", 0))
 
 
 def contenders(queue: Queue) -> list[Consumer]:
     """The consumers among whom the queue's next message goes: all, or the active one if there is but one (SAC-001)."""
     seat = queue.seat
-    if seat.is_stalled:
-        return []
     if not queue.single_active_consumer:
         return queue.consumers
     beside = [consumer for consumer in queue.consumers if consumer.is_beside and consumer is not seat.holder]
     return beside if seat.holder is None or seat.is_being_left else [seat.holder, *beside]
+
+
+def owes_nothing(broker: BrokerState, queue: Queue) -> bool:
+    """Is it not known what the queue does with what it has? Then it need not hand it out, and may, to any consumer."""
+    asked = broker.hooks.owes_nothing
+    return bool(asked and answer(asked, broker, queue))
 
 
 def highest(consumers: Iterable[Consumer]) -> list[Consumer]:
@@ -82,7 +86,7 @@ def elect(queue: Queue, stamp: int, *, takeover: bool, requirement: str) -> None
     """
     seat = queue.seat
     if seat.holder is not None and (seat.holder not in queue.consumers or seat.holder.timed_out):
-        seat.holder, seat.is_being_left, seat.has_outstayed = None, False, False
+        seat.holder, seat.is_being_left = None, False
     following = successor(queue, takeover)
     if seat.holder is None:
         if following is not None:
@@ -90,9 +94,7 @@ def elect(queue: Queue, stamp: int, *, takeover: bool, requirement: str) -> None
         return
     if queue.type is not QueueType.QUORUM or not takeover:
         return
-    seat.has_outstayed &= seat.holder.outstanding > 0
     if following is None or priority(following) <= priority(seat.holder):
-        seat.has_outstayed |= seat.is_being_left
         seat.is_being_left = False
         return
     if not seat.is_being_left:
@@ -105,7 +107,6 @@ def elect(queue: Queue, stamp: int, *, takeover: bool, requirement: str) -> None
 def _take_seat(queue: Queue, consumer: Consumer, stamp: int, requirement: str) -> None:
     seat = queue.seat
     seat.holder, seat.is_being_left, seat.reason = consumer, False, requirement
-    seat.has_outstayed = False
     if requirement != "SAC-001":
         consumer.reason, consumer.stamp = requirement, stamp
 
@@ -123,8 +124,6 @@ def stays_after_all(queue: Queue, consumer: Consumer) -> None:
     queue.seat.holder, queue.seat.is_being_left = consumer, True
 
 
-def wakes(queue: Queue, consumer: Consumer) -> None:
-    """The queue that served nobody was seen to serve this one (`model.defects.dispatch`)."""
-    seat = queue.seat
-    seat.holder, seat.is_being_left, seat.has_outstayed, seat.stalled_at = consumer, False, False, 0
-    seat.claimant = None
+def has_seat(queue: Queue, consumer: Consumer) -> None:
+    """It was seen that this is the active consumer."""
+    queue.seat.holder, queue.seat.is_being_left = consumer, False

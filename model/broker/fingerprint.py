@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dispatch import priority
+from amqpspec.model.broker.dispatch import owes_nothing, priority
 from amqpspec.model.broker.queues import Consumer, Exchange, Message, Queue
 from amqpspec.model.broker.state import Channel, Connection, Expected, PendingGet
 from amqpspec.model.broker.transaction import Transaction
@@ -37,7 +37,7 @@ def fingerprint(broker: Broker) -> Hashable:
         broker.not_before if broker.not_before > broker.latest else 0.0,
         tuple(broker.reply_addresses.items()),
         tuple(sorted((_channel(c) for c in broker.channels.values()), key=repr)),
-        tuple(sorted((_queue(q) for q in broker.queues.values()), key=repr)),
+        tuple(sorted((_queue(broker, q) for q in broker.queues.values()), key=repr)),
         tuple(sorted(map(_exchange, broker.exchanges.values()))),
     )
 
@@ -116,7 +116,7 @@ def _channel(channel: Channel) -> Hashable:
                 e.queue.name,
                 e.queue.deleted,
                 _held(e.message),
-                (e.consumer.tag, e.consumer.is_mixed_up) if e.consumer else None,
+                e.consumer.tag if e.consumer else None,
                 e.deadline,
             )
             for tag, e in channel.unacknowledged.items()
@@ -127,14 +127,12 @@ def _channel(channel: Channel) -> Hashable:
         (channel.prefetch, channel.channel_prefetch, channel.confirming, channel.published, channel.last_queue),
         (tuple(map(_unconfirmed, channel.unconfirmed.items())), channel.batch),
         tuple(sorted((queue.name, admission.value) for queue, admission in channel.admissions.items())),
-        tuple(sorted(channel.registered_with)),
         (_owed(channel.owed), _owed(channel.unread)),
         channel.direct_replies,
         None if channel.assembly is None else repr(channel.assembly),
         (channel.limited_since, channel.under_way) if channel.channel_prefetch else None,
         tuple(sorted(map(_leaving, channel.leaving.values()))),
         tuple((each.consumer.tag, each.consumer.queue.name, each.as_it_was.position) for each in channel.lost),
-        tuple(sorted((tag, consumer.queue.name) for tag, consumer in channel.bereft.items())),
         None if channel.transaction is None else _transaction(channel.transaction),
     )
 
@@ -159,8 +157,8 @@ def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool,
         consumer.no_ack, consumer.exclusive,
         (
             consumer.next_offset, consumer.latest_offset, consumer.has_begun,
-            consumer.unheeded_prefetch, consumer.is_mixed_up,
-            repr((consumer.former_priority, consumer.served_as, consumer.bequeathed, consumer.known_since)),
+            consumer.unheeded_prefetch,
+            repr(consumer.known_since),
             consumer.timed_out, consumer.is_forgotten,
             consumer.is_beside,
         ),
@@ -174,7 +172,7 @@ def _leaving(consumer: Consumer) -> tuple[str, tuple[bytes, ...]]:
     return repr(_consumer(consumer)), tuple(message.content.body for message in [*dropped, *queue.log])
 
 
-def _queue(queue: Queue) -> Hashable:
+def _queue(broker: Broker, queue: Queue) -> Hashable:
     consumers = [(consumer.channel, consumer.tag) for consumer in queue.consumers]
     if not queue.single_active_consumer:
         consumers.sort()  # whose turn it is, is nobody's business but the broker's
@@ -195,30 +193,22 @@ def _queue(queue: Queue) -> Hashable:
             queue.next_position,
             queue.turn,
             queue.at_rest,
-            queue.still_counted,
-            queue.is_haunted,
-            queue.ignores_exclusive,
         ),
         tuple((_content(message), message.arrival.value) for message in queue.log),
         (queue.uses, queue.idle_since, queue.idle_by) if "x-expires" in queue.arguments else (),
         tuple(consumers),
-        tuple(sorted(queue.former_priorities.items())),
-        _turns(queue),
+        _turns(broker, queue),
     )
 
 
-def _turns(queue: Queue) -> Hashable:
+def _turns(broker: Broker, queue: Queue) -> Hashable:
     """Whose turn it is, as far as it matters to somebody else (`model.broker.dispatch`)."""
     if queue.single_active_consumer:
         seat = queue.seat
         holder, former = (None if c is None else (c.channel, c.tag) for c in (seat.holder, seat.former))
         last = seat.unseen_before if former else 0
-        phantoms = sorted((consumer.channel, consumer.tag, why.value) for consumer, why in seat.phantoms.items())
-        claim = (seat.claimant[0].channel, seat.claimant[0].tag, seat.claimant[1].value) if seat.claimant else None
-        return (
-            holder, seat.is_being_left, former, last, seat.has_outstayed, seat.is_stalled, tuple(phantoms), claim,
-        )  # fmt: skip
-    if len(queue.consumers) < 2 or queue.seat.is_stalled:
-        return queue.seat.is_stalled
+        return holder, seat.is_being_left, former, last
+    if len(queue.consumers) < 2 or owes_nothing(broker, queue):
+        return None
     waiting = ((c.channel, c.tag, priority(c), c.is_doubtful, sorted(c.overtaken_by)) for c in queue.consumers)
     return repr(sorted(waiting, key=lambda each: each[:2]))

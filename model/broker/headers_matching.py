@@ -14,10 +14,8 @@ ALL, ANY, ALL_WITH_X, ANY_WITH_X = "all", "any", "all-with-x", "any-with-x"
 MATCH_KINDS = (ALL, ANY, ALL_WITH_X, ANY_WITH_X)
 
 
-def headers_match(
-    arguments: Mapping[str, Any], headers: Mapping[str, Any], *, numbers_by_value: bool, moments: bool = True
-) -> bool:
-    """`numbers_by_value`: 1 and 1.0 are equal, and `moments`: equal time stamps are; see the dialect.
+def headers_match(arguments: Mapping[str, Any], headers: Mapping[str, Any], *, numbers_by_value: bool) -> bool:
+    """`numbers_by_value`: 1 and 1.0 are equal; see the dialect.
 
     An argument without a value asks only whether the header is there. Arguments that begin with `x-` do not count,
     unless the kind of match says so; `x-match` itself never does.
@@ -25,11 +23,7 @@ def headers_match(
     kind = arguments.get("x-match", ALL)
     with_x = kind in (ALL_WITH_X, ANY_WITH_X)
     found = (
-        name in headers
-        and (
-            value is None
-            or (_equal(value, headers[name], numbers_by_value) and (moments or not isinstance(value, datetime)))
-        )
+        name in headers and (value is None or _equal(value, headers[name], numbers_by_value))
         for name, value in arguments.items()
         if not name.startswith("x-") or (with_x and name != "x-match")
     )

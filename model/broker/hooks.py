@@ -38,6 +38,9 @@ class Guest:
     def consumer_added(self, broker: Any, consumer: Consumer) -> None:
         """The consumer is new, and the seat of a single active consumer has not been given to it yet."""
 
+    def cancel_asked(self, broker: Any, channel: Channel, tag: str) -> None:
+        """The client cancels the consumer of that tag, which need not be there."""
+
     def consumer_goes(self, broker: Any, consumer: Consumer, requirement: str) -> None:
         """The consumer is about to leave its queue, by that requirement."""
 
@@ -56,8 +59,20 @@ class Guest:
     def queue_deleted(self, broker: Any, queue: Queue) -> None:
         """The queue is gone with its messages; its consumers are about to be told."""
 
+    def deleted_by_client(self, broker: Any, channel: Channel, queue: Queue) -> None:
+        """The queue is gone because the client wants it, on that channel."""
+
+    def published_to(self, broker: Any, channel: Channel, queue: Queue) -> None:
+        """The channel has published a message to the queue, which may have refused it."""
+
+    def transaction_selected(self, broker: Any, channel: Channel) -> None:
+        """The channel is in transaction mode."""
+
     def message_enqueued(self, broker: Any, queue: Queue, message: Message) -> None:
         """The message is in the queue, which is no stream."""
+
+    def consumer_chosen(self, broker: Any, queue: Queue, consumer: Consumer) -> None:
+        """The queue hands its next message to this consumer; the message is still in the queue."""
 
     def message_handed_over(
         self, broker: Any, queue: Queue, message: Message, consumer: Consumer | None, entry: Unacknowledged | None
@@ -126,8 +141,24 @@ class Guest:
         """Is there a limit of the channel?"""
         return None
 
+    def owes_nothing(self, broker: Any, queue: Queue) -> bool | None:
+        """Does nobody know what the queue does with what it has? It need not hand it out, and may, to any consumer."""
+        return None
+
     def serves_nobody(self, broker: Any, queue: Queue) -> bool | None:
-        """Does the queue hand out nothing, whoever waits?"""
+        """Does a queue that owes nothing certainly hand out nothing, whoever waits?"""
+        return None
+
+    def heeds_exclusive(self, broker: Any, queue: Queue) -> bool | None:
+        """Does the queue act on the exclusive flag of its consumers?"""
+        return None
+
+    def serves_unseen(self, broker: Any, queue: Queue) -> bool | None:
+        """May consumers that nobody sees be handed messages of the queue and give them back, any number of times?"""
+        return None
+
+    def hears_refusals(self, broker: Any, channel: Channel, refusing: Sequence[Queue]) -> bool | None:
+        """Does the channel, which commits, learn that these queues have refused what it publishes?"""
         return None
 
     def are_in_order(self, broker: Any, channel: Channel) -> bool | None:

@@ -17,9 +17,8 @@ from amqpspec.model.promises.queue_types import QueueType
 
 
 def own_limit_holds(consumer: Consumer) -> bool:
-    """QOS-001, QOS-005: the consumer has as many unacknowledged deliveries as it may.
-
-    One without acknowledgements has no limit, but by a known defect (`model.defects.transitions`, reused tags).
+    """QOS-001, QOS-005: the consumer has as many unacknowledged deliveries as it may. One without acknowledgements has
+    no limit.
     """
     return 0 < consumer.prefetch <= consumer.outstanding
 

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.deadlines import NEVER
-from amqpspec.model.broker.dispatch import contenders, elect, highest, was_on_its_way
+from amqpspec.model.broker.dispatch import contenders, elect, highest, owes_nothing, was_on_its_way
 from amqpspec.model.broker.limits import own_limit_holds, shared_limit_holds, sharing, shown_by_waiting
 from amqpspec.model.broker.message_order import all_have_left, has_left, put_new
-from amqpspec.model.broker.namesakes import number
 from amqpspec.model.broker.overflow import has_dropped, most_ready, tell_publishers
-from amqpspec.model.broker.phantoms import note_election, note_end_of_holder, note_late_leave
 from amqpspec.model.broker.queues import Arrival, Consumer, Dropping, Message, Queue
 from amqpspec.model.broker.state import Channel, PendingGet
 from amqpspec.model.broker.stream_log import append, close_chunks, goes_on_in_chunk
@@ -81,6 +79,8 @@ class QueueSteps(BrokerState):
 
     def with_room(self, queue: Queue) -> list[Consumer]:
         """The consumers that may be handed messages, whatever their priority: one after another, if there are many."""
+        if owes_nothing(self, queue):
+            return []
         return [consumer for consumer in contenders(queue) if self.has_room(consumer)]
 
     def elect(self, queue: Queue, requirement: str) -> None:
@@ -89,16 +89,11 @@ class QueueSteps(BrokerState):
             return
         before = queue.seat.holder
         left = before if queue.seat.is_being_left else None
-        outstayed = before if queue.seat.has_outstayed else None
-        note_end_of_holder(self, queue, requirement)
         for told in self.hooks.seat_changes:
             told(self, queue, requirement)
         elect(queue, self.stamp, takeover=self.dialect.quorum_seat_by_priority, requirement=requirement)
-        note_election(self, queue, before, requirement)
         for told in self.hooks.seat_given:
             told(self, queue, before, requirement)
-        if outstayed is not None and not queue.seat.has_outstayed:
-            note_late_leave(queue, outstayed)
         if queue.messages and queue.seat.holder is left is not None and not queue.seat.is_being_left:
             self.fired("SAC-004")  # what was held back for another goes to the holder after all
 
@@ -135,7 +130,6 @@ class QueueSteps(BrokerState):
             append(queue, message, self.now)
         else:
             put_new(self.dialect, queue, message)
-            number(queue, message)
             for told in self.hooks.message_enqueued:
                 told(self, queue, message)
             message.crowd = self.join_crowd(queue, message)
@@ -246,7 +240,7 @@ class QueueSteps(BrokerState):
         """
         high = most_ready(queue)
         low = len(queue.messages) - len(queue.unproven)
-        if queue.seat.is_stalled:
+        if owes_nothing(self, queue):
             return 0, high
         takers = self.with_room(queue) if queue in self.deliverable else []
         for consumer in (*takers, *self._leaving(queue), *self._giving_up_seat(queue)):

@@ -33,21 +33,6 @@ class Arrival(Enum):
     RETURNING = "returning"
 
 
-class Phantom(Enum):
-    """Why a quorum queue's seat may be, by a known defect, with the wrong consumer (model.broker.phantoms)."""
-
-    #: its channel ended while it was to leave the seat
-    CLOSED = "closed"
-    #: it was cancelled while it waited, and an earlier one of its tag still held messages
-    CANCELLED = "cancelled"
-    #: it is there, and the queue takes it for the cancelled one of its tag
-    NAMESAKE = "namesake"
-    #: it is there, went on as the cancelled one of its tag, and does not leave the seat while that one holds messages
-    HEIR = "heir"
-    #: it is there, and followed one that was to leave the seat and ought to have stayed after all
-    SUCCESSOR = "successor"
-
-
 @dataclass(slots=True, eq=False)
 class Message:
     """One message in one queue (a publish that reaches two queues makes two)."""
@@ -90,8 +75,6 @@ class Message:
     failures: int = 0
     #: of a dead letter: octets of the history that the client had sent along (DLX-004), which is stored as it was
     sent_history: int = field(default=0, kw_only=True)
-    #: by which its classic queue knows it, among those of its priority (model.broker.namesakes)
-    number: int = field(default=0, kw_only=True)
     #: one that may be behind it was handed over before: at whose turn this one is, is not known (PRIORITY-002)
     is_late: bool = False
     #: the requirement by which its queue refused it, which it never was in (model.broker.overflow)
@@ -131,20 +114,9 @@ class Consumer:
     #: without acknowledgements: the limit of the channel when it was made, beyond which a quorum queue hands out
     #: nothing at once (its channel settles for it, rabbit_fifo_client:handle_delivery)
     unheeded_prefetch: int = field(default=0, kw_only=True)
-    #: a quorum queue has it and another one of its tag in one place, and confuses what they hold
-    #: (model.broker.phantoms)
-    is_mixed_up: bool = field(default=False, kw_only=True)
-    #: deliveries that it has been handed (model.broker.namesakes)
-    handed: int = field(default=0, kw_only=True)
-    #: the priority of the cancelled one of its tag, whose place among those to be served it may have until it was
-    #: served once; and the same where it is known to be so (`model.defects.tags`)
-    former_priority: int | None = field(default=None, kw_only=True)
-    served_as: int | None = field(default=None, kw_only=True)
     #: when that one was created, if it still held something when this one came: a quorum queue knows it by that one's
     #: key then (rabbit_fifo:find_consumer, from 4.0)
     known_since: int | None = field(default=None, kw_only=True)
-    #: what the cancelled one of its tag held when it was made (`model.defects.tags`)
-    bequeathed: int = field(default=0, kw_only=True)
     #: it got its room so late that the queue may not know of it yet
     is_doubtful: bool = field(default=True, kw_only=True)
     #: seconds in which it has to settle a delivery, by which requirement; how many of its deliveries have timed out
@@ -187,18 +159,6 @@ class Seat:
     #: who was to leave it last; what was ready before this stamp may have been handed to that one unseen
     former: Consumer | None = None
     unseen_before: int = 0
-    #: nobody waits any more for whom the holder was to leave it, and it has not settled everything since; the stamp
-    #: since which the broker serves nobody, or 0, of any queue (both: model.defects.dispatch)
-    has_outstayed: bool = False
-    stalled_at: int = 0
-    #: consumers that are gone, and wait for the seat all the same (`model.broker.phantoms`); and who has it there in
-    #: place of the holder, as long as nothing has shown whether it is so
-    phantoms: dict[Consumer, Phantom] = field(default_factory=dict)
-    claimant: tuple[Consumer, Phantom] | None = None
-
-    @property
-    def is_stalled(self) -> bool:
-        return self.stalled_at > 0
 
 
 @dataclass(slots=True, eq=False)
@@ -252,23 +212,12 @@ class Queue:
     at_rest: int = 0
     #: how many messages it has handed out since all was at rest
     handed_out: int = field(default=0, kw_only=True)
-    #: quorum queues: priorities of cancelled consumers, by channel and tag
-    former_priorities: dict[tuple[ChannelKey, str], int] = field(default_factory=dict, kw_only=True)
-    #: by priority: how many messages a classic queue has given numbers to (model.broker.namesakes)
-    numbered: dict[int, int] = field(default_factory=dict, kw_only=True)
     seat: Seat = field(default_factory=Seat, kw_only=True)
     #: what it has dropped because of a message that may not have come to it yet: until then it has them still
     dropping: list[Dropping] = field(default_factory=list, kw_only=True)
     #: how many of its deliveries have timed out, and how many had a deadline
     timeouts: int = field(default=0, kw_only=True)
     deadlines: int = field(default=0, kw_only=True)
-    #: consumers that nobody sees may take its messages and give them back, any number of times (known defect
-    #: next-queue-gets-consumers)
-    is_haunted: bool = field(default=False, kw_only=True)
-    #: deliveries, by channel and number, that a channel has given back and that the queue still counts for it
-    still_counted: frozenset[tuple[ChannelKey, int]] = field(default=frozenset(), kw_only=True)
-    #: it is seen not to act on the exclusive flag of its consumers (exclusive-consumer-ignored)
-    ignores_exclusive: bool = field(default=False, kw_only=True)
 
     @property
     def single_active_consumer(self) -> bool:

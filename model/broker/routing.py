@@ -119,12 +119,7 @@ def _matches(
         case "fanout":
             return by_type
         case "headers":
-            fits = headers_match(
-                binding.arguments,
-                headers,
-                numbers_by_value=dialect.headers_numbers_by_value,
-                moments=dialect.timestamp_headers_match,
-            )
+            fits = headers_match(binding.arguments, headers, numbers_by_value=dialect.headers_numbers_by_value)
             if fits and any(isinstance(value, datetime) for value in binding.arguments.values()):
                 return TIME_STAMPS
             return by_type if fits else None

@@ -26,23 +26,8 @@ class Unacknowledged:
     message: Message
     queue: Queue
     consumer: Consumer | None
-    #: by which the queue's process knows it (model.broker.namesakes)
-    number: int = 0
-    #: settling a delivery of a namesake settled this one, but the queue counts it for the channel as before
-    is_still_counted: bool = False
-    #: the tag of that consumer, by which the channel tells the queue of it
-    former_tag: str = field(default="", kw_only=True)
-    #: a quorum queue takes the consumer for one of that tag which is gone, and to which the delivery was made
-    is_inherited: bool = False
-    #: a classic queue took it back by the number of a namesake, and does so once more when the channel ends
-    given_back_at: Queue | None = field(default=None, kw_only=True)
     #: when its time is up (model.broker.consumer_timeouts); None: never
     deadline: Deadline | None = field(default=None, kw_only=True)
-
-    @property
-    def told_as(self) -> str:
-        """The tag by which the channel tells the queue of its settlement; "" for what basic.get got."""
-        return self.consumer.tag if self.consumer is not None else self.former_tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +39,6 @@ class TimedOut:
     queue: Queue
     consumer: Consumer | None
     message: Message
-    #: as for `Unacknowledged`
-    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +181,8 @@ class Channel:
     admissions: dict[Queue, Admission] = field(default_factory=dict, kw_only=True)
     owed: list[Expected | PendingGet] = field(default_factory=list)
     last_queue: str | None = None
-    #: the queue types that the channel has dealt with, by name: see the known defect stale-queue-type
+    #: the types of the queues that the channel has dealt with, by name (QUEUE-029)
     known_types: dict[str, QueueType] = field(default_factory=dict)
-    #: queues that it has published to or deleted, by name: see the known defect publish-crossing-deletion-breaks
-    registered_with: set[str] = field(default_factory=set, kw_only=True)
     #: how many direct replies were delivered on it (REPLY-006)
     direct_replies: int = 0
     #: the requirement that the last input came under: blamed for a frame that nothing explains
@@ -215,7 +196,7 @@ class Channel:
     #: how many deliveries were on their way to the client when that limit came: not held back by it (QOS-011)
     under_way: int = 0
     #: consumers that are gone while messages may be under way to them: until the client hears that their queue is
-    #: deleted, or until everything has come if he has cancelled them and wants no answer
+    #: deleted, or until everything has come if it has cancelled them and wants no answer
     leaving: dict[str, Consumer] = field(default_factory=dict)
     #: what may be seen of a channel that has ended, until the end is seen as well (model.outputs.late_deliveries)
     lost: list[Lost] = field(default_factory=list)
@@ -224,9 +205,6 @@ class Channel:
     #: quorum queues that had a consumer with room on it when it broke its connection: they may hear of its end behind
     #: that of the other channels
     may_be_served_by: frozenset[str] = frozenset()
-    #: consumers of deleted quorum queues and streams of which the client was not told (CANCEL-010), by tag: the next
-    #: queue of that name may get them (model.defects.queues)
-    bereft: dict[str, Consumer] = field(default_factory=dict)
 
     @property
     def key(self) -> ChannelKey:
@@ -272,7 +250,7 @@ class User:
 
     name: str
     password: str
-    #: by virtual host: patterns of the names that he may configure, write and read; none: no access to it
+    #: by virtual host: patterns of the names that this user may configure, write and read; none: no access to it
     permissions: dict[str, tuple[str, str, str]] = field(default_factory=dict)
 
 
@@ -286,7 +264,7 @@ class ConnectionState(Enum):
     TUNING = "tuning"
     OPENING = "opening"
     OPEN = "running"
-    #: a close was sent by either side; of the client nothing counts but his own close and close-ok
+    #: a close was sent by either side; of the client nothing counts but its own close and close-ok
     CLOSING = "closing"
     #: refused without a word: of the client nothing counts any more
     ENDING = "ending"

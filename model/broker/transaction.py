@@ -49,8 +49,6 @@ class Transaction:
     arriving: tuple[tuple[Queue, Message], ...] = ()
     #: tags that a rollback has given back to the client: to blame (TX-007)
     restored: frozenset[int] = frozenset()
-    #: what quorum queues refuse is forgotten (`model.defects.transactions`)
-    forgets_refusals: bool = False
     #: the channel does not know yet that a queue is gone (`model.judging.alternatives`)
     overlooks_deletion: bool = False
     #: what has no time at all has expired before the settlements are carried out (`model.judging.alternatives`)

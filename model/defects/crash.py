@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.state import Expected
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.broker.state import ConnectionState, Expected
+from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.rules.connection.closing import break_connection
 
 
@@ -24,3 +24,15 @@ def crash_with(requirement: str) -> Callable[[Broker, Frame], None]:
 def internal_error(reply_text: object = "INTERNAL_ERROR") -> Expected:
     arguments = {"reply_code": 541, "reply_text": reply_text, "class_id": 0, "method_id": 0}
     return Expected("connection.close", arguments, ("CHAN-007",), counted=False)
+
+
+def break_some_time(broker: Broker, channel: ChannelKey, reply_text: object = "INTERNAL_ERROR") -> None:
+    """At some time from now on the channel crashes and its connection closes with 541; before that the others end."""
+    connection = broker.connections[channel[0]]
+    if connection.state is not ConnectionState.OPEN:
+        return
+    broker.teardowns.insert(0, channel)  # ahead of its connection, which another one may have broken as well
+    if not any(isinstance(owed, Expected) and owed.method == "connection.close" for owed in connection.owed):
+        broker.teardowns.append((connection.name, 0))
+        connection.owed.append(internal_error(reply_text))
+        broker.debtors[(connection.name, 0)] = None

@@ -1,12 +1,16 @@
-"""Known defects (`model.defects.transitions`) of settling: numbers that the new queue of a name cannot take."""
+"""Settling what a deleted queue delivered, where the new classic queue of its name cannot take the number.
+
+Its process crashes, and is started again by its supervisor (rabbit_amqqueue_sup): without its consumers, without what
+it waits for, and with its persistent messages only (rabbit_variable_queue:init).
+"""
 
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.namesakes import has_priorities
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import Channel, Unacknowledged
+from amqpspec.model.broker.state import Channel
 from amqpspec.model.defects.crash import internal_error
+from amqpspec.model.defects.delivery_numbers import NAME, has_priorities
 from amqpspec.model.defects.settling import RECOVERS, knows, meant, settling_channel
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
@@ -18,35 +22,36 @@ from amqpspec.model.rules.inputs import process
 _PERSISTENT = 2
 
 
-def _settles(channel: Channel, frame: Frame) -> list[Unacknowledged]:
-    if frame.method in RECOVERS:
-        return list(channel.unacknowledged.values())
-    return [channel.unacknowledged[tag] for tag in tags_meant(channel, frame)]
+def _settles(channel: Channel, frame: Frame) -> list[int]:
+    return list(channel.unacknowledged) if frame.method in RECOVERS else tags_meant(channel, frame)
 
 
-def _crashes_namesake(broker: Broker, frame: Frame) -> bool:
+def _crashes_next_queue(broker: Broker, frame: Frame) -> bool:
     """Does a living classic queue learn of the settlement, and does it crash over the number?"""
     channel = settling_channel(broker, frame)
     if channel is None:
         return False
-    return any(_cannot_take(broker, channel, frame, entry) for entry in _settles(channel, frame))
+    return any(_cannot_take(broker, channel, frame, tag) for tag in _settles(channel, frame))
 
 
-def _cannot_take(broker: Broker, channel: Channel, frame: Frame, old: Unacknowledged) -> bool:
+def _cannot_take(broker: Broker, channel: Channel, frame: Frame, tag: int) -> bool:
+    old = channel.unacknowledged[tag]
     living = broker.queues.get(old.queue.name)
     if not old.queue.deleted or living is None or living.type is not QueueType.CLASSIC:
         return False
-    if not knows(channel, living):
+    if not knows(broker, channel, living):
         return False
     if has_priorities(living) and not has_priorities(old.queue):
         return True
     if frame.method not in ("basic.nack", "basic.reject") or frame.arguments.get("requeue"):
         return False
     # what is to be dead-lettered is read, and has to be there
-    return "x-dead-letter-exchange" in living.arguments and not any(meant(broker.channels.values(), old, living))
+    return "x-dead-letter-exchange" in living.arguments and not any(
+        meant(broker, broker.channels.values(), (channel, tag), living)
+    )
 
 
-def _crash_namesake(broker: Broker, frame: Frame) -> None:
+def _crash_next_queue(broker: Broker, frame: Frame) -> None:
     """Commonest: the channel has asked the crashing queue for something, or does so next."""
     process(broker, frame)
     broker.fired("ACK-024")
@@ -56,7 +61,7 @@ def _crash_namesake(broker: Broker, frame: Frame) -> None:
 
 def _crashes_unseen(broker: Broker, frame: Frame) -> bool:
     """Is nobody told of the crash?"""
-    return _crashes_namesake(broker, frame) and not any(
+    return _crashes_next_queue(broker, frame) and not any(
         broker.connections[consumer.channel[0]].is_told_of_cancels
         for queue in _crashing(broker, frame)
         for consumer in queue.consumers
@@ -65,11 +70,11 @@ def _crashes_unseen(broker: Broker, frame: Frame) -> bool:
 
 def _crashing(broker: Broker, frame: Frame) -> list[Queue]:
     channel = broker.channels[(frame.connection, frame.channel)]
-    entries = [entry for entry in _settles(channel, frame) if _cannot_take(broker, channel, frame, entry)]
-    return [broker.queues[name] for name in dict.fromkeys(entry.queue.name for entry in entries)]
+    tags = [tag for tag in _settles(channel, frame) if _cannot_take(broker, channel, frame, tag)]
+    return [broker.queues[name] for name in dict.fromkeys(channel.unacknowledged[tag].queue.name for tag in tags)]
 
 
-def _start_namesake_again(broker: Broker, frame: Frame) -> None:
+def _start_next_queue_again(broker: Broker, frame: Frame) -> None:
     """The queue is there again, without consumers, without what it waited for, and without messages: of those that are
     persistent nobody knows which.
     """
@@ -101,8 +106,9 @@ CRASHING_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_amqqueue_sup (restart), rabbit_variable_queue:init (recovers persistent messages)",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=("basic.ack", "basic.nack", "basic.reject", *RECOVERS),
+        guest=NAME,
         applies=_crashes_unseen,
-        process=_start_namesake_again,
+        process=_start_next_queue_again,
         shows_within=ANY_NUMBER,
     ),
     DefectTransition(
@@ -115,7 +121,8 @@ CRASHING_DEFECTS: tuple[DefectTransition, ...] = (
         "lookup_pending_ack, called for each message that is to be dead-lettered",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=("basic.ack", "basic.nack", "basic.reject", *RECOVERS),
-        applies=_crashes_namesake,
-        process=_crash_namesake,
+        guest=NAME,
+        applies=_crashes_next_queue,
+        process=_crash_next_queue,
     ),
 )

@@ -1,4 +1,9 @@
-"""Delivery tags of direct replies up to 4.1: rabbit_channel:handle_cast deliver_reply leaves next_tag as it is."""
+"""Direct replies: the pseudo-queue amq.rabbitmq.reply-to.
+
+Its consumer is none of the channel's (rabbit_channel, `reply_consumer`), and who has an address is found by the address
+itself (rabbit_direct_reply_to; from 4.3 on rabbit_volatile_queue).
+Up to 4.1 a delivery of it takes no tag of its own: rabbit_channel:handle_cast deliver_reply leaves next_tag as it is.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,14 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import Channel
-from amqpspec.model.judging.known_defect import FrameDefect
+from amqpspec.model.broker.reply_addresses import REPLY_TO
+from amqpspec.model.broker.state import Channel, ChannelState, Expected
+from amqpspec.model.defects.crash import crash_with
+from amqpspec.model.judging.known_defect import DefectTransition, FrameDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.inputs import process
 
 DIRECT_REPLIES_NOT_COUNTED = "direct-replies-not-counted"
 
@@ -45,7 +53,7 @@ def _leaves_out_replies(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mis
     )  # fmt: skip
 
 
-DIRECT_REPLY_DEFECTS: tuple[FrameDefect, ...] = (
+DIRECT_REPLY_FRAME_DEFECTS: tuple[FrameDefect, ...] = (
     FrameDefect(
         name=DIRECT_REPLIES_NOT_COUNTED,
         requirement="REPLY-006",
@@ -54,5 +62,89 @@ DIRECT_REPLY_DEFECTS: tuple[FrameDefect, ...] = (
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
         goes_on=_leaves_out_replies,
         is_observed_again=True,
+    ),
+)
+
+
+def _uses_tag_of_reply_consumer(broker: Broker, frame: Frame) -> bool:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
+    return consumer is not None and consumer.queue.reply_address and frame.arguments.get("queue", "") != REPLY_TO
+
+
+def _consume_under_the_same_tag(broker: Broker, frame: Frame) -> None:
+    """The reply consumer goes on as well; nobody can tell its deliveries from the other's, so it is left out."""
+    channel = broker.channels[(frame.connection, frame.channel)]
+    broker.remove_consumer(channel.consumers[frame.arguments["consumer_tag"]], "CONSUME-003")
+    process(broker, frame)
+
+
+def _declares_malformed_address(broker: Broker, frame: Frame) -> bool:
+    name = frame.arguments.get("queue", "")
+    if not name.startswith(REPLY_TO) or name == REPLY_TO or name in broker.queues:
+        return False
+    channel = broker.channels.get((frame.connection, frame.channel))
+    return channel is not None and channel.state is ChannelState.OPEN
+
+
+def _replies_to_nobody(broker: Broker, frame: Frame) -> bool:
+    """Is it mandatory, and goes to the address of a consumer of replies that is gone?"""
+    arguments = frame.arguments
+    if not arguments.get("mandatory") or not broker.reply_addresses or arguments.get("exchange"):
+        return False
+    channel = broker.channels.get((frame.connection, frame.channel))
+    address = arguments.get("routing_key", "")
+    if channel is None or channel.state is not ChannelState.OPEN or address in broker.queues:
+        return False
+    return address in broker.reply_addresses or address in broker.reply_addresses.values()
+
+
+def _return_nothing(broker: Broker, frame: Frame) -> None:
+    process(broker, frame)
+    channel = broker.channels[(frame.connection, frame.channel)]
+    returned = [owed for owed in channel.owed if isinstance(owed, Expected) and owed.method == "basic.return"]
+    channel.owed = [owed for owed in channel.owed if not any(owed is each for each in returned[-1:])]
+    broker.settle_debts(channel)
+    broker.fired("PUBLISH-007")
+
+
+REPLY_PUBLISHING_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
+        name="reply-to-nobody-not-returned",
+        requirement="PUBLISH-007",
+        statement="A mandatory message to the reply address of a consumer that is gone is neither delivered nor"
+        " returned.",
+        source="v4.3.5 rabbit_volatile_queue:new_target takes every address that a process can be read from",
+        dialects=("rabbitmq-4.3",),
+        methods=("basic.publish",),
+        applies=_replies_to_nobody,
+        process=_return_nothing,
+    ),
+)
+
+DIRECT_REPLY_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
+        name="reply-consumer-tag-taken-twice",
+        requirement="REPLY-005",
+        statement="The tag of a consumer of direct replies can be used again on its channel: it is not among the"
+        " channel's consumers, where basic.consume looks for it.",
+        source="rabbit_channel:handle_method basic.consume, consumer_mapping does not hold the reply consumer",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.consume",),
+        applies=_uses_tag_of_reply_consumer,
+        process=_consume_under_the_same_tag,
+    ),
+    DefectTransition(
+        name="malformed-reply-address-breaks",
+        requirement="REPLY-002",
+        statement="Declaring a queue whose name begins like an address of direct replies and is none, passively or not,"
+        " crashes the channel; the connection closes with 541.",
+        source="rabbit_channel:handle_method queue.declare: rabbit_volatile_queue:new gives error, taken for a queue",
+        dialects=("rabbitmq-4.3",),
+        methods=("queue.declare",),
+        applies=_declares_malformed_address,
+        process=crash_with("REPLY-002"),
     ),
 )

@@ -1,10 +1,10 @@
-"""Known defects (`model.defects.transitions`) of the close that an error brings about."""
+"""The close that an error brings about: its text (rabbit_binary_generator), and what crosses it (rabbit_reader)."""
 
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
-from amqpspec.model.broker.state import ChannelState, Expected
+from amqpspec.model.broker.state import ChannelState, ConnectionState, Expected
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.protocol.methods import Frame
@@ -23,7 +23,7 @@ _NAMING = (
 def _is_refused_with_long_text(broker: Broker, frame: Frame) -> bool:
     """Does the input close its channel with a text that had to be cut, and holds other than ASCII characters?"""
     names = [value for value in frame.arguments.values() if isinstance(value, str) and not value.isascii()]
-    if sum(len(name.encode("utf-8", "surrogateescape")) for name in names) < _WHOLE:
+    if not names or sum(len(name.encode("utf-8", "surrogateescape")) for name in names) < _WHOLE:
         return False
     channel = broker.channels.get((frame.connection, frame.channel))
     if channel is None or channel.state is not ChannelState.OPEN:
@@ -41,6 +41,33 @@ def _was_cut_in_octets(close: Expected) -> bool:
     text = close.arguments["reply_text"]
     return close.requirements[0] == "CHAN-008" and isinstance(text, str) and not text.isascii()
 
+
+def _closes_behind_error(broker: Broker, frame: Frame) -> bool:
+    """Does the client close a connection that an error on a channel has broken, before the broker has said so?"""
+    connection = broker.connections.get(frame.connection)
+    if connection is None or connection.state is not ConnectionState.OPEN:
+        return False
+    return any(isinstance(owed, Expected) and owed.method == "connection.close" for owed in connection.owed)
+
+
+def _leave_unanswered(broker: Broker, frame: Frame) -> None:
+    broker.stamp += 1
+    broker.fired("CONN-030")
+
+
+CLOSE_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
+        name="close-behind-error-unanswered",
+        requirement="CONN-030",
+        statement="When a client's connection.close crosses the one that an error on a channel brings about, it is not"
+        " answered.",
+        source="rabbit_reader:handle_exception in state closing sends connection.close; maybe_close no close-ok then",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("connection.close",),
+        applies=_closes_behind_error,
+        process=_leave_unanswered,
+    ),
+)
 
 ERROR_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.hooks import arm
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, ChannelState, TimedOut, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome
+from amqpspec.model.defects import delivery_numbers
+from amqpspec.model.defects.delivery_numbers import number_of
 from amqpspec.model.defects.timeouts import NAME, settled_late
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
@@ -27,17 +30,18 @@ def _hits(broker: Broker, frame: Frame) -> Iterator[_Hit]:
         return
     for outcome, tags in settled_late(channel, frame):
         for late in tags:
-            yield from ((tag, entry, outcome) for tag, entry in _namesakes(channel, late))
+            yield from ((tag, entry, outcome) for tag, entry in _of_same_number(broker, channel, late))
 
 
-def _namesakes(channel: Channel, late: int) -> Iterator[tuple[int, _Delivery]]:
+def _of_same_number(broker: Broker, channel: Channel, late: int) -> Iterator[tuple[int, _Delivery]]:
     old = channel.timed_out[late]
+    number = number_of(broker, channel, late)
     held: list[tuple[int, _Delivery]] = [*channel.unacknowledged.items(), *channel.timed_out.items()]
     for tag, entry in held:
         if entry.consumer is None or old.consumer is None or entry.consumer is old.consumer:
             continue
         is_same = entry.consumer.tag == old.consumer.tag and entry.queue.name == old.queue.name
-        if is_same and entry.number == old.number and entry.queue.type is QueueType.QUORUM:
+        if is_same and entry.queue.type is QueueType.QUORUM and number_of(broker, channel, tag) == number:
             yield tag, entry
 
 
@@ -105,7 +109,8 @@ def _settle_at_queue(
     """For the client the delivery is outstanding as before, and settling it will find nothing."""
     queue = entry.queue
     nowhere = Queue(queue.name, queue.type, deleted=True, arguments=queue.arguments)
-    channel.unacknowledged[tag] = Unacknowledged(replace(entry.message), nowhere, None, entry.number)
+    channel.unacknowledged[tag] = Unacknowledged(replace(entry.message), nowhere, None)
+    arm(broker, delivery_numbers.NAME)
     if entry.consumer is not None:
         entry.consumer.outstanding -= 1
     broker.touch(channel, queue)

@@ -12,7 +12,8 @@ from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.overflow import BYTES, tell_publishers
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState
-from amqpspec.model.defects.dispatch import OFTEN_WRONG
+from amqpspec.model.defects.transactions import forgetting_refusals
+from amqpspec.model.defects.waiting_consumers import OFTEN_WRONG
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.content_size import properties_size
@@ -149,10 +150,11 @@ def _weigh_properties(broker: Broker, frame: Frame) -> None:
         for channel in broker.channels.values():
             if queue in channel.admissions:
                 channel.admissions[queue] = channel.admissions[queue].heard
-    committing = broker.channels.get((frame.connection, frame.channel)) if frame.method == "tx.commit" else None
-    if committing is not None and committing.transaction is not None:
-        committing.transaction.forgets_refusals = True  # the same brokers do that as well (commit-forgets-refusals)
-    process(broker, frame)
+    if frame.method != "tx.commit":
+        process(broker, frame)
+        return
+    with forgetting_refusals(broker, (frame.connection, frame.channel)):  # the same brokers do that as well
+        process(broker, frame)
 
 
 OVERFLOW_DEFECTS: tuple[DefectTransition, ...] = (

@@ -1,4 +1,9 @@
-"""Known defects of settling what a deleted queue delivered, where another queue has its name."""
+"""Settling what a deleted queue delivered, where another one has its name (rabbit_queue_type:settle goes by that).
+
+The new queue takes the numbers for its own (`model.defects.delivery_numbers`): it settles, gives back or dead-letters
+other deliveries than those which the client means, and what it counts against limits is wrong from then on
+(rabbit_queue_consumers:subtract_acks).
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.namesakes import means
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.defects.channel_limiter import follow_limiters, note_out
+from amqpspec.model.defects.delivery_numbers import (
+    NAME,
+    SettledForQueue,
+    has_priorities,
+    note_settled_for_queue,
+    note_still_counted,
+    number_of,
+    settled_for_queue,
+    told_as,
+)
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Frame
@@ -29,6 +43,7 @@ class _Hit:
     holder: Channel
     tag: int
     entry: Unacknowledged
+    number: int
     #: what was meant for the other one
     ruling: Ruling
 
@@ -56,19 +71,24 @@ def settling_channel(broker: Broker, frame: Frame) -> Channel | None:
     return channel if channel is not None and channel.state is ChannelState.OPEN else None
 
 
-def knows(channel: Channel, living: Queue, without: int | None = None) -> bool:
+def knows(broker: Broker, channel: Channel, living: Queue, without: int | None = None) -> bool:
     """Does the queue know the channel? Else it does not listen. `without` a delivery: once that one is settled."""
     if any(consumer.queue is living for consumer in channel.consumers.values()):
         return True
     return any(
-        entry.queue is living or (entry.is_still_counted and entry.queue.name == living.name)
+        entry.queue is living or (entry.queue.name == living.name and _is_still_counted(broker, channel, tag))
         for tag, entry in channel.unacknowledged.items()
         if tag != without
     )
 
 
+def _is_still_counted(broker: Broker, channel: Channel, tag: int) -> bool:
+    settled = settled_for_queue(broker, channel, tag)
+    return settled is not None and settled.is_still_counted
+
+
 def _hits(broker: Broker, frame: Frame) -> Iterator[_Hit]:
-    """Deliveries from living queues that the channel settles when it settles those of deleted namesakes.
+    """Deliveries from living queues that the channel settles when it settles those of deleted ones of their names.
 
     To a classic queue a number means the same whoever says it; a quorum queue asks whose it is.
     """
@@ -80,59 +100,83 @@ def _hits(broker: Broker, frame: Frame) -> Iterator[_Hit]:
     for tag in sorted(settled):
         old = channel.unacknowledged[tag]
         living = broker.queues.get(old.queue.name)
-        if not old.queue.deleted or living is None or not knows(channel, living):
+        if not old.queue.deleted or living is None or not knows(broker, channel, living):
             continue
         holders = broker.channels.values() if living.type is QueueType.CLASSIC else (channel,)
-        for holder, held, entry in meant(holders, old, living):
+        for holder, held, entry in meant(broker, holders, (channel, tag), living):
             if (holder.key, held) not in taken:
                 taken.add((holder.key, held))
-                yield _Hit(holder, held, entry, _ruling(broker, channel, frame, tag))
+                number = number_of(broker, holder, held, entry)
+                yield _Hit(holder, held, entry, number, _ruling(broker, channel, frame, tag))
                 break
 
 
 def meant(
-    holders: Iterable[Channel], old: Unacknowledged, living: Queue
+    broker: Broker, holders: Iterable[Channel], old: tuple[Channel, int], living: Queue
 ) -> Iterator[tuple[Channel, int, Unacknowledged]]:
-    """Deliveries from the living queue, with whom they are and their tags, that have the number of the old one."""
+    """Deliveries from the living queue, with whom they are and their tags, that have the number of the old one, which
+    is given by its channel and tag.
+    """
     for holder in holders:
         for tag, entry in holder.unacknowledged.items():
-            if entry.queue is living and means(old, living, entry):
+            if entry.queue is living and _means(broker, old, living, (holder, tag)):
                 yield holder, tag, entry
 
 
-def _counted(channel: Channel, settled: list[int], living: Queue) -> set[int]:
+def _means(broker: Broker, old: tuple[Channel, int], living: Queue, other: tuple[Channel, int]) -> bool:
+    """Does the number of a delivery that a channel settles mean the other one, of the queue `living`, there?"""
+    settled, entry = (channel.unacknowledged[tag] for channel, tag in (old, other))
+    if number_of(broker, *old, settled) != number_of(broker, *other, entry):
+        return False
+    if has_priorities(settled.queue) is not has_priorities(living):
+        return False
+    if has_priorities(living):
+        return settled.message.priority == entry.message.priority
+    return living.type is not QueueType.QUORUM or _tag(settled) == _tag(entry)
+
+
+def _tag(entry: Unacknowledged) -> str | None:
+    return entry.consumer.tag if entry.consumer is not None else None
+
+
+def _counted(broker: Broker, channel: Channel, settled: list[int], living: Queue) -> set[int]:
     """The channel's deliveries from a classic queue that give room to their consumers, by their tags.
 
     The queue looks for the numbers in the order in which it delivered to the channel; behind one that it does not find
     there it stops looking (rabbit_queue_consumers:subtract_acks).
     """
-    told: dict[tuple[bool, str, int], list[Unacknowledged]] = {}
+    told: dict[tuple[bool, str, int], list[int]] = {}
     for tag in settled:
         entry = channel.unacknowledged[tag]
         if entry.queue is living or (entry.queue.deleted and entry.queue.name == living.name):
-            key = (True, entry.told_as, 0) if entry.told_as else (False, "", tag)
-            told.setdefault(key, []).append(entry)
+            name = told_as(broker, channel, tag)
+            key = (True, name, 0) if name else (False, "", tag)
+            told.setdefault(key, []).append(tag)
     outstanding = [(tag, entry) for tag, entry in channel.unacknowledged.items() if entry.queue is living]
     found: set[int] = set()
     for key in sorted(told):
         place = 0
-        for entry in told[key]:
+        for ruled in told[key]:
+            entry = channel.unacknowledged[ruled]
             while place < len(outstanding):
                 tag, other = outstanding[place]
                 place += 1
-                if tag not in found and (other is entry or (entry.queue.deleted and means(entry, living, other))):
+                if tag not in found and (
+                    other is entry
+                    or (entry.queue.deleted and _means(broker, (channel, ruled), living, (channel, tag)))
+                ):
                     found.add(tag)
                     break
     return found
 
 
-def _recovers_namesakes(broker: Broker, frame: Frame) -> bool:
+def _recovers_with_next_queue(broker: Broker, frame: Frame) -> bool:
     """Does basic.recover give back deliveries of a deleted queue, and are there some of a new one of its name?"""
     channel = settling_channel(broker, frame)
     if frame.method not in RECOVERS or channel is None:
         return False
     old = {entry.queue.name for entry in channel.unacknowledged.values() if entry.queue.deleted}
-    living = [queue for name in old if (queue := broker.queues.get(name)) is not None and knows(channel, queue)]
+    living = [queue for name in old if (queue := broker.queues.get(name)) is not None and knows(broker, channel, queue)]
     held = {entry.queue for holder in broker.channels.values() for entry in holder.unacknowledged.values()}
     return not held.isdisjoint(living)
 
@@ -148,17 +192,20 @@ def _gives_back_twice(broker: Broker, frame: Frame) -> bool:
     if channel is None or frame.method != "basic.nack" or not frame.arguments.get("multiple"):
         return False
     settled = tags_meant(channel, frame)
-    for old in [entry for tag in settled if (entry := channel.unacknowledged[tag]).queue.deleted]:
-        living = broker.queues.get(old.queue.name)
-        namesakes = meant((channel,), old, living) if living is not None else ()
-        twice = [(tag, entry) for _, tag, entry in namesakes if tag in settled]
+    for old in [tag for tag in settled if channel.unacknowledged[tag].queue.deleted]:
+        living = broker.queues.get(channel.unacknowledged[old].queue.name)
+        same = meant(broker, (channel,), (channel, old), living) if living is not None else ()
+        twice = [tag for _, tag, _ in same if tag in settled]
         if living is None or not twice:
             continue
         is_discarded = not frame.arguments.get("requeue")
         if (
             not is_discarded
             and living.consumers
-            and any(_is_told_apart(old, entry) and knows(channel, living, without=tag) for tag, entry in twice)
+            and any(
+                _is_told_apart(broker, channel, old, tag) and knows(broker, channel, living, without=tag)
+                for tag in twice
+            )
         ):
             return True
         if living.type is QueueType.QUORUM or (is_discarded and "x-dead-letter-exchange" in living.arguments):
@@ -166,13 +213,14 @@ def _gives_back_twice(broker: Broker, frame: Frame) -> bool:
     return False
 
 
-def _is_told_apart(one: Unacknowledged, other: Unacknowledged) -> bool:
+def _is_told_apart(broker: Broker, channel: Channel, one: int, other: int) -> bool:
     """Does the queue learn of the two one after the other? Each basic.get is a consumer of its own."""
-    return not one.told_as or one.told_as != other.told_as
+    name = told_as(broker, channel, one)
+    return not name or name != told_as(broker, channel, other)
 
 
-def _settles_namesakes(broker: Broker, frame: Frame) -> bool:
-    if _recovers_namesakes(broker, frame) or _gives_back_twice(broker, frame):
+def _settles_at_next_queue(broker: Broker, frame: Frame) -> bool:
+    if _recovers_with_next_queue(broker, frame) or _gives_back_twice(broker, frame):
         return True
     return any(True for _ in _hits(broker, frame)) or _takes_room(broker, frame)
 
@@ -186,19 +234,21 @@ def _takes_room(broker: Broker, frame: Frame) -> bool:
     return any(_uncounted(broker, channel, settled))
 
 
-def _uncounted(broker: Broker, channel: Channel, settled: list[int]) -> Iterator[Unacknowledged]:
-    """Deliveries from classic queues that are settled together with some of deleted namesakes, and give no room."""
+def _uncounted(broker: Broker, channel: Channel, settled: list[int]) -> Iterator[tuple[int, Unacknowledged]]:
+    """Deliveries from classic queues, with their numbers, that are settled together with some of deleted queues of
+    their names, and give no room.
+    """
     old = {channel.unacknowledged[tag].queue.name for tag in settled if channel.unacknowledged[tag].queue.deleted}
     for living in [queue for name in old if (queue := broker.queues.get(name)) is not None]:
         if living.type is QueueType.CLASSIC:
-            counted = _counted(channel, settled, living)
+            counted = _counted(broker, channel, settled, living)
             for tag in settled:
                 entry = channel.unacknowledged[tag]
                 if entry.queue is living and entry.consumer is not None and tag not in counted:
-                    yield entry
+                    yield number_of(broker, channel, tag, entry), entry
 
 
-def _settle_namesakes(broker: Broker, frame: Frame) -> None:
+def _settle_at_next_queue(broker: Broker, frame: Frame) -> None:
     if frame.method in RECOVERS or _gives_back_twice(broker, frame):
         # the same delivery is given back twice, the second time perhaps from whoever was handed it meanwhile
         process(broker, frame)
@@ -209,37 +259,41 @@ def _settle_namesakes(broker: Broker, frame: Frame) -> None:
     channel = broker.channels[(frame.connection, frame.channel)]
     settled = _settled_tags(channel, frame)
     hits, uncounted = list(_hits(broker, frame)), list(_uncounted(broker, channel, settled))
-    counted = {id(hit): _gives_room(channel, settled, hit) for hit in hits}
+    counted = {id(hit): _gives_room(broker, channel, settled, hit) for hit in hits}
     process(broker, frame)
     broker.fired("ACK-024")
-    for entry in uncounted:
+    for number, entry in uncounted:
         if entry.consumer is not None:
             entry.consumer.outstanding += 1
-            entry.queue.still_counted |= {(channel.key, entry.number)}
+            note_still_counted(broker, channel, entry.queue, number)
             broker.refresh(entry.queue)
     for hit in hits:
-        _settle_at_namesake(broker, channel, hit, counted[id(hit)])
+        _settle_hit(broker, channel, hit, counted[id(hit)])
 
 
-def _gives_room(channel: Channel, settled: list[int], hit: _Hit) -> bool:
+def _gives_room(broker: Broker, channel: Channel, settled: list[int], hit: _Hit) -> bool:
     """Is it no longer counted against the limit of its consumer?"""
     if hit.entry.queue.type is QueueType.QUORUM:
         return True
-    return hit.holder is channel and hit.tag in _counted(channel, settled, hit.entry.queue)
+    return hit.holder is channel and hit.tag in _counted(broker, channel, settled, hit.entry.queue)
 
 
-def _settle_at_namesake(broker: Broker, channel: Channel, hit: _Hit, gives_room: bool) -> None:
+def _settle_hit(broker: Broker, channel: Channel, hit: _Hit, gives_room: bool) -> None:
     """For its channel the delivery is outstanding as before, and settling it will find nothing; for the queue it is
     none any more.
     """
     entry, queue = hit.entry, hit.entry.queue
     nowhere = Queue(queue.name, queue.type, deleted=True, arguments=queue.arguments)
     consumer = None if gives_room else entry.consumer
-    hit.holder.unacknowledged[hit.tag] = Unacknowledged(
-        replace(entry.message), nowhere, consumer, entry.number, is_still_counted=not gives_room,
-        former_tag=entry.told_as,
-        given_back_at=queue if hit.ruling.outcome is Outcome.REQUEUED and queue.type is QueueType.CLASSIC else None,
+    is_given_back = hit.ruling.outcome is Outcome.REQUEUED and queue.type is QueueType.CLASSIC
+    former = SettledForQueue(
+        hit.number,
+        entry.consumer.tag if entry.consumer is not None else "",
+        is_still_counted=not gives_room,
+        given_back_at=queue if is_given_back else None,
     )
+    note_settled_for_queue(broker, hit.holder, hit.tag, former)
+    hit.holder.unacknowledged[hit.tag] = Unacknowledged(replace(entry.message), nowhere, consumer)
     if gives_room and entry.consumer is not None:
         note_out(broker, hit.holder, hit.tag)
         entry.consumer.outstanding -= 1
@@ -265,8 +319,9 @@ SETTLING_DEFECTS: tuple[DefectTransition, ...] = (
         " messages by numbers that begin anew with each queue; rabbit_queue_consumers:subtract_acks",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=("basic.ack", "basic.nack", "basic.reject", "tx.commit", *RECOVERS),
-        applies=_settles_namesakes,
-        process=_settle_namesakes,
+        guest=NAME,
+        applies=_settles_at_next_queue,
+        process=_settle_at_next_queue,
         shows_within=ANY_NUMBER,
     ),
 )

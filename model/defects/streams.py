@@ -1,11 +1,13 @@
-"""Known defects (`model.defects.transitions`) of streams."""
+"""Streams as a channel reads and settles them (rabbit_stream_queue, whose state is kept by the channel's process)."""
 
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import UNKNOWN_TAG
+from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.queues import UNKNOWN_TAG, Consumer
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome
+from amqpspec.model.defects import delivery_numbers
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
@@ -13,7 +15,19 @@ from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.extensions.stream_consuming import offset_has_wrong_type
 from amqpspec.model.rules.inputs import process
 
+NAME = "stream readers"
+
 SETTLING = ("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async")
+
+
+class StreamReaders(Guest):
+    """Armed when a stream is consumed from."""
+
+    name = NAME
+
+    def consumer_added(self, broker: Broker, consumer: Consumer) -> None:
+        if consumer.queue.type is QueueType.STREAM:
+            arm(broker, NAME)
 
 
 def _open_channel(broker: Broker, frame: Frame) -> Channel | None:
@@ -33,7 +47,7 @@ def _settles(channel: Channel, frame: Frame, tag: int) -> bool:
     return tag <= named and named in channel.unacknowledged if named else True
 
 
-def _of_namesakes(broker: Broker, frame: Frame) -> list[Unacknowledged]:
+def _of_deleted_queues(broker: Broker, frame: Frame) -> list[Unacknowledged]:
     """Deliveries of deleted queues that the input settles: now streams have their names, and the channel knows them."""
     channel = _open_channel(broker, frame)
     if channel is None:
@@ -50,12 +64,12 @@ def _of_namesakes(broker: Broker, frame: Frame) -> list[Unacknowledged]:
     ]
 
 
-def _settles_namesakes(broker: Broker, frame: Frame) -> bool:
-    return bool(_of_namesakes(broker, frame))
+def _settles_at_stream(broker: Broker, frame: Frame) -> bool:
+    return bool(_of_deleted_queues(broker, frame))
 
 
-def _settle_at_namesakes(broker: Broker, frame: Frame) -> None:
-    for entry in _of_namesakes(broker, frame):
+def _settle_at_stream(broker: Broker, frame: Frame) -> None:
+    for entry in _of_deleted_queues(broker, frame):
         entry.queue = broker.queues[entry.queue.name]
     process(broker, frame)
 
@@ -84,16 +98,16 @@ def _serve_before_consume_ok(broker: Broker, frame: Frame) -> None:
 
 
 def _has_offset_of_wrong_type(broker: Broker, frame: Frame) -> bool:
+    table = frame.arguments.get("arguments") or {}
+    if {"x-priority", "x-consumer-timeout"} & table.keys() or not offset_has_wrong_type(table):
+        return False
     channel = _open_channel(broker, frame)
     if channel is None or not channel.prefetch or frame.arguments.get("no_ack"):
         return False
     queue = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
     if queue is None or queue.type is not QueueType.STREAM or channel.channel_prefetch:
         return False
-    if frame.arguments.get("consumer_tag", "") in channel.consumers:
-        return False
-    table = frame.arguments.get("arguments") or {}
-    return not {"x-priority", "x-consumer-timeout"} & table.keys() and offset_has_wrong_type(table)
+    return frame.arguments.get("consumer_tag", "") not in channel.consumers
 
 
 STREAM_DEFECTS: tuple[DefectTransition, ...] = (
@@ -105,8 +119,9 @@ STREAM_DEFECTS: tuple[DefectTransition, ...] = (
         source="v3.10.9 rabbit_channel:foreach_per_queue (settles by the queue's name), rabbit_stream_queue:settle",
         dialects=("rabbitmq-3",),
         methods=(*SETTLING[1:], "tx.commit"),
-        applies=_settles_namesakes,
-        process=_settle_at_namesakes,
+        guest=delivery_numbers.NAME,
+        applies=_settles_at_stream,
+        process=_settle_at_stream,
     ),
     DefectTransition(
         name="stream-serves-before-consume-ok",
@@ -117,6 +132,7 @@ STREAM_DEFECTS: tuple[DefectTransition, ...] = (
         " handle_event osiris_offset serves all readers",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=("basic.consume",),
+        guest=NAME,
         applies=_is_read_by_channel,
         process=_serve_before_consume_ok,
     ),

@@ -128,7 +128,7 @@ def _place(broker: Broker, consumer: Consumer) -> Place:
     return _memory(broker).places.get(consumer, Place())
 
 
-# ------------------------------------------------------------------------ the client has cancelled his consumer
+# ------------------------------------------------------------------------ the client has cancelled its consumer
 
 
 def _is_cancelled(broker: Broker, frame: Frame) -> bool:

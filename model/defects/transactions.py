@@ -1,20 +1,69 @@
-"""Known defects (`model.defects.transitions`) of transactions."""
+"""Transactions: what rabbit_channel does while it carries out tx.commit, and what it does not keep back until then."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.overflow import Overflow, is_limited, overflow
-from amqpspec.model.broker.queues import Consumer
-from amqpspec.model.broker.state import ChannelState, Expected
+from amqpspec.model.broker.queues import Consumer, Queue
+from amqpspec.model.broker.state import Channel, ChannelState, Expected
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.rules.basic.publish import deliver
 from amqpspec.model.rules.inputs import process
 from amqpspec.model.rules.tx.commit import reached_now
+
+NAME = "transactions"
+
+
+@dataclass(slots=True)
+class TransactionsMemory:
+    #: channels that are carrying out a commit and forget what quorum queues refuse
+    forgetting: set[ChannelKey] = field(default_factory=set)
+
+
+class Transactions(Guest):
+    """Armed when a channel is in transaction mode."""
+
+    name = NAME
+
+    def new_memory(self) -> TransactionsMemory:
+        return TransactionsMemory()
+
+    def transaction_selected(self, broker: Broker, channel: Channel) -> None:
+        arm(broker, NAME)
+
+    def hears_refusals(self, broker: Broker, channel: Channel, refusing: Sequence[Queue]) -> bool | None:
+        """Who forgets what a quorum queue says waits no longer for the others that the message went to."""
+        if channel.key not in _memory(broker).forgetting:
+            return None
+        return False if any(queue.type is QueueType.QUORUM for queue in refusing) else None
+
+    def fingerprint(self, broker: Broker) -> object:
+        return ()
+
+
+def _memory(broker: Broker) -> TransactionsMemory:
+    memory = broker.memories[NAME]
+    assert isinstance(memory, TransactionsMemory)
+    return memory
+
+
+@contextmanager
+def forgetting_refusals(broker: Broker, channel: ChannelKey) -> Iterator[None]:
+    """What quorum queues refuse is known, and forgotten, before the commit begins to wait for what others say."""
+    forgetting = _memory(broker).forgetting
+    forgetting.add(channel)
+    try:
+        yield
+    finally:
+        forgetting.discard(channel)
 
 
 def _publishes_to_refusing_quorum_queue(broker: Broker, frame: Frame) -> bool:
@@ -33,14 +82,11 @@ def _publishes_to_refusing_quorum_queue(broker: Broker, frame: Frame) -> bool:
 
 
 def _forget_refusals(broker: Broker, frame: Frame) -> None:
-    """What quorum queues refuse is known, and forgotten, before the commit begins to wait for what others say."""
-    channel = broker.channels[(frame.connection, frame.channel)]
-    assert channel.transaction is not None
-    channel.transaction.forgets_refusals = True
-    process(broker, frame)
+    with forgetting_refusals(broker, (frame.connection, frame.channel)):
+        process(broker, frame)
 
 
-def _consumers_of_namesakes(broker: Broker, frame: Frame) -> list[Consumer]:
+def _consumers_of_next_queues(broker: Broker, frame: Frame) -> list[Consumer]:
     """Consumers of the channel that will be told, whose queues have the names of deleted ones that it publishes to."""
     channel = broker.channels.get((frame.connection, frame.channel))
     if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
@@ -52,10 +98,10 @@ def _consumers_of_namesakes(broker: Broker, frame: Frame) -> list[Consumer]:
     return [consumer for consumer in channel.consumers.values() if consumer.queue.name in gone]
 
 
-def _cancel_consumers_of_namesakes(broker: Broker, frame: Frame) -> None:
+def _cancel_consumers_of_next_queues(broker: Broker, frame: Frame) -> None:
     """The channel hears that the queue is down before it says that the commit was refused."""
     channel = broker.channels[(frame.connection, frame.channel)]
-    tags = sorted(consumer.tag for consumer in _consumers_of_namesakes(broker, frame))
+    tags = sorted(consumer.tag for consumer in _consumers_of_next_queues(broker, frame))
     process(broker, frame)
     notices = (Expected("basic.cancel", {"consumer_tag": tag, "nowait": True}, ("CANCEL-007",)) for tag in tags)
     said = [place for place, owed in enumerate(channel.owed) if getattr(owed, "method", "") == "channel.close"]
@@ -94,8 +140,9 @@ TRANSACTION_DEFECTS: tuple[DefectTransition, ...] = (
         " monitored: handle_consuming_queue_down_or_eol goes by the queue's name",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
         methods=("tx.commit",),
-        applies=lambda broker, frame: bool(_consumers_of_namesakes(broker, frame)),
-        process=_cancel_consumers_of_namesakes,
+        guest=NAME,
+        applies=lambda broker, frame: bool(_consumers_of_next_queues(broker, frame)),
+        process=_cancel_consumers_of_next_queues,
     ),
     DefectTransition(
         name="commit-forgets-refusals",
@@ -105,6 +152,7 @@ TRANSACTION_DEFECTS: tuple[DefectTransition, ...] = (
         " carried out, where record_rejects notes tx = failed, and tx = committing is noted behind that",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=("tx.commit",),
+        guest=NAME,
         applies=_publishes_to_refusing_quorum_queue,
         process=_forget_refusals,
     ),
@@ -115,6 +163,7 @@ TRANSACTION_DEFECTS: tuple[DefectTransition, ...] = (
         source="v4.0.5 rabbit_channel:handle_method basic.publish, deliver_reply as soon as the message is routed",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
         methods=("basic.publish",),
+        guest=NAME,
         applies=_replies,
         process=_reply_at_once,
     ),

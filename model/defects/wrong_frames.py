@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.defects.channel_closing import CLOSING_DEFECTS
 from amqpspec.model.defects.channel_mailbox import MAILBOX_DEFECTS
-from amqpspec.model.defects.direct_replies import DIRECT_REPLY_DEFECTS
+from amqpspec.model.defects.direct_replies import DIRECT_REPLY_FRAME_DEFECTS
 from amqpspec.model.defects.expiry_by_priority import EXPIRY_DEFECTS
 from amqpspec.model.defects.queue_counts import COUNT_DEFECTS
 from amqpspec.model.defects.stream_content import STREAM_CONTENT_DEFECTS
@@ -25,7 +25,7 @@ FRAME_DEFECTS: tuple[FrameDefect, ...] = (
     *CLOSING_DEFECTS,
     *VIRTUAL_HOST_DEFECTS,
     *STREAM_CONTENT_DEFECTS,
-    *DIRECT_REPLY_DEFECTS,
+    *DIRECT_REPLY_FRAME_DEFECTS,
     *MAILBOX_DEFECTS,
     *EXPIRY_DEFECTS,
 )

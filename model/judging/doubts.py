@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.dispatch import owes_nothing
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.explanations import TooManyExplanations, points
 from amqpspec.model.judging.known_defect import DefectsFollowed
@@ -38,8 +39,9 @@ def unproven_queues(
     """Names of the queues that something may be on its way to; none if at some point everything is proven."""
     names: dict[str, None] = {}
     for broker in _at_rest(explanations, defects, bound):
-        # a stalled one will not say
-        unproven = [name for name, queue in broker.queues.items() if queue.unproven and not queue.seat.is_stalled]
+        # one that owes nothing will not say
+        queues = broker.queues.items()
+        unproven = [name for name, queue in queues if queue.unproven and not owes_nothing(broker, queue)]
         if not unproven:
             return []
         names.update(dict.fromkeys(unproven))

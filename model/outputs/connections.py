@@ -90,7 +90,7 @@ def _observe_end(broker: Broker, connection: Connection, frame: Frame) -> Mismat
 
 
 def _is_too_late(broker: Broker, connection: Connection, frame: Frame) -> bool:
-    """Has the client taken longer for the handshake than the broker gives him?"""
+    """Has the client taken longer for the handshake than the broker allows?"""
     patience = broker.dialect.handshake_timeout
     waited = frame.time - connection.began + CLOCK_TOLERANCE
     return connection.state.in_handshake and patience is not None and waited >= patience

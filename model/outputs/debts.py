@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.dispatch import owes_nothing
 from amqpspec.model.broker.limits import suspected
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Expected, PendingGet
@@ -37,7 +38,7 @@ def debts(broker: Broker) -> Iterator[Debt]:
 def unproven(broker: Broker) -> Iterator[Debt]:
     """Messages that should be ready, and consumers that should be gone, and that no count has shown to be so."""
     for queue in () if broker.is_astray else broker.queues.values():
-        if queue.seat.is_stalled:
+        if owes_nothing(broker, queue):
             continue  # what it does with what it has nobody can tell
         if queue.unproven:
             numbers = f"{len(queue.unproven)} of {len(queue.messages)}"

@@ -12,7 +12,6 @@ from amqpspec.model.broker.dead_letters import shown_by as shown_by_dead_letter
 from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.limits import broken_by_delivery, note_delivery, nothing_was_got, shown_by_delivery
 from amqpspec.model.broker.message_order import priority_requirement, shows_priority
-from amqpspec.model.broker.namesakes import note_unnumbered, number_of
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
 from amqpspec.model.broker.time_to_live import BEHIND, dropped_by_fetch, is_long_over, missed
@@ -85,6 +84,8 @@ def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
     wrong = _check_time(broker, message) + check_delivery(broker, channel, queue, message, frame, False)
     if wrong and any(mismatch.fatal for mismatch in wrong):
         return wrong
+    for told in broker.hooks.consumer_chosen:
+        told(broker, queue, consumer)
     note_order(queue, index)
     broker.take(queue, index)
     look_behind_fetch(broker, queue)
@@ -142,23 +143,20 @@ def _hand_over(
         fired.append("QUORUM-001")
     if consumer is not None:
         fired.extend(note_turn(broker, queue, consumer, message))
-        consumer.former_priority = consumer.served_as = None
     if no_ack:
         channel.automatic.append(tag)
-        note_unnumbered(broker, queue, message, consumer)
         for told in broker.hooks.message_handed_over:
             told(broker, queue, message, consumer, None)
         spare(broker, channel, queue, consumer)
         broker.drop(queue, message, "CONSUME-013")
         fired.append("CONSUME-013")
     else:
-        entry = Unacknowledged(message, queue, consumer, number_of(queue, message, consumer))
+        entry = Unacknowledged(message, queue, consumer)
         channel.unacknowledged[tag] = entry
         begin_delivery(broker, channel, entry)
         for told in broker.hooks.message_handed_over:
             told(broker, queue, message, consumer, entry)
         if consumer is not None:
-            consumer.handed += 1
             note_delivery(broker, channel, consumer)
             broker.refresh_sharing(channel)
     if consumer is not None:

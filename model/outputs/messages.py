@@ -16,6 +16,7 @@ from amqpspec.model.broker.dead_letters import (
     may_be_handed_on,
     wrong_of_death,
 )
+from amqpspec.model.broker.dispatch import owes_nothing
 from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.message_order import (
     is_broken_priority,
@@ -77,7 +78,7 @@ def check_delivery(
         allowed, detail = str(channel.next_tag), f"{frame.method} delivery-tag"
         right = channel.next_tag
         wrong.append(Mismatch("CONSUME-014", Shape.WRONG_ARGUMENT, detail, True, allowed, "delivery_tag", right, queue))
-    if queue.is_haunted:
+    if answer(broker.hooks.serves_unseen, broker, queue):
         _take_as_told(message, frame)
     if (message.unseen or message.recalled) and arguments.get("redelivered"):
         message.redelivered = True
@@ -279,7 +280,7 @@ def _place(messages: Iterable[Message], frame: Frame, body: bytes) -> int:
 
 def _room(broker: Broker, queue: Queue, apart_from: ChannelKey | None) -> float:
     """How many messages can be on their way to consumers, but for those on that channel."""
-    room = float("inf") if queue.seat.is_stalled else 0.0
+    room = float("inf") if owes_nothing(broker, queue) else 0.0
     for consumer in broker.with_room(queue):
         if consumer.channel != apart_from:
             room += consumer.prefetch - consumer.outstanding if consumer.prefetch else float("inf")

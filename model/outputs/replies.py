@@ -122,7 +122,7 @@ def _routed_all_the_same(broker: Broker, frame: Frame) -> str:
 
 
 def _told_in_vain(broker: Broker, channel: Channel, frame: Frame) -> str:
-    """Blame for a basic.cancel of a consumer that did not end, that the client ended, or of whom he is not told."""
+    """Blame for a basic.cancel of a consumer that did not end, that the client ended, or of which it is not told."""
     connection = broker.connections[channel.connection]
     for owed in channel.owed:
         if isinstance(owed, Expected) and owed.method == "channel.close" and owed.due is not None:

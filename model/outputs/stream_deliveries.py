@@ -41,9 +41,11 @@ def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer,
     message.acquired_count += 1
     consumer.next_offset = consumer.latest_offset = offset + 1
     consumer.has_begun = True
-    entry = Unacknowledged(message, queue, consumer, number=offset)
+    entry = Unacknowledged(message, queue, consumer)
     channel.unacknowledged[channel.next_tag] = entry
     begin_delivery(broker, channel, entry)
+    for told in broker.hooks.message_handed_over:
+        told(broker, queue, message, consumer, entry)
     channel.next_tag += 1
     consumer.outstanding += 1
     if offset + 1 < len(queue.log):

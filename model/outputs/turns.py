@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dispatch import contenders, priority, stays_after_all, wakes, was_on_its_way
+from amqpspec.model.broker.dispatch import contenders, owes_nothing, priority, stays_after_all, was_on_its_way
+from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.broker.state import ChannelState
 from amqpspec.model.outputs.mismatch import NONE, Mismatches, unexpected
@@ -28,7 +29,7 @@ def check_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Messag
     """What is wrong about handing this ready message to this consumer, and not to another."""
     if queue.single_active_consumer:
         return _check_seat(broker, queue, consumer, message)
-    if len(queue.consumers) < 2 or queue.seat.is_stalled:
+    if len(queue.consumers) < 2 or owes_nothing(broker, queue):
         return NONE
     others_ready = len(queue.messages) - 1
     above = [other for other in _waiting(broker, queue, consumer) if priority(other) > priority(consumer)]
@@ -41,11 +42,9 @@ def check_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Messag
 
 def _check_seat(broker: Broker, queue: Queue, consumer: Consumer, message: Message) -> Mismatches:
     seat = queue.seat
-    if seat.is_stalled:
-        if seat.stalled_at == broker.stamp:
+    if owes_nothing(broker, queue):
+        if answer(broker.hooks.serves_nobody, broker, queue):
             return unexpected("SAC-001", "basic.deliver by a queue that serves nobody")
-        if queue.type is QueueType.QUORUM:
-            wakes(queue, consumer)
         return NONE
     if seat.holder is consumer and not (seat.is_being_left and not was_on_its_way(queue, consumer, message.stamp)):
         if seat.reason == "SAC-003" and _lost_before(queue, message, consumer.stamp):
@@ -89,13 +88,11 @@ def _is_certainly_behind(other: Message, taken: Message) -> bool:
 def note_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Message) -> Iterator[str]:
     """The consumer is being handed a message that has left its queue: what that shows, and what it means for others."""
     if len(queue.consumers) < 2:
-        queue.seat.claimant = None
         if queue.single_active_consumer and queue.seat.reason != "SAC-001":
             yield queue.seat.reason
             queue.seat.reason = "SAC-001"
         return
     if queue.single_active_consumer:
-        queue.seat.claimant = None
         yield "SAC-001"
         if queue.seat.reason != "SAC-001":
             yield queue.seat.reason

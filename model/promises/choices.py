@@ -21,13 +21,6 @@ class QuorumRequeue(Enum):
     FRONT = "front"
 
 
-class ExclusiveQuorumConsumer(Enum):
-    """What `basic.consume` with `exclusive` means on quorum queues and streams (CONSUME-008)."""
-
-    ENFORCED = "enforced"
-    IGNORED = "ignored"
-
-
 class TransientQueues(Enum):
     """Queues that are neither durable nor exclusive (QUEUE-018; feature `transient_nonexcl_queues`)."""
 
@@ -113,8 +106,6 @@ class Dialect:
     default_queue_type_in_errors: str | None
     #: which arguments queue.declare knows (rabbit_*_queue:capabilities)
     queue_arguments: KnownArguments
-    #: queue.declare without a name refuses a queue type that is unknown; others crash (rabbit_queue_type:discover)
-    refuses_unknown_type_for_server_name: bool
     #: denied by default from 4.3 on, which a build or a configuration may undo (rabbit_amqqueue, deprecated feature)
     transient_queues: TransientQueues
     #: `x-consumer-timeout` of basic.consume is checked (rabbit_queue_type:consume)
@@ -177,10 +168,6 @@ class Dialect:
     least_frame_max: int
     #: seconds for the whole handshake (handshake_timeout in rabbit's environment); None: none is known
     handshake_timeout: float | None
-    #: the crash of QUEUE-029 comes after a classic queue has accepted the consumer (model.defects.queues)
-    stale_type_consumer_is_served: bool = False
-    #: in a headers exchange equal time stamps are equal (PUBLISH-018)
-    timestamp_headers_match: bool = True
     #: rabbit_fifo:maybe_enqueue
     quorum_priorities: QuorumPriorities = QuorumPriorities.NONE
     #: an `x-max-priority` below this counts as this (rabbit_priority_queue:priorities, from 4.0)
@@ -196,8 +183,6 @@ class Dialect:
     #: of what a quorum queue drops at one time, the latest is the first to be dead-lettered (rabbit_fifo:drop_head,
     #: mended in 4.3)
     drops_latest_letter_first: bool = False
-    #: what an exclusive consumer of a quorum queue or stream is promised to be
-    exclusive_quorum_consumer: ExclusiveQuorumConsumer = ExclusiveQuorumConsumer.ENFORCED
 
     def __deepcopy__(self, memo: object) -> Dialect:
         return self

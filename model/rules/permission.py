@@ -71,7 +71,7 @@ def check_alternative(broker: Broker, channel: Channel, name: str, kind: Kind, t
 
 
 def _restricted(broker: Broker, channel: Channel) -> User | None:
-    """The user of the channel, if he may not do everything."""
+    """The user of the channel, if that user may not do everything."""
     return broker.users.get(broker.connections[channel.connection].user) if broker.users else None
 
 

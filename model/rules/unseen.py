@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import islice
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dispatch import priority
+from amqpspec.model.broker.dispatch import owes_nothing, priority
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, Lost
 from amqpspec.model.promises.queue_types import QueueType
@@ -80,7 +80,7 @@ def _timing_out(consumer: Consumer, message: Message) -> Lost:
 def _on_their_way(broker: Broker, consumer: Consumer) -> list[Message]:
     """Whoever is served before the consumer or in turn with it may have taken any of the messages in front."""
     queue = consumer.queue
-    if may_wake(queue):
+    if may_serve_anybody(broker, queue):
         served = [consumer] if broker.has_room(consumer) else []
     else:
         served = broker.with_room(queue) if queue in broker.deliverable else []
@@ -95,12 +95,10 @@ def _on_their_way(broker: Broker, consumer: Consumer) -> list[Message]:
     return list(islice(queue.messages, room))
 
 
-def may_wake(queue: Queue) -> bool:
-    """Does it serve nobody, by a known defect, until something wakes it: and may nobody have seen whom it serves then?
-
-    The end of a consumer does, and the one that follows may end with it (rabbit_fifo:apply of `down`).
+def may_serve_anybody(broker: Broker, queue: Queue) -> bool:
+    """Is it not known whom the queue serves, who may have ended with the active consumer (rabbit_fifo:apply of `down`)?
     """
-    return queue.seat.is_stalled and queue.type is QueueType.QUORUM
+    return queue.type is QueueType.QUORUM and owes_nothing(broker, queue)
 
 
 def be_away(broker: Broker, consumer: Consumer, message: Message) -> None:

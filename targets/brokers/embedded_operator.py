@@ -1,4 +1,4 @@
-"""The operator of the embedded broker: what he does is processed by its model like any other input."""
+"""The operator of the embedded broker: what is done there is processed by its model like any other input."""
 
 from __future__ import annotations
 

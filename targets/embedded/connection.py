@@ -1,7 +1,7 @@
 """The server's end of one TCP connection: octets in, octets out, and its place in life.
 
-Memory is bounded: at most one read's worth of decoded items waits, and who does not read what was sent to him is
-`congested`, which stops the reading from him and the deliveries to him until he does.
+Memory is bounded: at most one read's worth of decoded items waits, and a client that does not read what was sent to it
+is `congested`, which stops the reading from it and the deliveries to it until it does.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from amqpspec.targets.codec.methods_codec import (
 )
 from amqpspec.targets.codec.server_decoder import OutOfRoom, ServerDecoder
 
-#: Octets that wait for a slow reader before he is congested, and those at which he is no longer.
+#: Octets that wait for a slow reader before it is congested, and those at which it is no longer.
 HIGH_WATER = 512 * 1024
 LOW_WATER = 64 * 1024
 _WRITE_SIZE = 128 * 1024
 #: Seconds for the handshake (RabbitMQ's handshake_timeout), and for the client's part of an end.
 HANDSHAKE_PATIENCE = 10.0
 ENDING_PATIENCE = 10.0
-#: Seconds for a client to read why nothing more of him is (rabbit_reader:fatal_frame_error).
+#: Seconds for a client to read why nothing more of it is (rabbit_reader:fatal_frame_error).
 GRACE = 3.0
 #: Before login nobody needs to send contents.
 _CONTENT_MAX_BEFORE_LOGIN = 0
@@ -151,7 +151,7 @@ class ClientConnection:
                 del outgoing[:written]
                 self._last_write = self._clock.now()
                 if self.congested:
-                    self._last_life = self._last_write  # he reads; what he sends is not read now
+                    self._last_life = self._last_write  # it reads; what it sends is not read now
         except OSError:
             self._lose()
         self.congested = len(outgoing) > (LOW_WATER if self.congested else HIGH_WATER)

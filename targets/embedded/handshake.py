@@ -19,7 +19,7 @@ from amqpspec.model.protocol.methods import MASK, METHOD_IDS, Frame, Table
 from amqpspec.targets.client.handshake import Tune
 from amqpspec.targets.codec.framing import PROTOCOL_HEADER, ProtocolHeader
 
-#: In place of a mask that a client sends, which would let him in.
+#: In place of a mask that a client sends, which would let it in.
 _NOT_A_MASK = "no mask"
 
 

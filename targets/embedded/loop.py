@@ -117,7 +117,7 @@ class Loop:
         return None if self._next_tick == _NEVER else max(self._next_tick - self._clock.now(), 0.0)
 
     def _serve(self, client: ClientConnection) -> None:
-        """Handle what is in the inbox, for a turn, and while the client reads what he gets for it."""
+        """Handle what is in the inbox, for a turn, and while the client reads what it gets for it."""
         for _ in range(_TURN):
             if client.congested or not client.inbox:
                 break
@@ -218,7 +218,7 @@ class Loop:
             self._take(client, Frame(client.name, 0, "protocol.header", {"octets": item.octets.hex()}, sent=True))
 
     def _while_closing(self, client: ClientConnection, item: Decoded) -> None:
-        """The server closes: nothing counts but the client's close-ok, or his own close that crossed ours."""
+        """The server closes: nothing counts but the client's close-ok, or its own close that crossed ours."""
         if not isinstance(item, Frame) or item.channel != 0:
             return
         if item.method == "connection.close":

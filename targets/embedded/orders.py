@@ -1,4 +1,4 @@
-"""What the operator of the embedded broker wants, on its way from his thread to the broker's."""
+"""What the operator of the embedded broker wants, on its way from another thread to the broker's."""
 
 from __future__ import annotations
 

@@ -44,9 +44,6 @@ class ServedBroker(Broker):
         super().remove_consumer(consumer, requirement)
         consumer.queue.leaving = 0
 
-    def doubt_consumers(self, name: str) -> None:
-        """It has not lost any."""
-
     def forget_connection(self, name: str) -> None:
         """Drop what the model keeps of a connection that is over."""
         self.connections.pop(name, None)

@@ -44,7 +44,7 @@ def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
         proceed(frame)
 
 
-@on_output("cancel-ok-then-cancel", "CANCEL-002", "The client's own cancel is told to him as well.", "basic.cancel-ok")
+@on_output("cancel-ok-then-cancel", "CANCEL-002", "The client is told of its own cancel as well.", "basic.cancel-ok")
 def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
     yield frame
     if broker.connections[frame.connection].is_told_of_cancels:
@@ -68,7 +68,7 @@ class CancelledConsumerTold(ServedBroker):
 # ------------------------------------------------------------------------------------------- the broker's cancel
 
 
-@on_output("deletion-not-told", "CANCEL-007", "Nobody is told that his consumer's queue is gone.", "basic.cancel")
+@on_output("deletion-not-told", "CANCEL-007", "Nobody is told that the queue of a consumer is gone.", "basic.cancel")
 def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
     return ()
 

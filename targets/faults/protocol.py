@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from amqpspec.model.broker.state import ChannelState
-from amqpspec.model.protocol.methods import EMPTY_CONTENT, MASK, Frame
+from amqpspec.model.broker.state import ChannelState, Expected
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, MASK, METHOD_IDS, Frame
+from amqpspec.model.rules.connection.closing import break_connection
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
@@ -54,10 +55,6 @@ def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
 
 def _refuse(broker: ServedBroker, frame: Frame, code: int, text: str) -> None:
     """The broker closes the connection because of the frame."""
-    from amqpspec.model.broker.state import Expected
-    from amqpspec.model.protocol.methods import METHOD_IDS
-    from amqpspec.model.rules.connection.closing import break_connection
-
     class_id, method_id = METHOD_IDS.get(frame.method, (0, 0))
     arguments = {"reply_code": code, "reply_text": text, "class_id": class_id, "method_id": method_id}
     close = Expected("connection.close", arguments, ("CHAN-007",), counted=False)

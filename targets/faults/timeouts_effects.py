@@ -73,7 +73,7 @@ def _told_of_timeout(broker: ServedBroker, frame: Frame) -> list[Consumer]:
 
 
 @on_output(
-    "timeout-told-twice", "TIMEOUT-008", "The client is told twice that his consumer is cancelled.", "basic.cancel"
+    "timeout-told-twice", "TIMEOUT-008", "The client is told twice that its consumer is cancelled.", "basic.cancel"
 )
 def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
     yield frame
@@ -81,7 +81,7 @@ def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
         yield frame
 
 
-@on_output("timeout-not-told", "TIMEOUT-008", "The client is not told that his consumer has timed out.", "basic.cancel")
+@on_output("timeout-not-told", "TIMEOUT-008", "The client is not told that its consumer has timed out.", "basic.cancel")
 def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
     if not _told_of_timeout(broker, frame):
         yield frame

@@ -15,8 +15,9 @@ from typing import Any
 from amqpspec.conformance.traces.trace import read_trace
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.conformance.verdicts.known_behaviour import defects_tested
+from amqpspec.conformance.verdicts.tally import Tally
 from amqpspec.model.promises.verdict import Failure, Verdict
-from amqpspec.pipeline.table import TableBuilder, judge_traces
+from amqpspec.pipeline.table import compliance_table, judge_traces
 
 #: Where the recordings of the project are.
 DIRECTORY = Path(__file__).parent
@@ -52,7 +53,7 @@ def expectation_of(judgements: Iterable[SequenceJudgement]) -> Expectation:
     defects: Counter[str] = Counter()
     measurements: Counter[str] = Counter()
     others: dict[str, Expectation] = {}
-    table = TableBuilder()
+    tally = Tally()
     for judgement in judgements:
         frames += judgement.frames
         verdicts[judgement.verdict] += 1
@@ -63,7 +64,7 @@ def expectation_of(judgements: Iterable[SequenceJudgement]) -> Expectation:
         measurements.update(f"{each.requirement} {each.method}" for each in judgement.measurements)
         if judgement.verdict is not Verdict.PASS or judgement.failures or judgement.reason:
             others[_unused(judgement.sequence, others)] = _outcome(judgement)
-        table.add(judgement)
+        tally.add(judgement)
     return {
         "sequences": verdicts.total(),
         "frames": frames,
@@ -71,7 +72,7 @@ def expectation_of(judgements: Iterable[SequenceJudgement]) -> Expectation:
         "known_defects": dict(sorted(defects.items())),
         "refuted": dict(sorted(refuted.items())),
         "measurements": dict(sorted(measurements.items())),
-        "requirements that do not pass": _not_passed(table),
+        "requirements that do not pass": _not_passed(tally),
         "sequences that do not pass": others,
         "exercised": dict(sorted(exercised.items())),
     }
@@ -101,10 +102,10 @@ def _failure(failure: Failure) -> str:
     return f"{failure.requirement}|{failure.shape}|{failure.detail}{defect}"
 
 
-def _not_passed(table: TableBuilder) -> dict[str, int]:
+def _not_passed(tally: Tally) -> dict[str, int]:
     """In how many sequences a requirement ended in another verdict than pass."""
     counts: Counter[str] = Counter()
-    for row in table.table().rows:
+    for row in compliance_table(tally).rows:
         if row.verdict != Verdict.PASS:
             as_known = f", {row.as_known} as known" if row.as_known != row.verdict else ""
             counts[f"{row.requirement or 'search'} {row.verdict}{as_known}"] += row.sequences

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from amqpspec.conformance.run import Runner, RunOptions
+from amqpspec.conformance.run import Runner
+from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.judgement import RunResult, TargetDescription

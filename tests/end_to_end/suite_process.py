@@ -25,8 +25,8 @@ MEMORY = 400 * 1024 * 1024
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload([
-    "tests.end_to_end.suite_process", "hypothesis", "pyarrow.parquet", "amqpspec.conformance.command_line.run",
-    "amqpspec.conformance.command_line.check", "amqpspec.conformance.traces.trace_parquet", "amqpspec.pipeline.table",
+    "tests.end_to_end.suite_process", "hypothesis", "pyarrow.parquet", "amqpspec.command_line.run",
+    "amqpspec.command_line.check", "amqpspec.conformance.traces.trace_parquet", "amqpspec.pipeline.table",
     "amqpspec.pipeline.spark_check", "amqpspec.reports.html", "amqpspec.reports.json_report", "amqpspec.reports.junit",
     "amqpspec.reports.terminal",
 ])  # fmt: skip
@@ -80,7 +80,7 @@ def _child(commands: list[list[str]], directory: str, seconds: float) -> None:
     sys.stdout = open(1, "w", encoding="utf-8", errors="strict", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     faulthandler.dump_traceback_later(seconds, exit=True)
-    from amqpspec.conformance.command_line.entry import main
+    from amqpspec.command_line.entry import main
     from amqpspec.conformance.failures import findings
 
     # shrinking takes whatever time it gets as long as it finds something, on a peer that makes everything slow

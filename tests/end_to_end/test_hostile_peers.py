@@ -18,10 +18,9 @@ from tests.end_to_end.hostile_attacks import ATTACKS, REPLY, says_before
 from tests.end_to_end.hostile_broker import Attack, HostileBroker
 from tests.end_to_end.hostile_octets import FRAMES
 from tests.end_to_end.suite_process import Outcome, amqpspec
-from tests.scheduling import group
 
 #: All attacks are made at once, by one worker.
-pytestmark = group("hostile")
+pytestmark = pytest.mark.together("hostile")
 
 #: Seconds that a run may take on an idle machine: it asks twice, for ten seconds, whether a silent broker is alive.
 SECONDS = 240.0

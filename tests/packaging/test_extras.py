@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amqpspec.conformance.command_line.exit_codes import CONFORMS, USAGE
+from amqpspec.command_line.exit_codes import CONFORMS, USAGE
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, row_frame
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, write_end
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.model.protocol.methods import Content, Frame
 
@@ -92,7 +92,7 @@ def write_trace(path: Path, target: str, sequences: dict[str, list[tuple[int, by
             for name in together:
                 if "stopped" not in name:
                     trace.mark(name, "quiescent", 9.0)
-                    trace.end(judge([{**trace_start(name, target)}]))
+                    write_end(trace, judge([{**trace_start(name, target)}]))
     return path
 
 

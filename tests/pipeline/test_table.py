@@ -15,6 +15,7 @@ from rich.console import Console
 
 from amqpspec.conformance.traces.trace import TraceError, TraceWriter, jsonl_to_parquet
 from amqpspec.conformance.verdicts.judge import judge as judge_of_the_suite
+from amqpspec.conformance.verdicts.run_tally import RunTally
 from amqpspec.conformance.verdicts.tally import Tally
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.promises.registry import requirements
@@ -23,10 +24,10 @@ from amqpspec.pipeline.spark_check import check_with_spark
 from amqpspec.pipeline.spark_session import PipelineError, require_java, spark_session
 from amqpspec.pipeline.table import (
     ComplianceTable,
-    TableBuilder,
     TableDefect,
     TableRow,
     check_in_process,
+    compliance_table,
     judge_traces,
     table_view,
 )
@@ -89,30 +90,28 @@ def test_the_table_counts_sequences_by_requirement_target_and_verdict(traces: li
 
 def test_the_table_does_not_depend_on_order_or_on_how_the_work_was_split(traces: list[Path]) -> None:
     judgements = list(judge_traces(traces, judge))
-    whole = TableBuilder()
+    whole = Tally()
     for judgement in judgements:
         whole.add(judgement)
     random.Random(1).shuffle(judgements)
-    split = [TableBuilder() for _ in range(3)]
+    split = [Tally() for _ in range(3)]
     for number, judgement in enumerate(judgements):
         split[number % 3].add(judgement)
-    merged = TableBuilder()
-    for builder in split:
-        for part in builder.parts():
-            merged.merge(part)
-    assert merged.table() == whole.table()
+    merged = Tally()
+    for tally in split:
+        merged.merge(tally)
+    assert compliance_table(merged) == compliance_table(whole)
 
 
 def test_how_late_targets_were_is_added_up_wherever_it_was_judged(traces: list[Path]) -> None:
     judgements = list(judge_traces(traces, judge))
-    halves = [TableBuilder(), TableBuilder()]
+    halves = [Tally(), Tally()]
     for number, judgement in enumerate(judgements):
         measured = Measurement("TIMEOUT-031", "basic.cancel", 1.0, 0.5, number / 1000, number / 1000)
         halves[number % 2].add(replace(judgement, target="slow", measurements=(measured, measured)))
-    for part in halves[1].parts():
-        halves[0].merge(part)
+    halves[0].merge(halves[1])
     number = len(judgements)
-    (slow,) = halves[0].table().accuracies
+    (slow,) = compliance_table(halves[0]).accuracies
     assert (slow.target, slow.dialect) == ("slow", "rabbitmq-4.3")
     assert slow.accuracy == Accuracy(2 * number, (number - 1) / 2000, (number - 1) / 1000, 0)
     assert not check_in_process(traces[:1], judge).accuracies
@@ -120,12 +119,12 @@ def test_how_late_targets_were_is_added_up_wherever_it_was_judged(traces: list[P
 
 def test_what_only_repeats_others_is_judged_and_not_counted(traces: list[Path]) -> None:
     judgements = list(judge_traces(traces, judge))
-    counted, all_of_them = TableBuilder(), TableBuilder()
+    counted, all_of_them = Tally(), Tally()
     for judgement in judgements:
         counted.add(judgement)
         all_of_them.add(judgement)
         all_of_them.add(replace(judgement, sequence=f"shrinking {judgement.sequence} 1", repeats=judgement.sequence))
-    whole, with_repeats = counted.table(), all_of_them.table()
+    whole, with_repeats = compliance_table(counted), compliance_table(all_of_them)
     assert (whole.repeats, with_repeats.repeats) == (0, len(judgements))
     assert with_repeats.frames == 2 * whole.frames
     assert replace(with_repeats, repeats=0, frames=whole.frames) == whole
@@ -154,7 +153,7 @@ def test_both_verdicts_and_what_became_of_defects(defective: Path) -> None:
     assert table.defects == (TableDefect("broker", dialect, DEFECT, 2, 1),)
     assert table.exit_code == 1, "a known defect never makes a run green"
     # the same as a run says
-    tally = Tally()
+    tally = RunTally()
     for judgement in judge_traces([defective], judge):
         tally.add(judgement)
     (outcome,) = [outcome for outcome in tally.defects(dialect) if outcome.name == DEFECT]

@@ -25,7 +25,6 @@ AMQP_0_9_1 = Dialect(
     stream_names_delivery_mode=False,
     default_queue_type_in_errors=None,
     queue_arguments=KNOWN_TO_3,
-    refuses_unknown_type_for_server_name=True,
     transient_queues=TransientQueues.ALLOWED,
     consumer_timeout_checked=False,
     consumer_timeouts=ConsumerTimeouts.NONE,

@@ -18,7 +18,6 @@ RABBITMQ_3 = replace(
     quorum_requeue=QuorumRequeue.FRONT_WITH_LIMIT,
     negative_delivery_limit_is_none=False,
     quorum_count_on_first_get=True,
-    refuses_unknown_type_for_server_name=False,
     stream_reject=False,
     stream_serves_chunks=True,
     stream_offset_text_crashes=True,

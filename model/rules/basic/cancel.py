@@ -25,7 +25,8 @@ def cancel(broker: Broker, channel: Channel, frame: Frame) -> None:
     """CANCEL-001, CANCEL-003, CANCEL-004: always answered, known tag or not."""
     tag = frame.arguments.get("consumer_tag", "")
     consumer = channel.consumers.get(tag)
-    channel.bereft.pop(tag, None)
+    for told in broker.hooks.cancel_asked:
+        told(broker, channel, tag)
     lane = "channel"
     requirements: tuple[str, ...] = ("CANCEL-003",)
     if consumer is not None:
@@ -62,7 +63,7 @@ def cancel(broker: Broker, channel: Channel, frame: Frame) -> None:
         requirements = ("CANCEL-004",) if _is_told(broker, channel) else ("CANCEL-010",)
         notice, later = _notice(channel, tag), _announced_later(channel, tag)
         if notice is not None:
-            # he is told before he is answered
+            # it is told before it is answered
             lane = notice.lane
             requirements = (notice.crossing, *requirements) if notice.crossing else requirements
         elif later is not None and _is_told(broker, channel):
@@ -108,12 +109,12 @@ def crossing_of(broker: Broker, frame: Frame) -> str:
 
 
 def crosses_notice(broker: Broker, frame: Frame) -> bool:
-    """Is the client to be told of the end of the consumer that he cancels?"""
+    """Is the client to be told of the end of the consumer that it cancels?"""
     return bool(crossing_of(broker, frame))
 
 
 def withdraw_notice(broker: Broker, frame: Frame) -> None:
-    """The client's own cancel came to its channel before the news of the queue's end: he is not told of that."""
+    """The client's own cancel came to its channel before the news of the queue's end: it is not told of that."""
     channel = broker.channels[(frame.connection, frame.channel)]
     tag = frame.arguments.get("consumer_tag", "")
     notice, later = _notice(channel, tag), _announced_later(channel, tag)

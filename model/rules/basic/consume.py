@@ -7,17 +7,17 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import begin_consumer
 from amqpspec.model.broker.effects import ConsumerAnnounced
+from amqpspec.model.broker.hooks import answer as answered
 from amqpspec.model.broker.limits import is_limited
-from amqpspec.model.broker.phantoms import note_arrival
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue
 from amqpspec.model.broker.state import Channel
-from amqpspec.model.promises.choices import ExclusiveQuorumConsumer
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.erlang_wording import wire_type
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.protocol.patterns import Generated
 from amqpspec.model.rules.answer import answer
+from amqpspec.model.rules.basic.requeue import known_since
 from amqpspec.model.rules.extensions import direct_reply
 from amqpspec.model.rules.extensions.consumer_timeout import end_timed_out, is_told
 from amqpspec.model.rules.extensions.stream_consuming import (
@@ -73,12 +73,11 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
         unheeded_prefetch=channel.prefetch if no_ack else 0,
     )  # fmt: skip
     begin_consumer(broker, consumer)
+    consumer.known_since = known_since(broker, consumer)
     taken = tuple(channel.consumers)
     channel.consumers[tag] = consumer
     channel.ended_consumers.pop(tag, None)
-    channel.bereft.pop(tag, None)
     queue.consumers.append(consumer)
-    note_arrival(broker, consumer)
     for told in broker.hooks.consumer_added:
         told(broker, consumer)
     broker.elect(queue, "SAC-001")
@@ -128,7 +127,7 @@ def _check_exclusive(broker: Broker, channel: Channel, queue: Queue, exclusive: 
     requirement = "CONSUME-007"
     if queue.type is not QueueType.CLASSIC:
         requirement = "CONSUME-008"
-        if broker.dialect.exclusive_quorum_consumer is ExclusiveQuorumConsumer.IGNORED or queue.ignores_exclusive:
+        if answered(broker.hooks.heeds_exclusive, broker, queue) is False:
             return
         if queue.single_active_consumer:
             return  # the seat of the active consumer is what exclusiveness would give (CONSUME-009)

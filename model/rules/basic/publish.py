@@ -7,7 +7,6 @@ from amqpspec.model.broker.queues import Exchange, Message, Queue
 from amqpspec.model.broker.routing import ENDED_BINDING, Routes, out_of_the_ordinary, route
 from amqpspec.model.broker.state import Channel, Expected
 from amqpspec.model.broker.transaction import Publication
-from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Content, Frame
 from amqpspec.model.rules.basic.message_checks import as_delivered, check_properties, check_size, further_keys
@@ -105,8 +104,8 @@ def _enqueue(
             broker.fired("CONFIRM-017")
         if not queue.reply_address:
             broker.touch(channel, queue)
-        if queue.type is QueueType.QUORUM:
-            channel.registered_with.add(queue.name)
+        for told in broker.hooks.published_to:
+            told(broker, channel, queue)
         copies.append((queue, message))
     return tuple(copies)
 

@@ -183,6 +183,27 @@ def by_consumer(entries: Iterable[tuple[int, Unacknowledged]]) -> list[Message]:
     return [entry.message for _, entry in sorted(entries, key=consumer_then_tag)]
 
 
+def former_consumers(broker: Broker, consumer: Consumer) -> set[Consumer]:
+    """Cancelled consumers of the same queue and tag of which the channel still holds deliveries."""
+    return {
+        entry.consumer
+        for entry in broker.channels[consumer.channel].unacknowledged.values()
+        if entry.consumer is not None
+        and entry.consumer is not consumer
+        and entry.queue is consumer.queue
+        and entry.consumer.tag == consumer.tag
+    }
+
+
+def known_since(broker: Broker, consumer: Consumer) -> int | None:
+    """When the first of those consumers was created whose key a new one has: a quorum queue knows it by that as long as
+    they hold something (rabbit_fifo:find_consumer, from 4.0).
+    """
+    if consumer.queue.type is not QueueType.QUORUM:
+        return None
+    return min((former.key for former in former_consumers(broker, consumer)), default=None)
+
+
 def lost_order(broker: Broker, queue: Queue, entries: Iterable[tuple[int, Unacknowledged]]) -> list[Message]:
     """The order in which the deliveries of a channel that is gone reach their queue (rabbit_fifo:handle_down).
 

@@ -103,8 +103,8 @@ def _take_off(broker: Broker, channel: Channel, tags: Iterable[int], requirement
         if entry.queue.deleted:
             broker.fired("ACK-012")
             broker.blame(channel, "ACK-012")
-            namesake = broker.queues.get(entry.queue.name)
-            if namesake is not None and any(held.queue is namesake for held in channel.unacknowledged.values()):
+            living = broker.queues.get(entry.queue.name)
+            if living is not None and any(held.queue is living for held in channel.unacknowledged.values()):
                 broker.fired("ACK-024")
                 broker.blame(channel, "ACK-024")
         settled.append((other, entry))

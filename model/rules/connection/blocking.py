@@ -2,7 +2,7 @@
 
 rabbit_reader:publish_received, control_throttle: the first content header that a connection sends during an alarm
 blocks it: the broker reads nothing more of it, not even the body that follows, until the alarm is over. Who said that
-he understands connection.blocked is told; who only consumes does not notice anything.
+it understands connection.blocked is told; who only consumes does not notice anything.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from amqpspec.model.protocol.patterns import Anything
 from amqpspec.model.rules.basic.requeue import give_back, lost_order
 from amqpspec.model.rules.extensions.dead_letter import EXCHANGE, keep_within_limits
 from amqpspec.model.rules.tx.uncommitted import drop
-from amqpspec.model.rules.unseen import expect_exceeded_limits, expect_losses, lose, may_wake
+from amqpspec.model.rules.unseen import expect_exceeded_limits, expect_losses, lose, may_serve_anybody
 
 #: Argument of a close that is wrong without being the wrong code: the requirement of its own.
 CLOSE_BLAME = {"reply_text": "CHAN-008", "class_id": "CHAN-007", "method_id": "CHAN-007"}
@@ -200,7 +200,6 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
             returning.setdefault(entry.queue, []).append((tag, entry))
     if returning or channel.consumers:
         broker.fired(requirement)
-    broker.is_astray |= _takes_back_from_others(broker, channel)
     dropped_by = "TX-009" if broker.dialect.extensions else requirement
     drop(broker, channel, dropped_by)
     tags = channel.transaction.reserved if channel.transaction is not None else ()
@@ -221,29 +220,12 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     channel.unconfirmed = {}
     channel.transaction = None
     channel.leaving = {}
-    channel.bereft = {}
     for told in broker.hooks.channel_ended:
         told(broker, channel)
     broker.refresh_sharing(channel)
     broker.settle_debts(channel)
     expect_exceeded_limits(broker)
     expect_losses(broker)
-
-
-def _takes_back_from_others(broker: Broker, channel: Channel) -> bool:
-    """Does a classic queue take back what somebody else was handed since, as it has the number of a delivery that it
-    still counts for this channel (known defect deleted-queue-settles-namesake)?
-    """
-    held = channel.unacknowledged.values()
-    again = {(id(entry.given_back_at), entry.number) for entry in held if entry.given_back_at is not None}
-    for queue in broker.queues.values():
-        again |= {(id(queue), number) for key, number in queue.still_counted if key == channel.key}
-    return bool(again) and any(
-        (id(entry.queue), entry.number) in again
-        for other in broker.channels.values()
-        if other is not channel
-        for entry in other.unacknowledged.values()
-    )
 
 
 def _take_back_unseen(broker: Broker, channel: Channel, returning: Collection[Queue]) -> None:
@@ -309,8 +291,6 @@ def _delete_own_queues(broker: Broker, connection: str, requirement: str) -> Non
     for queue in list(broker.queues.values()):
         if queue.owner == connection:
             broker.fired("QUEUE-020")
-            if requirement == "QUEUE-020":
-                broker.left_behind[queue.name] = broker.now
             broker.end_queue(queue, requirement)
 
 
@@ -354,7 +334,7 @@ def _note_unseen(
     noted = [
         (message, message.unseen + len(keys))
         for queue, keys in takers.items()
-        if queue in broker.deliverable or may_wake(queue) or _seat_falls_vacant(queue, keys)
+        if queue in broker.deliverable or may_serve_anybody(broker, queue) or _seat_falls_vacant(queue, keys)
         for message in queue.messages
     ]
     for key, channel in broker.channels.items():

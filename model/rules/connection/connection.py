@@ -61,7 +61,7 @@ def _running(broker: Broker, connection: Connection, frame: Frame) -> None:
 
 
 def _closing(broker: Broker, connection: Connection, frame: Frame) -> None:
-    """Closes may cross: the client's is answered all the same, and after his close-ok the TCP connection ends."""
+    """Closes may cross: the client's is answered all the same, and after its close-ok the TCP connection ends."""
     if frame.method == "connection.close":
         owe(broker, connection, "connection.close-ok", {}, ("CONN-030",))
     elif frame.method == "connection.close-ok":

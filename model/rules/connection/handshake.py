@@ -27,7 +27,7 @@ from amqpspec.model.rules.connection.handshake_content import (
     tune_arguments,
 )
 
-#: Seconds that a client who is not trusted waits for the end, so that he cannot try one login after the other
+#: Seconds that a client which is not trusted waits for the end, so that it cannot try one login after the other
 #: (SILENT_CLOSE_DELAY in rabbit_reader).
 SILENT_CLOSE_DELAY = 3.0
 #: The rest of the reply text are the octets of the frame.
@@ -53,7 +53,7 @@ def connect(broker: Broker, frame: Frame) -> None:
 
 
 def handshake_input(broker: Broker, connection: Connection, frame: Frame) -> None:
-    """Process what a client sends, on any channel, before his connection is open."""
+    """Process what a client sends, on any channel, before its connection is open."""
     due, rule = _STEPS[connection.state]
     if connection.state is ConnectionState.AWAITING_HEADER or (frame.method == due and frame.channel == 0):
         rule(broker, connection, frame)

@@ -10,7 +10,7 @@ from amqpspec.model.rules.answer import answer
 
 
 def select(broker: Broker, channel: Channel, frame: Frame) -> None:
-    """CONFIRM-001: repeating it changes nothing. CAP-002: the client need not have said that he understands it."""
+    """CONFIRM-001: repeating it changes nothing. CAP-002: the client need not have said that it understands this."""
     if not broker.dialect.extensions:
         raise ProtocolError("CHAN-011", 503, "unimplemented method")
     if channel.transaction is not None:

@@ -67,7 +67,7 @@ def _release(broker: Broker, channel: Channel, tag: int) -> tuple[Unacknowledged
     queue, consumer = entry.queue, entry.consumer
     is_first = consumer is None or not consumer.timed_out
     is_served = consumer is not None and channel.consumers.get(consumer.tag) is consumer
-    channel.timed_out[tag] = TimedOut(queue, consumer, entry.message, entry.number)
+    channel.timed_out[tag] = TimedOut(queue, consumer, entry.message)
     broker.touch(channel, queue, keeps_state=False)
     broker.used(queue)
     if consumer is not None:
@@ -243,9 +243,10 @@ def settle_all_late(broker: Broker, channel: Channel, tags: Iterable[int], rulin
 
 
 def settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> None:
-    """The client settles what has timed out: nothing becomes of the message (TIMEOUT-019), which is not his any more.
+    """The client settles what has timed out: nothing becomes of the message (TIMEOUT-019), which is not the client's
+    any more.
 
-    When all that timed out is settled his consumer is served again (TIMEOUT-016, TIMEOUT-017, TIMEOUT-018).
+    When all that timed out is settled its consumer is served again (TIMEOUT-016, TIMEOUT-017, TIMEOUT-018).
     """
     entry = channel.timed_out.pop(tag)
     channel.settled.append(tag)

@@ -15,7 +15,7 @@ NACK = Wording(single="ACK-013", several="ACK-014", everything="ACK-014", nothin
 def nack(broker: Broker, channel: Channel, frame: Frame) -> None:
     """ACK-014, and for one delivery the same as reject (ACK-013). Whether it counts as failed is QUORUM-002.
 
-    CAP-002: the client need not have said that he understands it.
+    CAP-002: the client need not have said that it understands this.
     """
     if not broker.dialect.extensions:
         raise ProtocolError("CHAN-011", 503, "unimplemented method")

@@ -26,7 +26,7 @@ DEFAULT_VHOST = "/"
 
 
 def operate(broker: Broker, frame: Frame) -> None:
-    """Process what the operator does; what is not his business (`clock.wait`) changes nothing here."""
+    """Process what the operator does; what is not the operator's business (`clock.wait`) changes nothing here."""
     rule = _RULES.get(frame.method)
     if rule is not None:
         rule(broker, frame)

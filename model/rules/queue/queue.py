@@ -51,8 +51,6 @@ def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
         check_arguments(broker, channel, wanted)
         wanted.vhost = vhost_of(broker, channel)
         queue = broker.queues[wanted.name] = wanted
-        for each in broker.channels.values():
-            each.registered_with.discard(wanted.name)
         for told in broker.hooks.queue_declared:
             told(broker, queue)
         broker.ended_queues.pop(wanted.name, None)
@@ -214,7 +212,8 @@ def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
         # CANCEL-011: consumers on this channel are told after delete-ok, the others at any time from now on
         later = channel.key if effect is not None and not frame.arguments.get("nowait") else None
         broker.delete_queue(queue, "QUEUE-024", told_later=later)
-        channel.registered_with.add(name)  # it hears of the end first: nothing of its own crosses that
+        for told in broker.hooks.deleted_by_client:
+            told(broker, channel, queue)
 
 
 def _check_conditions(broker: Broker, channel: Channel, queue: Queue, frame: Frame) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.routing import OUT_OF_THE_ORDINARY
 from amqpspec.model.broker.state import Channel
@@ -29,7 +30,7 @@ def publish_kept(broker: Broker, channel: Channel, publication: Publication) -> 
     # queues that are kept count as routed to, even if they are gone
     mandatory = publication.mandatory and (_looks_up(broker) or not routes.queues)
     copies = deliver(broker, channel, replace(publication, routes=replace(routes, queues=queues), mandatory=mandatory))
-    return copies, refused or _is_told(channel, [queue for queue, message in copies if message.refused_by])
+    return copies, refused or _is_told(broker, channel, [queue for queue, message in copies if message.refused_by])
 
 
 def reached_now(broker: Broker, channel: Channel, publication: Publication) -> dict[Queue, str]:
@@ -53,13 +54,9 @@ def _looks_up(broker: Broker) -> bool:
     return broker.dialect.deleted_before_commit is DeletedBeforeCommit.LOOKED_UP
 
 
-def _is_told(channel: Channel, refusing: list[Queue]) -> bool:
-    """Does the client hear that these queues have refused the message?
-
-    Who forgets what a quorum queue says waits no longer for the others that the message went to.
-    """
-    forgets = channel.transaction is not None and channel.transaction.forgets_refusals
-    return bool(refusing) and not (forgets and any(queue.type is QueueType.QUORUM for queue in refusing))
+def _is_told(broker: Broker, channel: Channel, refusing: list[Queue]) -> bool:
+    """Does the client hear that these queues have refused the message?"""
+    return bool(refusing) and answer(broker.hooks.hears_refusals, broker, channel, refusing) is not False
 
 
 def _refuses(broker: Broker, queue: Queue) -> bool:
@@ -81,14 +78,14 @@ def _now(broker: Broker, channel: Channel, queue: Queue) -> Queue | None:
     """The queue that gets what was routed to that one; None: nobody does."""
     if not queue.deleted:
         return queue
-    namesake = broker.queues.get(queue.name)
+    next_queue = broker.queues.get(queue.name)
     if broker.dialect.deleted_before_commit is DeletedBeforeCommit.LOOKED_UP:
-        return namesake
+        return next_queue
     if is_missed(broker, queue) and not (channel.transaction and channel.transaction.overlooks_deletion):
         text = f"Stream not found for {queue_text(broker, channel, queue.name)}"
         if broker.dialect.deleted_before_commit is DeletedBeforeCommit.MISSED:
             text = f"failed to deliver message: {{not_found,{queue.name}}}"
         # how Erlang breaks its lines is nobody's contract
         raise ProtocolError("TX-002", 506, text, any_text=not text.startswith("Stream"))
-    is_same = namesake is not None and namesake.type is queue.type is not QueueType.CLASSIC
-    return namesake if is_same else None
+    is_same = next_queue is not None and next_queue.type is queue.type is not QueueType.CLASSIC
+    return next_queue if is_same else None

@@ -22,6 +22,8 @@ def select(broker: Broker, channel: Channel, frame: Frame) -> None:
         raise ProtocolError("CONFIRM-015", 406, "cannot switch from confirm to tx mode")
     if channel.transaction is None:
         channel.transaction = Transaction()
+        for told in broker.hooks.transaction_selected:
+            told(broker, channel)
     broker.owe(channel, "tx.select-ok", {}, "TX-001")
 
 
@@ -55,7 +57,7 @@ def commit(broker: Broker, channel: Channel, frame: Frame) -> None:
 
 
 def rollback(broker: Broker, channel: Channel, frame: Frame) -> None:
-    """TX-002, TX-007: the publishes are gone; what was settled is the client's to settle again, and stays with him."""
+    """TX-002, TX-007: the publishes are gone; what was settled is the client's to settle again, and stays with it."""
     transaction = _of(channel)
     broker.blame(channel, "TX-001")
     drop(broker, channel, "TX-007" if transaction.rulings else "TX-002")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from amqpspec.conformance.failures.by_hand import call, left_behind
 from amqpspec.conformance.failures.reproducer import reproducer
-from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from tests.patience import patience

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from amqpspec.conformance.failures.findings import REPEATS, Findings
-from amqpspec.conformance.language.command import Command, parse_command
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.verdicts.events import Event, FailureShrunk
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.model.promises.dialects import dialect_named

@@ -17,7 +17,8 @@ import pytest
 
 from amqpspec.conformance.failures.reproducer import reproducer
 from amqpspec.conformance.failures.step_by_step import stepwise
-from amqpspec.conformance.language.command import Command, parse_command
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.language.names import on_the_broker
 from amqpspec.conformance.scenarios.scenario_files import all_scenarios, sequence_name
 from amqpspec.model.promises.registry import requirements

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from amqpspec.conformance.language.command import MAX_BODY, Command, CommandSyntaxError, parse_command
+from amqpspec.conformance.language.command import Command, print_command
 from amqpspec.conformance.language.command_arguments import (
     ARGUMENTS,
     BODY_METHODS,
@@ -17,7 +17,7 @@ from amqpspec.conformance.language.command_arguments import (
     PROPERTIES,
     TABLE_METHODS,
 )
-from amqpspec.conformance.language.command_printing import print_command
+from amqpspec.conformance.language.command_parsing import MAX_BODY, CommandSyntaxError, parse_command
 from amqpspec.model.protocol.methods import CONTENT_METHODS, METHOD_IDS, PSEUDO_METHODS, Content, Table
 
 METHODS = sorted({*METHOD_IDS, *PSEUDO_METHODS})

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amqpspec.conformance.language.command import parse_command
 from amqpspec.conformance.language.command_file import (
     CommandFileError,
     parse_command_file,
     print_command_file,
     read_command_file,
 )
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.scenarios.scenario_files import all_scenarios
 
 WHOLE = """\

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.language.names import new_prefix, on_the_broker, plain, plain_failure
 from amqpspec.model.promises.verdict import Failure, Shape
 

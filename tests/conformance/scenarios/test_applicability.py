@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from amqpspec.conformance.language.command_file import CommandFile, parse_command_file
-from amqpspec.conformance.run import Runner, RunOptions
+from amqpspec.conformance.run import Runner
+from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import (
     NO_OPERATOR,
     OUT_OF_REACH,

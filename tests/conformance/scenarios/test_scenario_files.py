@@ -130,6 +130,12 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("scenarios")
 
 
+#: What is run once for a dialect, one worker looks at.
+IN_EACH_DIALECT = pytest.mark.parametrize(
+    "dialect", [pytest.param(name, marks=pytest.mark.together(f"scenarios, {name}")) for name in sorted(DIALECTS)]
+)
+
+
 @cache
 def run_all(dialect: str, directory: Path) -> dict[str, tuple[CommandFile, SequenceJudgement]]:
     """Every scenario of the dialect on one embedded broker, by sequence name. What they wait for, they skip."""
@@ -159,7 +165,7 @@ def expected_to_count(dialect: str, directory: Path) -> Iterator[tuple[CommandFi
             yield scenario, judgement
 
 
-@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@IN_EACH_DIALECT
 def test_the_embedded_broker_passes_every_scenario(dialect: str, directory: Path) -> None:
     outcome = run_all(dialect, directory)
     assert len(outcome) > 150
@@ -171,7 +177,7 @@ def test_the_embedded_broker_passes_every_scenario(dialect: str, directory: Path
     assert wrong == {}
 
 
-@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@IN_EACH_DIALECT
 def test_every_scenario_makes_its_requirement_count(dialect: str, directory: Path) -> None:
     nothing = {
         (scenario.requirement, dialect)
@@ -181,14 +187,14 @@ def test_every_scenario_makes_its_requirement_count(dialect: str, directory: Pat
     assert nothing == {key for key in SHOWS_NOTHING if key[1] == dialect}
 
 
-@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@IN_EACH_DIALECT
 def test_what_is_counted_is_registered(dialect: str, directory: Path) -> None:
     counted = {id for _, judgement in run_all(dialect, directory).values() for id in judgement.exercised}
     assert len(counted) > 80
     assert counted - set(requirements()) == set()
 
 
-@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@IN_EACH_DIALECT
 def test_nothing_is_left_on_the_broker(dialect: str, directory: Path) -> None:
     """Every queue and exchange that a scenario declares is deleted again, errors and lost connections or not."""
     clock = HastyClock()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 

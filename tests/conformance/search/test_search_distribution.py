@@ -24,7 +24,8 @@ from typing import Any, ClassVar
 import pytest
 
 from amqpspec.conformance.failures.shrink import _meant, _written
-from amqpspec.conformance.language.command import Command, parse_command
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.machine import THEMES, CommandSearch
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.conformance.search.round import run_round
@@ -42,7 +43,7 @@ class NoTarget:
     """Stands where the session does: takes commands, and never finds anything."""
 
     over = False
-    judge = SimpleNamespace(acceptor=SimpleNamespace(failures=()))
+    judge = SimpleNamespace(failures=())
 
     def run(self, command: Command) -> None:
         pass

@@ -11,7 +11,8 @@ import pytest
 
 from amqpspec.conformance.failures.shrink import _meant, _written
 from amqpspec.conformance.language.command import Command
-from amqpspec.conformance.run import Runner, RunOptions
+from amqpspec.conformance.run import Runner
+from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.search.machine import THEMES, CommandSearch, themes_for
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.conformance.search.round import run_round

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from amqpspec.conformance.language.command import Command, parse_command
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.conformance.search.transactions import TransactionActions
 from amqpspec.model.promises.dialects import dialect_named

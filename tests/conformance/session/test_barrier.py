@@ -1,54 +1,193 @@
-"""What a barrier asks about while there are several explanations."""
+"""A barrier asks what its judge has it ask: with answers that are constants, the requests are those that follow."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from amqpspec.conformance.session.barrier import _is_doubtful, _unproven_elsewhere
-from tests.model.judging.test_acceptor import Conversation
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command_parsing import parse_command
+from amqpspec.conformance.session.barrier import complete_barrier
+from amqpspec.conformance.session.conversation import Conversation
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.model.broker.state import ConnectionState
+from amqpspec.model.judging.questions import KnownConnection, Questions
+from amqpspec.model.protocol.methods import ChannelKey, Frame
+from tests.conformance.session.in_process import NOWHERE, InProcess
 
-LIMITED = 'a.1 queue.declare q durable x-queue-type=quorum x-max-length-bytes=8 x-dead-letter-exchange="" '
-
-
-def with_defect() -> Conversation:
-    """Two messages of 3 octets: by a known defect that counts more, the first has been driven out, to r."""
-    talk = Conversation().send("a.1 queue.declare r durable")
-    talk.see("a.1", "queue.declare-ok", queue="r", message_count=0, consumer_count=0)
-    talk.send(LIMITED + "x-dead-letter-routing-key=r")
-    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
-    for body in ("one", "two"):
-        talk.send(f"a.1 basic.publish q body={body}", "a.1 queue.declare q passive")
-        talk.see("a.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0)
-    return talk
-
-
-@pytest.mark.parametrize("defective_first", [False, True])
-def test_where_a_defect_sends_messages_is_asked_whichever_explanation_is_the_first(defective_first: bool) -> None:
-    acceptor = with_defect().acceptor
-    assert {explanation.defect is None for explanation in acceptor.explanations} == {False, True}
-    acceptor.explanations.sort(key=lambda explanation: (explanation.defect is None) is defective_first)
-    session: Any = SimpleNamespace(judge=SimpleNamespace(acceptor=acceptor))
-    assert _unproven_elsewhere(session) == ["r"]
+A1: ChannelKey = ("a", 1)
+B1: ChannelKey = ("b", 1)
+SERVICE: ChannelKey = ("a", 2000)
 
 
-def test_a_letter_because_of_deliveries_that_nobody_saw_is_asked_for() -> None:
-    """m1 was given back once; it may have been with the consumer again, cancelled by now: that is once too often."""
-    talk = Conversation("rabbitmq-4.0").send("a.1 queue.declare r durable")
-    talk.see("a.1", "queue.declare-ok", queue="r", message_count=0, consumer_count=0)
-    talk.send(
-        'a.1 queue.declare q durable x-queue-type=quorum x-delivery-limit=1 x-dead-letter-exchange=""'
-        " x-dead-letter-routing-key=r"
-    ).see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
-    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
-    talk.send("a.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
-    session: Any = SimpleNamespace(judge=SimpleNamespace(acceptor=talk.acceptor))
-    assert not _is_doubtful(session)
-    talk.send("a.1 basic.reject 1 requeue &", "a.1 basic.cancel t").see("a.1", "basic.cancel-ok", consumer_tag="t")
-    talk.send("a.2 queue.declare q passive")
-    talk.see("a.2", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
-    assert _is_doubtful(session)
-    assert talk.acceptor.may_be_proven("q")
-    assert "r" in talk.acceptor.unproven_queues()
+class Constants:
+    """`Questions` whose answers are given: what is not given is none, or no."""
+
+    finished = False
+    patience = 0.0
+
+    def __init__(self, **answers: Any) -> None:
+        self._answers = answers
+        self._counted = dict(answers.get("counted_after", {}))
+
+    def owes(self) -> bool:
+        return False
+
+    def connection(self, name: str) -> KnownConnection | None:
+        return next((each for each in self.connections() if each.name == name), None)
+
+    def connections(self) -> list[KnownConnection]:
+        return [
+            KnownConnection(name, ConnectionState.OPEN, {}, False, answers=True, has_channels_to_spare=True)
+            for name in ("a", "b")
+        ]
+
+    def was_opened(self, channel: ChannelKey) -> bool:
+        return self.is_open(channel)
+
+    def is_open(self, channel: ChannelKey) -> bool:
+        return channel in self._answers.get("open", (A1, B1))
+
+    def flush(self, channel: ChannelKey) -> Frame:
+        return Frame(*channel, "basic.qos", {"prefetch_count": 0}, sent=True)
+
+    def unprocessed(self) -> list[ChannelKey]:
+        return list(self._answers.get("unprocessed", ()))
+
+    def served_elsewhere(self) -> list[ChannelKey]:
+        return list(self._answers.get("served_elsewhere", ()))
+
+    def touched(self) -> list[tuple[ChannelKey, str]]:
+        return list(self._answers.get("touched", ()))
+
+    def consuming(self, queue: str) -> list[ChannelKey]:
+        return list(self._answers.get("consuming", {}).get(queue, ()))
+
+    def may_get(self, channel: ChannelKey, queue: str) -> bool:
+        return queue in self._answers.get("empty", ())
+
+    def who_may_ask(self, queue: str, by_any: bool = False) -> list[str]:
+        return ["a"]
+
+    def is_to_be_counted(self, queue: str) -> bool:
+        return queue in self._counted
+
+    def is_as_counted(self, queue: str) -> bool:
+        self._counted[queue] -= 1
+        return bool(self._counted[queue] == 0)
+
+    def unproven(self) -> list[str]:
+        return []
+
+    def unproven_elsewhere(self) -> list[str]:
+        return list(self._answers.get("unproven_elsewhere", ()))
+
+    def perhaps_expired(self) -> list[str]:
+        return list(self._answers.get("perhaps_expired", ()))
+
+    def is_doubtful(self) -> bool:
+        return False
+
+    def left_behind(self) -> str | None:
+        return None
+
+    def is_deleting_itself(self, queue: str) -> bool:
+        return queue in self._answers.get("deleting_itself", ())
+
+
+class StandIn:
+    """A judge that answers from constants, and keeps what it is shown."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.questions: Questions = Constants(**answers)
+        self.marks: list[str] = []
+        self.sent: list[str] = []
+
+    def frame(self, frame: Frame) -> None:
+        if frame.sent and not frame.method.startswith("socket."):
+            words = [f"{frame.connection}.{frame.channel}", frame.method, frame.arguments.get("queue", "")]
+            self.sent.append(" ".join(filter(None, words)))
+
+    def mark(self, mark: str) -> None:
+        self.marks.append(mark)
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Iterator[TraceWriter]:
+    with TraceWriter(tmp_path / "trace.jsonl") as writer:
+        yield writer
+
+
+class Mute(InProcess):
+    """Takes whatever is sent, and says nothing."""
+
+    def _say(self, frame: Frame) -> None:
+        self._observe(frame)
+
+
+def barrier(trace: TraceWriter, *lines: str, deadline: float = 1.0, **answers: Any) -> StandIn:
+    judge = StandIn(**answers)
+    description = TargetDescription("nothing", "", "", "rabbitmq-4.3")
+    target = TargetUnderTest(NOWHERE, description, deadline, driver=Mute)
+    conversation = Conversation(target, trace, "s", judge)
+    for name in ("a", "b"):
+        conversation.connect(name)
+    commands: list[Command] = list(map(parse_command, lines))
+    complete_barrier(conversation, commands)
+    return judge
+
+
+def test_where_nothing_was_touched_the_channel_is_flushed(trace: TraceWriter) -> None:
+    judge = barrier(trace, "a.1 basic.qos 1")
+    assert judge.marks == ["barrier", "quiescent"]
+    assert judge.sent == ["a.1 basic.qos"]
+
+
+def test_several_commands_can_have_one_barrier(trace: TraceWriter) -> None:
+    judge = barrier(trace, "a.1 basic.qos 1", "b.1 queue.bind q x nowait", "a.1 basic.qos 2")
+    assert judge.sent == ["b.1 basic.qos", "a.1 basic.qos", "b.1 basic.qos"]
+
+
+def test_what_is_empty_is_got_and_what_is_not_is_counted(trace: TraceWriter) -> None:
+    judge = barrier(
+        trace, "a.1 basic.ack 1", touched=[(A1, "q"), (A1, "r")], empty=("q",), counted_after={"r": 2},
+        open=(A1, B1, SERVICE), consuming={"r": [B1]},
+    )  # fmt: skip
+    assert judge.sent == [
+        "a.1 basic.get q",
+        "a.2000 queue.declare r",
+        "a.2000 queue.declare r",
+        "a.1 basic.qos",
+        "b.1 basic.qos",
+    ]
+    assert judge.marks == ["barrier", "quiescent"]
+
+
+def test_numbers_that_never_come_right_are_overdue(trace: TraceWriter) -> None:
+    judge = barrier(
+        trace, "a.1 basic.ack 1", deadline=0.0, touched=[(A1, "r")], counted_after={"r": 1000}, open=(A1, SERVICE),
+        unproven_elsewhere=("s",),
+    )  # fmt: skip
+    assert judge.marks == ["barrier", "overdue", "quiescent"]
+    assert judge.sent[:2] == ["a.2000 queue.declare s", "a.2000 queue.declare r"]
+    assert judge.sent[-2:] == ["a.2000 queue.declare s", "a.1 basic.qos"]
+
+
+def test_the_order_of_the_questions(trace: TraceWriter) -> None:
+    judge = barrier(
+        trace, "a.2 queue.delete q", touched=[(("a", 2), "q")], open=(A1, B1, SERVICE), unprocessed=[B1],
+        deleting_itself=("q",), unproven_elsewhere=("r",), perhaps_expired=("s",), served_elsewhere=[A1],
+    )  # fmt: skip
+    assert judge.sent == [
+        "b.1 basic.qos",
+        "a.2000 queue.declare r",
+        "a.2000 queue.declare q",
+        "a.2000 queue.declare s",
+        "a.1 basic.qos",
+        "a.2000 basic.qos",
+    ], "the channel of the command has ended: its connection is asked on the service channel"

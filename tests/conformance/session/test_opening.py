@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.scenarios.applicability import absent_methods, not_applicable, obstacle
 from amqpspec.conformance.scenarios.scenario_files import all_scenarios
 from amqpspec.conformance.search.plan import Plan

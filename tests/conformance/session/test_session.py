@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.session import Session, UnsendableCommand
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, read_trace
@@ -157,7 +157,8 @@ def test_a_frame_that_never_comes_costs_one_deadline(trace: TraceWriter) -> None
 def test_what_the_judge_takes_is_not_the_brokers_time(trace: TraceWriter, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine each frame takes the judge longer than the broker had for all of them."""
     passed = count(0.0, 100.0)
-    monkeypatch.setattr("amqpspec.conformance.session.session.time", SimpleNamespace(monotonic=lambda: next(passed)))
+    clock = SimpleNamespace(monotonic=lambda: next(passed))
+    monkeypatch.setattr("amqpspec.conformance.session.conversation.time", clock)
     with broker() as target:
         judgement = run(target, trace, "a.1 queue.declare q", "a.1 basic.consume q tag=t no-ack",
                         "a.1 basic.publish q body=m1", "a.1 basic.get q")  # fmt: skip

@@ -9,7 +9,8 @@ import pytest
 
 from amqpspec.conformance import run
 from amqpspec.conformance.language.command_file import CommandFile, parse_command_file
-from amqpspec.conformance.run import Runner, RunOptions
+from amqpspec.conformance.run import Runner
+from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.session.side_by_side import under_way
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace, sequences

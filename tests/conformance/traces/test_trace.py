@@ -26,7 +26,7 @@ from amqpspec.conformance.traces.trace import (
     sequences,
 )
 from amqpspec.conformance.traces.trace_row import MAX_BODY, measurement_row
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, write_end
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.model.protocol.methods import Content, Frame
@@ -87,7 +87,7 @@ def write_sequence(trace: TraceWriter, name: str, frames: list[Frame]) -> list[T
     rows.append(trace.mark(name, "barrier", 0.75))
     rows.append(trace.mark(name, "quiescent", 1.0))
     rows.append(trace.mark(name, "overdue", 2.0, waited=5.0))
-    end = trace.end(judgement(name))
+    end = write_end(trace, judgement(name))
     return [*rows, measurement_row(name, MEASUREMENT), end]
 
 

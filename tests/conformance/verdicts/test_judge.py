@@ -7,14 +7,15 @@ from typing import NamedTuple
 
 import pytest
 
-from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.scenarios.scenario_files import selected, sequence_name
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, TraceWriter, jsonl_to_parquet, read_trace, sequences
+from amqpspec.conformance.traces.trace_failures import failure_to_json
 from amqpspec.conformance.traces.trace_row import measurement_row
 from amqpspec.conformance.verdicts.judge import SequenceJudge, judge
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription, failure_to_json
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 

@@ -7,17 +7,16 @@ from typing import Any
 
 import pytest
 
+from amqpspec.conformance.traces.trace_failures import failure_from_json, failure_to_json
 from amqpspec.conformance.verdicts.judgement import (
     FoundFailure,
     RequirementVerdict,
     RunResult,
     SequenceJudgement,
     TargetDescription,
-    failure_from_json,
-    failure_to_json,
     requirement_verdicts,
 )
-from amqpspec.conformance.verdicts.tally import Tally
+from amqpspec.conformance.verdicts.run_tally import RunTally
 from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
@@ -77,7 +76,7 @@ JUDGEMENTS = {
 
 @pytest.mark.parametrize("pair", list(permutations(JUDGEMENTS, 2)))
 def test_of_two_sequences_the_worse_verdict_stands(pair: tuple[Verdict, Verdict]) -> None:
-    tally = Tally()
+    tally = RunTally()
     for verdict in pair:
         tally.add(JUDGEMENTS[verdict])
     order = list(JUDGEMENTS)
@@ -85,7 +84,7 @@ def test_of_two_sequences_the_worse_verdict_stands(pair: tuple[Verdict, Verdict]
 
 
 def test_the_registry_decides_where_no_sequence_did() -> None:
-    tally = Tally()
+    tally = RunTally()
     tally.add(judged(Verdict.PASS, None, exercised={"ACK-001": 4}))
     tally.add(judged(Verdict.INCONCLUSIVE, "ACK-002", reason="lost"))
     tally.add(judged(Verdict.NOT_APPLICABLE, "ACK-003", reason="no quorum queues"))
@@ -112,7 +111,7 @@ def test_the_registry_decides_where_no_sequence_did() -> None:
 
 
 def test_equal_failures_are_found_once_and_counted_by_sequence() -> None:
-    tally = Tally()
+    tally = RunTally()
     twice = (failure("ACK-001"), failure("ACK-001"), failure("ACK-001", "other"))
     for name in ("first", "second", "third"):
         tally.add(judged(Verdict.FAIL, sequence=name, failures=twice))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace
@@ -20,7 +20,7 @@ from amqpspec.conformance.verdicts.judgement import (
     requirement_verdicts,
 )
 from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome, Standing, defects_tested
-from amqpspec.conformance.verdicts.tally import Tally
+from amqpspec.conformance.verdicts.run_tally import RunTally
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, known_defects
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
@@ -45,7 +45,7 @@ def judged(*failures: Failure, verdict: Verdict = FAIL, **changes: Any) -> Seque
 
 
 def result(*judgements: SequenceJudgement) -> RunResult:
-    tally = Tally()
+    tally = RunTally()
     for judgement in judgements:
         tally.add(judgement)
     return RunResult(

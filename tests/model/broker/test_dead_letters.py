@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.dead_letters import as_seen, chosen, in_a_cycle
 from amqpspec.model.outputs.observation import observe

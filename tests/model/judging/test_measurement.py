@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import pytest
 
-from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.broker.deadlines import LATE_SECONDS, NEVER, Deadline
 from amqpspec.model.broker.measurement import Due, Measurement
 from amqpspec.model.defects.transitions import acceptor_for

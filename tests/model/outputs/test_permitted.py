@@ -15,7 +15,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from amqpspec.conformance.language.command import Command, parse_command
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.machine import CommandSearch
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.broker import Broker

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.protocol.methods import OPERATOR, Content, Frame
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.docker_broker import CommandFailed, DockerBroker

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from amqpspec.conformance.language.command import parse_command
-from amqpspec.model.defects.tags import break_some_time
+from amqpspec.conformance.language.command_parsing import parse_command
+from amqpspec.model.defects.crash import break_some_time
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3

@@ -424,7 +424,7 @@ class TestChannelMax:
 
 
 class TestOutOfStep:
-    """The client lies about a size: what he sends next is taken for the rest of that frame."""
+    """The client lies about a size: what it sends next is taken for the rest of that frame."""
 
     @pytest.fixture(params=[{"size": 100}, {"size": 1, "payload": "00ce003c"}])
     def lost(self, bench: Bench, request: pytest.FixtureRequest) -> Bench:

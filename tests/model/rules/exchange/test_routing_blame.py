@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Connection, ConnectionState
 from amqpspec.model.defects.transitions import acceptor_for

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import pytest
 
-from amqpspec.conformance.language.command import parse_command
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
@@ -146,7 +146,7 @@ def test_permitted_is_permitted_and_who_refuses_it_breaks_the_rule() -> None:
 def test_who_lets_in_whom_he_should_not_is_blamed() -> None:
     declared = {"queue": "other", "message_count": 0, "consumer_count": 0}
     assert limited().ask("b.1 queue.declare other durable", **declared).blamed == "PERMISSION-001"
-    # he may write to it, which shows that it is not any permission that is asked for
+    # this user may write to it, which shows that it is not any permission that is asked for
     declared["queue"] = "w"
     assert limited().ask("b.1 queue.declare w durable", **declared).blamed == "PERMISSION-002"
 

@@ -1,0 +1,71 @@
+"""`amqpspec check`: judging recorded traces again."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from amqpspec.command_line.usage import UsageError
+from amqpspec.conformance.traces.extras import needed_for
+from amqpspec.model.defects.known_defects import is_as_known
+from amqpspec.reports.text import plural, visible
+
+if TYPE_CHECKING:
+    from amqpspec.pipeline.table import ComplianceTable
+
+
+def execute(options: argparse.Namespace, console: Console) -> int:
+    from amqpspec.pipeline.table import table_view
+
+    if options.out:
+        with needed_for(f"for --out {options.out}"):
+            # before anything is judged in vain
+            from amqpspec.pipeline.table_file import write_table
+    table = _judged(options)
+    if options.out:
+        write_table(table, options.out)
+    if not options.quiet:
+        console.print(table_view(table))
+    for found in table.failures:
+        failure = found.failure
+        what = f"{failure.requirement} on {found.target}: {failure.shape}, {failure.detail}"
+        console.print(Text(visible(what), style="red"))
+        where = f"    in {found.sequence} (and {found.sequences - 1} more) after {failure.command}"
+        console.print(Text(visible(where)))
+        console.print(Text(visible(f"    observed {failure.observed}")))
+        for allowed in failure.allowed:
+            console.print(Text(visible(f"    allowed  {allowed}")))
+        if failure.defect:
+            whose = "" if is_as_known(failure, found.dialect) else f", not known of {found.dialect}"
+            console.print(Text(f"    known as known defect {failure.defect}{whose}"))
+    for each in table.defects:
+        if not each.seen:
+            where = f"{each.target}, though {plural(each.refuted, 'sequence')} would have shown it"
+            console.print(
+                Text(visible(f"known defect {each.defect} not seen on {where}: fixed?"), style="yellow")
+            )
+    for measured in table.accuracies:
+        console.print(Text(visible(f"{measured.target}: {measured.accuracy.text}")))
+    beside = f" ({table.repeats:,} that only repeat others are not counted)" if table.repeats else ""
+    console.print(Text(f"{table.sequences:,} sequences{beside}, {table.frames:,} frames judged"))
+    return table.exit_code
+
+
+def _judged(options: argparse.Namespace) -> ComplianceTable:
+    if not options.spark:
+        from amqpspec.pipeline.table import check_in_process
+
+        return check_in_process(options.traces)
+    with needed_for("for --spark", "spark"):
+        import_module("pyspark")
+        from amqpspec.pipeline.spark_check import check_with_spark
+    from amqpspec.pipeline.spark_session import PipelineError
+
+    try:
+        return check_with_spark(options.traces, options.spark)
+    except PipelineError as error:
+        raise UsageError(str(error)) from None

@@ -1,0 +1,147 @@
+"""What each command understands."""
+
+from __future__ import annotations
+
+import argparse
+import random
+from pathlib import Path
+from typing import NoReturn
+
+from amqpspec.command_line.exit_codes import USAGE
+from amqpspec.conformance.version import tool_version
+from amqpspec.model.promises.dialects import DIALECTS
+
+
+class Parser(argparse.ArgumentParser):
+    """Errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE, f"amqpspec: {message} (see {self.prog} --help)\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = Parser(prog="amqpspec", description="Conformance suite for AMQP 0-9-1 message brokers.")
+    parser.add_argument("--version", action="version", version=f"amqpspec {tool_version()}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+    _run(commands.add_parser("run", help="scenarios and stateful search on a target; writes traces and reports"))
+    _replay(commands.add_parser("replay", help="run a command file, show the frames and the verdict"))
+    _check(commands.add_parser("check", help="judge recorded traces again, without a broker"))
+    _requirements(commands.add_parser("requirements", help="the requirements, with their sources"))
+    _faults(commands.add_parser("faults", help="the faulty variants of the embedded broker"))
+    _serve(commands.add_parser("serve", help="the embedded broker on a port"))
+    return parser
+
+
+def _target(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "target",
+        nargs="?",
+        default="embedded",
+        metavar="TARGET",
+        help="amqp://user:password@host:port/vhost, amqps://…, embedded (default), embedded:FAULT, docker:IMAGE,"
+        " process:PATH, or the name of an in-house target",
+    )
+    parser.add_argument("--dialect", choices=sorted(DIALECTS), help="default: from what the broker says of itself")
+    parser.add_argument("--mode", choices=("lockstep", "burst"), default="lockstep")
+    parser.add_argument("--driver", choices=("wire", "pika", "aio-pika"), default="wire")
+    parser.add_argument(
+        "--deadline", type=_positive, default=5.0, metavar="SECONDS", help="what an owed frame may take (default 5)"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print the verdict only")
+
+
+def _run(parser: argparse.ArgumentParser) -> None:
+    _target(parser)
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="ID-PREFIX", help="such as ACK or QOS-003; repeatable"
+    )
+    parser.add_argument(
+        "--seed", type=_seed, help="equal seeds make equal commands (default: a random one, which is shown)"
+    )
+    parser.add_argument("--sequences", type=_count, default=100, help="sequences of the search (default 100)")
+    parser.add_argument(
+        "--search-only", action="store_true", help="no scenarios: what is found, the search has found by itself"
+    )
+    parser.add_argument(
+        "--theme", action="append", default=[], metavar="NAME",
+        help="of the search: traffic, consumers, publishing, topology, protocol, or timeouts, which takes its time;"
+        " repeatable (default: all but timeouts)",
+    )  # fmt: skip
+    parser.add_argument("--stop-at-first", action="store_true", help="begin nothing more once a failure was found")
+    parser.add_argument("--steps", type=_positive_count, default=30, help="most steps of a sequence (default 30)")
+    parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="for the search")
+    parser.add_argument("--out", type=Path, default=Path("amqpspec-out"), metavar="DIR", help="default amqpspec-out")
+    parser.add_argument("--junit", type=Path, metavar="FILE")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="default DIR/report.html")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="default DIR/report.json")
+    parser.add_argument("--deviations", type=Path, metavar="FILE", help="known deviations, which do not fail the run")
+
+
+def _replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="a command file")
+    _target(parser)
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where the trace goes (default: nowhere)")
+
+
+def _check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help="trace files or directories of runs")
+    parser.add_argument("--spark", metavar="MASTER", help="in bulk on Spark, such as 'local[*]'")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the table as Parquet")
+    parser.add_argument("--quiet", action="store_true", help="print failures only")
+
+
+def _requirements(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--only", action="append", default=[], metavar="ID-PREFIX")
+    parser.add_argument("--show", metavar="ID", help="everything about one requirement")
+    parser.add_argument("--json", action="store_true")
+
+
+def _faults(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true")
+
+
+def _serve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", default="127.0.0.1", help="default: loopback only")
+    parser.add_argument("--port", type=_port, default=5672)
+    parser.add_argument("--fault", metavar="NAME", help="a faulty variant; see amqpspec faults")
+    parser.add_argument("--dialect", choices=sorted(DIALECTS))
+
+
+def _number(text: str, kind: type, least: float, what: str) -> float:
+    try:
+        number: float = kind(text)
+    except ValueError:
+        number = least - 1
+    if not number >= least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
+    return number
+
+
+def _count(text: str) -> int:
+    return int(_number(text, int, 0, "a number of 0 or more"))
+
+
+def _positive_count(text: str) -> int:
+    return int(_number(text, int, 1, "a number of 1 or more"))
+
+
+def _positive(text: str) -> float:
+    return _number(text, float, 0.001, "a number of seconds above 0")
+
+
+def _port(text: str) -> int:
+    number = int(_number(text, int, 0, "a port"))
+    if number > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port")
+    return number
+
+
+def _seed(text: str) -> int:
+    number = int(_number(text, int, 0, "a seed (0 or more)"))
+    if number >= 2**50:
+        raise argparse.ArgumentTypeError(f"{text!r} is beyond the greatest seed, {2**50 - 1}")
+    return number
+
+
+def random_seed() -> int:
+    return random.SystemRandom().randrange(1_000_000)

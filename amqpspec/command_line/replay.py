@@ -1,0 +1,80 @@
+"""`amqpspec replay`: a command file on a target, with its frames and the verdict."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE
+from amqpspec.command_line.targets import target_under_test
+from amqpspec.conformance.language.command_file import read_command_file
+from amqpspec.conformance.language.names import plain
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.events import CommandIssued, Event, FrameObserved
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.model.defects.known_defects import is_as_known
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Verdict, worst
+from amqpspec.reports.text import visible
+
+#: Frames that every connection begins with: they would hide what the commands bring about.
+HANDSHAKE = {
+    "connection.start", "connection.start-ok", "connection.tune", "connection.tune-ok", "connection.open",
+    "connection.open-ok",
+}  # fmt: skip
+
+
+def execute(options: argparse.Namespace, console: Console) -> int:
+    files = read_command_file(options.file)
+
+    def show(event: Event) -> None:
+        if isinstance(event, CommandIssued):
+            console.print(Text(event.text, style="bold"))
+        elif isinstance(event, FrameObserved) and event.frame.method not in HANDSHAKE:
+            text = "    " + plain(str(event.frame))
+            console.print(Text(visible(text), style="" if event.frame.sent else "cyan"))
+
+    judgements = []
+    with ExitStack() as stack:
+        directory = options.out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="amqpspec-")))
+        target = stack.enter_context(target_under_test(options))
+        trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
+        for file in files:
+            name = " ".join(filter(None, ("replay", file.name, file.queue_type)))
+            listeners = () if options.quiet else (show,)
+            with Session(target, trace, name, requirement=file.requirement, listeners=listeners) as session:
+                for command in file.commands:
+                    session.run(command)
+                judgement = session.finish()
+            judgements.append(judgement)
+            _print(judgement, file.queue_type, console)
+    verdict = worst(judgement.verdict for judgement in judgements)
+    return {Verdict.FAIL: DEVIATES, Verdict.INCONCLUSIVE: INCONCLUSIVE}.get(verdict, CONFORMS)
+
+
+def _print(judgement: SequenceJudgement, queue_type: str | None, console: Console) -> None:
+    registry = requirements()
+    for failure in judgement.failures:
+        entry = registry.get(failure.requirement)
+        console.print(Text(f"{failure.requirement}: {entry.statement if entry else ''}", style="bold red"))
+        console.print(Text(visible(f"    after     {failure.command}")))
+        console.print(Text(visible(f"    observed  {failure.observed} ({failure.shape}: {failure.detail})")))
+        for allowed in failure.allowed:
+            console.print(Text(visible(f"    allowed   {allowed}")))
+        for line in failure.state:
+            console.print(Text(visible(f"    state     {line}")))
+        if failure.defect:
+            known = is_as_known(failure, judgement.dialect)
+            who = dialect_named(judgement.dialect).title if known else f"not known of {judgement.dialect}"
+            console.print(Text(f"    known as  {failure.defect} ({who})"))
+    what = f"{judgement.verdict}" + (f": {judgement.reason}" if judgement.reason else "")
+    if judgement.failures and all(is_as_known(failure, judgement.dialect) for failure in judgement.failures):
+        what += ", as known"
+    console.print(Text(what + (f" ({queue_type})" if queue_type else ""), style="bold"))

@@ -1,0 +1,53 @@
+"""From a TARGET and its options to something that can be tested."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from amqpspec.command_line.usage import UsageError
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.model.promises.capabilities import advertised
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialects import dialect_named, dialect_of
+from amqpspec.reports.text import visible
+from amqpspec.targets.brokers.resolve import RunningBroker, operator_of, running_broker, server_properties
+
+#: Characters of a product's name or version that are shown.
+_LONGEST_NAME = 100
+
+
+@contextmanager
+def target_under_test(options: argparse.Namespace) -> Iterator[TargetUnderTest]:
+    """Start the target, ask what it is, choose the dialect. Raises `UsageError` and `TargetError`."""
+    if options.mode != "lockstep":
+        raise UsageError(f"--mode {options.mode} is not available in this version; lockstep is")
+    if options.driver != "wire":
+        raise UsageError(f"--driver {options.driver} is not available in this version; wire is")
+    asked = dialect_named(options.dialect) if options.dialect else None
+    with _broker(options.target, asked) as broker:
+        address = broker.address
+        properties = server_properties(address)
+        dialect = asked or dialect_of(properties)
+        product = _shown(properties.get("product", "unknown"))
+        version = _shown(properties.get("version", "unknown"))
+        label = options.target if "://" not in options.target else str(address)
+        description = TargetDescription(label, product, version, dialect.name)
+        yield TargetUnderTest(address, description, options.deadline, operator_of(broker), advertised(properties))
+
+
+def _shown(said: object) -> str:
+    """What a broker says of itself, fit for every report and of bounded length."""
+    return visible(str(said)[:_LONGEST_NAME])
+
+
+@contextmanager
+def _broker(target: str, dialect: Dialect | None) -> Iterator[RunningBroker]:
+    with ExitStack() as stack:
+        try:
+            broker = stack.enter_context(running_broker(target, dialect))
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        yield broker

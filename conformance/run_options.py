@@ -1,0 +1,30 @@
+"""What a run is asked to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from amqpspec.conformance.session.pacing import Lockstep, Pace
+from amqpspec.model.promises.verdict import Failure
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What to run. `time_budget`: seconds for the search to begin new sequences in, None for no limit."""
+
+    only: Sequence[str] = ()
+    seed: int = 0
+    sequences: int = 100
+    steps: int = 30
+    time_budget: float | None = None
+    #: seconds for shrinking all failures of the run; those found after that keep all their commands
+    shrinking_time: float = 120.0
+    #: no scenarios
+    search_only: bool = False
+    #: nothing more is begun once a failure of which that is true has been found
+    enough: Callable[[Failure], bool] | None = None
+    #: names of the themes of the search (`conformance.search.machine.THEMES`); none: all
+    themes: tuple[str, ...] = ()
+    #: what happens between one command and the next
+    pace: Pace = Lockstep

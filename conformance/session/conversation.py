@@ -1,0 +1,190 @@
+"""The frames of one sequence: sending, receiving, and waiting for what is owed.
+
+Every frame, sent or received, is written to the trace, then judged. The conversation decides nothing about right and
+wrong: it asks the judge what is still owed, and waits for that.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from itertools import count
+from typing import Protocol
+
+from amqpspec.conformance.language.names import new_prefix
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import Mark, TraceWriter
+from amqpspec.conformance.verdicts.events import FrameObserved, Listener, tell
+from amqpspec.model.broker.reply_addresses import ADDRESS
+from amqpspec.model.judging.questions import Questions
+from amqpspec.model.protocol.methods import ChannelKey, Frame
+
+#: After so many deadlines what is owed is overdue, though other frames come all the time.
+MOST_DEADLINES = 5
+
+#: But not before so many other frames have come: with fewer it is the judge who takes the time.
+LEAST_FRAMES = 100
+
+#: Seconds after which more may have come that nobody has looked at: a judge on a busy machine takes its time.
+UNREAD = 0.1
+
+#: So many deadlines may pass before the broker reads on while a frame is being written.
+WRITE_DEADLINES = 6
+
+
+class Judge(Protocol):
+    """Judges the frames of one sequence as they come, and answers questions about it.
+
+    `conformance.verdicts.judge.SequenceJudge` is one.
+    """
+
+    @property
+    def questions(self) -> Questions: ...
+
+    def frame(self, frame: Frame) -> None:
+        """A frame was sent or received."""
+        ...
+
+    def mark(self, mark: Mark) -> None:
+        """A barrier begins, or is complete, or the time for what is owed has passed."""
+        ...
+
+
+class Conversation:
+    """All connections of one sequence with one target. Raises `targets.errors.TargetError`."""
+
+    def __init__(
+        self,
+        target: TargetUnderTest,
+        trace: TraceWriter,
+        sequence: str,
+        judge: Judge,
+        listeners: Iterable[Listener] = (),
+    ) -> None:
+        self.target = target
+        self.sequence = sequence
+        self.questions = judge.questions
+        #: what names on the broker begin with
+        self.prefix = new_prefix()
+        #: the latest address of direct replies that a message has carried
+        self.reply_address = ""
+        #: what the operator did (`conformance.session.operating`)
+        self.operated: list[Frame] = []
+        #: connections that the broker closed
+        self.closed: set[str] = set()
+        #: how often a deadline passed without what was owed
+        self.overdue = 0
+        self._trace = trace
+        self._judge = judge
+        self._listeners = tuple(listeners)
+        self._is_observed = True
+        self._began = target.clock.now()
+        #: when what had come was last looked at (of `Frame.time`)
+        self._looked = 0.0
+        self.carrier = target.driver(
+            target.address,
+            self._observe,
+            write_patience=WRITE_DEADLINES * target.deadline,
+            clock=target.clock,
+        )
+
+    @property
+    def over(self) -> bool:
+        """Nothing more can be judged in this sequence."""
+        return self.questions.finished
+
+    def now(self) -> float:
+        """Seconds since the sequence began, by the target's clock."""
+        return self.target.clock.now() - self._began
+
+    # ------------------------------------------------------------------------------------- connections
+
+    def known_as(self, name: str) -> str:
+        """What the broker is told that a connection is called."""
+        return self.prefix + name
+
+    def connect(self, name: str) -> None:
+        """Make the TCP connection of that name, in place of one that is over. Raises `TargetUnreachable`."""
+        if self.questions.connection(name) is not None:
+            self.carrier.leave(name)
+        self.closed.discard(name)
+        self.carrier.connect(name)
+
+    def is_usable(self, connection: str) -> bool:
+        """Is it open, and has the broker not closed it? Its socket may live on a little longer."""
+        return connection not in self.closed and self.carrier.is_open(connection)
+
+    def ensure_channel(self, channel: ChannelKey) -> None:
+        """Open a channel that was never open in this sequence."""
+        if not self.questions.was_opened(channel):
+            self.request(Frame(*channel, "channel.open", {}, sent=True))
+
+    # ------------------------------------------------------------------------------------------ frames
+
+    def send(self, frame: Frame, more: bool = False) -> None:
+        """As `Carrier.send`. What has come while nobody looked is taken first: it is not an answer to this."""
+        if not more and self.now() - self._looked > UNREAD:
+            self.drain()
+        self.carrier.send(frame, more=more)
+
+    def request(self, frame: Frame) -> None:
+        """Send a frame of the suite's own, and wait for what is owed."""
+        self.send(frame)
+        self.collect()
+
+    def collect(self) -> None:
+        """Receive until nothing is owed, or the deadline has passed without a frame, or several with other frames."""
+        began, frames = time.monotonic(), count(1)
+        while self.questions.owes():
+            patience = self.target.deadline + self.questions.patience
+            is_flood = next(frames) > LEAST_FRAMES and time.monotonic() - began > MOST_DEADLINES * patience
+            if is_flood or self.receive(patience) is None:
+                self.mark("overdue", patience)
+                return
+
+    def drain(self) -> None:
+        """Take what is there already; of a broker that goes on and on, what it sends for some time."""
+        until = time.monotonic() + MOST_DEADLINES * self.target.deadline
+        while not self.over and time.monotonic() < until and self.receive(0) is not None:
+            pass
+
+    def receive(self, timeout: float) -> Frame | None:
+        """The next frame; closes that the broker sends are answered."""
+        frame = self.carrier.receive(timeout)
+        self._looked = self.now()
+        if frame is None:
+            return None
+        if frame.content is not None and frame.content.properties.get("reply_to", "").startswith(ADDRESS):
+            self.reply_address = frame.content.properties["reply_to"]
+        if frame.method == "channel.close":
+            self._answer(frame, "channel.close-ok")
+        elif frame.method == "connection.close":
+            self._answer(frame, "connection.close-ok")
+        return frame
+
+    def _answer(self, frame: Frame, method: str) -> None:
+        if self.is_usable(frame.connection):
+            self.carrier.send(Frame(frame.connection, frame.channel, method, {}, sent=True))
+        if method == "connection.close-ok":
+            self.closed.add(frame.connection)
+
+    # ------------------------------------------------------------------------------------------ judging
+
+    def mark(self, mark: Mark, waited: float | None = None) -> None:
+        """Tell the trace and the judge where a barrier begins and ends, and what did not come in time."""
+        if mark == "overdue":
+            self.overdue += 1
+        self._trace.mark(self.sequence, mark, self.now(), waited)
+        self._judge.mark(mark)
+
+    def stop_judging(self) -> None:
+        """What is sent and received from now on belongs to the sequence no more."""
+        self._is_observed = False
+
+    def _observe(self, frame: Frame) -> None:
+        if not self._is_observed:
+            return
+        self._trace.frame(self.sequence, frame)
+        self._judge.frame(frame)
+        if self._listeners:
+            tell(self._listeners, FrameObserved(self.sequence, frame))

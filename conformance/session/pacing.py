@@ -1,0 +1,47 @@
+"""Pacing: what happens between one command and the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.session.barrier import complete_barrier
+from amqpspec.conformance.session.conversation import Conversation
+
+
+class Pacing(Protocol):
+    """Decides what is waited for, in one sequence."""
+
+    @property
+    def mode(self) -> str:
+        """Its name in traces and reports."""
+        ...
+
+    def after(self, command: Command, conversation: Conversation) -> None:
+        """The command has just been sent."""
+        ...
+
+    def at_end(self, conversation: Conversation) -> None:
+        """There are no more commands: the sequence is judged behind this."""
+        ...
+
+
+#: Makes the pacing of a sequence.
+Pace = Callable[[], Pacing]
+
+
+class Lockstep:
+    """What a command brings about is waited for, and a barrier follows, unless the command is in flight."""
+
+    mode = "lockstep"
+
+    def after(self, command: Command, conversation: Conversation) -> None:
+        if command.in_flight:
+            return
+        conversation.collect()
+        if not conversation.over:
+            complete_barrier(conversation, [command])
+
+    def at_end(self, conversation: Conversation) -> None:
+        """Everything has been waited for."""

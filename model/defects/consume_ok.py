@@ -1,0 +1,126 @@
+"""consume-ok on its way from the queue to the channel.
+
+The channel notes a consumer when consume-ok comes back from the queue (rabbit_channel:handle_cast {command,
+basic.consume_ok}, consumer_monitor), and goes by what it has noted when the client cancels the consumer, or uses its
+tag again, before that.
+"""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import Consumer
+from amqpspec.model.broker.state import ChannelState, Expected, PendingGet
+from amqpspec.model.defects.crash import break_some_time
+from amqpspec.model.judging.known_defect import DefectTransition
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.inputs import process
+from amqpspec.model.rules.unseen import lose
+
+
+def _own_consumer(broker: Broker, frame: Frame) -> Consumer | None:
+    """The live consumer that a basic.cancel names."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN:
+        return None
+    return channel.consumers.get(frame.arguments.get("consumer_tag", ""))
+
+
+def _cancels_before_consume_ok(broker: Broker, frame: Frame) -> bool:
+    consumer = _own_consumer(broker, frame)
+    return consumer is not None and not consumer.announced
+
+
+def _cancels_before_consume_ok_beside(broker: Broker, frame: Frame) -> bool:
+    """The channel has another consumer on the same queue, whose consume-ok has come."""
+    consumer = _own_consumer(broker, frame)
+    if consumer is None or consumer.announced:
+        return False
+    others = broker.channels[(frame.connection, frame.channel)].consumers.values()
+    return any(other.queue is consumer.queue and other.announced for other in others)
+
+
+def _without_consume_ok(broker: Broker, frame: Frame) -> None:
+    """What the queue delivers until it comes to the cancel is sent all the same."""
+    channel = broker.channels[(frame.connection, frame.channel)]
+    channel.owed = [owed for owed in channel.owed if not _is_consume_ok(owed, frame)]
+    consumer = channel.consumers[frame.arguments["consumer_tag"]]
+    consumer.announced = True
+    if consumer.queue in broker.deliverable and broker.has_room(consumer):
+        channel.leaving[consumer.tag] = consumer
+    process(broker, frame)
+
+
+def _is_consume_ok(owed: Expected | PendingGet, frame: Frame) -> bool:
+    tag = frame.arguments.get("consumer_tag", "")
+    if not isinstance(owed, Expected) or owed.method != "basic.consume-ok":
+        return False
+    return bool(owed.arguments["consumer_tag"] == tag)
+
+
+def _consumes_before_consume_ok_of_tag(broker: Broker, frame: Frame) -> bool:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    return any(_is_consume_ok(owed, frame) for owed in channel.owed)
+
+
+def _break_after_it(broker: Broker, frame: Frame) -> None:
+    """The input is processed, and at some time from then on the connection closes with 541."""
+    process(broker, frame)
+    break_some_time(broker, (frame.connection, frame.channel))
+
+
+def _break_after_cancel(broker: Broker, frame: Frame) -> None:
+    """So too; and what the queue has handed to the consumer before it comes to the cancel nobody sees."""
+    channel = broker.channels[(frame.connection, frame.channel)]
+    consumer = channel.consumers[frame.arguments["consumer_tag"]]
+    lose(broker, channel, [consumer])
+    _break_after_it(broker, frame)
+    consumer.queue.leaving += 1  # no cancel-ok says that the queue has come to it
+
+
+CONSUME_OK_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
+        name="cancel-before-consume-ok-breaks",
+        requirement="CONSUME-005",
+        statement="The channel looks for the consumer when consume-ok comes back from the queue; if it was cancelled"
+        " meanwhile the channel crashes, and the connection closes with 541.",
+        source="v4.0.5 rabbit_channel:consumer_monitor, maps:get of a tag that basic.cancel has removed",
+        dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        methods=("basic.cancel",),
+        applies=_cancels_before_consume_ok,
+        process=_break_after_cancel,
+    ),
+    DefectTransition(
+        name="consume-ok-dropped",
+        requirement="CONSUME-005",
+        statement="A consume-ok that comes back from the queue when its consumer was cancelled meanwhile is not sent.",
+        source="rabbit_channel:handle_cast {command, basic.consume_ok}, second clause",
+        dialects=("rabbitmq-4.3",),
+        methods=("basic.cancel",),
+        applies=_cancels_before_consume_ok,
+        process=_without_consume_ok,
+    ),
+    DefectTransition(
+        name="cancel-before-consume-ok-beside-breaks",
+        requirement="CONSUME-005",
+        statement="A basic.cancel before consume-ok has come crashes the channel if it has another consumer on that"
+        " queue: the connection closes with 541.",
+        source="v4.3.5 rabbit_channel:cancel_consumer/4, gb_sets:delete of a tag that consume-ok has not noted yet",
+        dialects=("rabbitmq-4.3",),
+        methods=("basic.cancel",),
+        applies=_cancels_before_consume_ok_beside,
+        process=_break_after_cancel,
+    ),
+    DefectTransition(
+        name="reused-tag-before-consume-ok-breaks",
+        requirement="CONSUME-004",
+        statement="Two consume-oks of one tag reach the channel while its second consumer lives: the second one is"
+        " noted twice, the channel crashes, and the connection closes with 541.",
+        source="rabbit_channel:consumer_monitor, gb_sets:insert of a tag that is there already",
+        dialects=("rabbitmq-4.3",),
+        methods=("basic.consume",),
+        applies=_consumes_before_consume_ok_of_tag,
+        process=_break_after_it,
+    ),
+)

@@ -1,0 +1,91 @@
+"""Exclusive consumers of quorum queues and streams.
+
+RabbitMQ hands the flag of basic.consume on to the queue type. Classic queues act on it (rabbit_amqqueue_process:
+check_exclusive_access); in rabbit_quorum_queue:consume and rabbit_stream_queue:consume exclusive_consume only enters
+the metrics. A queue that has not refused one consumer refuses none from then on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.hooks import Guest
+from amqpspec.model.broker.queues import Queue
+from amqpspec.model.broker.state import ChannelState
+from amqpspec.model.defects.channel_limiter import limiter_of
+from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
+from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.inputs import process
+
+NAME = "exclusive consumers"
+
+
+@dataclass(slots=True)
+class ExclusiveConsumersMemory:
+    #: queues that were seen not to act on the flag
+    ignoring: dict[Queue, None] = field(default_factory=dict)
+
+
+class ExclusiveConsumers(Guest):
+    """Knows the queues that take further consumers beside an exclusive one."""
+
+    name = NAME
+
+    def new_memory(self) -> ExclusiveConsumersMemory:
+        return ExclusiveConsumersMemory()
+
+    def queue_deleted(self, broker: Broker, queue: Queue) -> None:
+        _memory(broker).ignoring.pop(queue, None)
+
+    def heeds_exclusive(self, broker: Broker, queue: Queue) -> bool | None:
+        return False if queue in _memory(broker).ignoring else None
+
+    def fingerprint(self, broker: Broker) -> object:
+        return tuple(sorted(queue.name for queue in _memory(broker).ignoring))
+
+
+def _memory(broker: Broker) -> ExclusiveConsumersMemory:
+    memory = broker.memories[NAME]
+    assert isinstance(memory, ExclusiveConsumersMemory)
+    return memory
+
+
+def _consumes_exclusively_beside(broker: Broker, frame: Frame) -> Queue | None:
+    """The queue that would have to refuse it, and was not seen before not to."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN:
+        return None
+    queue = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
+    if queue is None or queue.type is QueueType.CLASSIC or not queue.consumers or queue in _memory(broker).ignoring:
+        return None
+    is_exclusive = frame.arguments.get("exclusive") or any(consumer.exclusive for consumer in queue.consumers)
+    return queue if is_exclusive else None
+
+
+def _consume_all_the_same(broker: Broker, frame: Frame) -> None:
+    queue = _consumes_exclusively_beside(broker, frame)
+    if queue is not None:
+        _memory(broker).ignoring[queue] = None
+    # a limit that RabbitMQ has lifted (QOS-010) does not stand in the way of it either
+    channel = broker.channels[(frame.connection, frame.channel)]
+    limiter = limiter_of(broker, channel)
+    limiter.is_followed |= not limiter.limit
+    process(broker, frame)
+    broker.fired("CONSUME-008")
+
+
+EXCLUSIVE_CONSUMER_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
+        name="exclusive-consumer-ignored",
+        requirement="CONSUME-008",
+        statement="Quorum queues and streams take the exclusive flag of basic.consume and do not act on it.",
+        source="rabbit_quorum_queue:consume, rabbit_stream_queue:consume (exclusive_consume only enters the metrics)",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.consume",),
+        applies=lambda broker, frame: _consumes_exclusively_beside(broker, frame) is not None,
+        process=_consume_all_the_same,
+        shows_within=ANY_NUMBER,  # where its connection breaks at once, what it was handed shows later
+    ),
+)

@@ -1,0 +1,136 @@
+"""Headers of messages that RabbitMQ cannot read or convert, or compares wrongly (rabbit_binary_parser, mc_amqpl,
+rabbit_exchange_type_headers).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.queues import Binding, Exchange
+from amqpspec.model.broker.routing import TIME_STAMPS
+from amqpspec.model.broker.state import ChannelState
+from amqpspec.model.defects.crash import crash_with
+from amqpspec.model.defects.stream_content import is_nested
+from amqpspec.model.judging.known_defect import DefectTransition
+from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, Frame, Table
+from amqpspec.model.rules.basic.publish import routes_of
+from amqpspec.model.rules.inputs import process
+
+#: A moment of which nobody tells.
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+def _published(broker: Broker, frame: Frame) -> tuple[Exchange, Table] | None:
+    """The exchange of a publish that comes as far as its headers, and these, if it has some."""
+    if frame.content is None or not frame.content.properties.get("headers"):
+        return None
+    channel = broker.channels.get((frame.connection, frame.channel))
+    exchange = broker.exchanges.get(frame.arguments.get("exchange", ""))
+    if channel is None or channel.state is not ChannelState.OPEN or exchange is None or exchange.internal:
+        return None
+    return None if frame.arguments.get("immediate") else (exchange, frame.content.properties["headers"])
+
+
+def _has_infinite_header(broker: Broker, frame: Frame) -> bool:
+    published = _published(broker, frame)
+    return published is not None and any(
+        isinstance(value, float) and not math.isfinite(value) for value in _within(published[1])
+    )
+
+
+def _within(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if not isinstance(value, list | tuple):
+        yield value
+        return
+    for each in value:
+        yield from _within(each)
+
+
+def _puts_decimal_into_stream(broker: Broker, frame: Frame) -> bool:
+    published = _published(broker, frame)
+    if published is None or frame.content is None:
+        return False
+    exchange, headers = published
+    kept = {name: value for name, value in headers.items() if not is_nested(name, value)}
+    if not any(isinstance(value, Decimal) for value in _within(kept)):
+        return False
+    queues = routes_of(broker, exchange, frame.arguments.get("routing_key", ""), frame.content).queues
+    return bool(queues) and all(queue.type is QueueType.STREAM for queue in queues)
+
+
+def _routes_by_time_stamp(broker: Broker, frame: Frame) -> bool:
+    content = frame.content or EMPTY_CONTENT
+    headers = content.properties.get("headers")
+    if not headers or not any(isinstance(value, datetime) for value in headers.values()):
+        return False
+    channel = broker.channels.get((frame.connection, frame.channel))
+    exchange = broker.exchanges.get(frame.arguments.get("exchange", ""))
+    if exchange is None or channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    return TIME_STAMPS in routes_of(broker, exchange, frame.arguments.get("routing_key", ""), content).queues.values()
+
+
+def _route_without_time_stamps(broker: Broker, frame: Frame) -> None:
+    """As if the bindings were of moments that no message names."""
+    as_they_are: dict[Binding, Binding] = {}
+    for exchange in broker.exchanges.values():
+        for place, binding in enumerate(exchange.bindings):
+            if any(isinstance(value, datetime) for value in binding.arguments.values()):
+                arguments = {
+                    name: _NEVER if isinstance(value, datetime) else value for name, value in binding.arguments.items()
+                }
+                exchange.bindings[place] = replace(binding, arguments=arguments)
+                as_they_are[binding] = binding
+    process(broker, frame)
+    for exchange in broker.exchanges.values():
+        exchange.bindings = [as_they_are.get(binding, binding) for binding in exchange.bindings]
+    broker.fired("PUBLISH-018")
+
+
+HEADER_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
+        name="infinite-header-breaks",
+        requirement="PUBLISH-016",
+        statement="A publish with a header that is an infinite number, or none at all (NaN), crashes the channel; the"
+        " connection closes with 541.",
+        source="rabbit_binary_parser:parse_table, whose pattern for floating-point numbers knows finite ones only",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.publish",),
+        applies=_has_infinite_header,
+        process=crash_with("PUBLISH-016"),
+    ),
+    DefectTransition(
+        name="stream-breaks-on-decimal",
+        requirement="PUBLISH-016",
+        statement="A publish to a stream with a header that is a decimal number crashes the channel; the connection"
+        " closes with 541.",
+        source="rabbit_msg_record:from_091 and mc_amqpl:from_091 have no clause for decimals",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.publish",),
+        applies=_puts_decimal_into_stream,
+        process=crash_with("PUBLISH-016"),
+    ),
+)
+
+TIME_STAMP_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
+        name="timestamp-headers-never-match",
+        requirement="PUBLISH-018",
+        statement="A headers exchange compares a time stamp in milliseconds, the message's, with one in seconds, the"
+        " binding's, so no two are equal.",
+        source="mc_amqpl:routing_value multiplies by 1000; rabbit_exchange_type_headers takes the argument as it is",
+        dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.publish",),
+        applies=_routes_by_time_stamp,
+        process=_route_without_time_stamps,
+    ),
+)

@@ -1,0 +1,204 @@
+"""rabbit_fifo_client: what a channel's process keeps of a quorum queue that it publishes to, and how it meets a queue
+that is going or a channel that is.
+
+It registers with the queue before it sends its first message there; and from then on numbers what it sends, by which
+the queue knows what it has missed (rabbit_fifo:maybe_enqueue).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.queues import Arrival, Message, Queue
+from amqpspec.model.broker.state import Channel, ChannelState, Expected
+from amqpspec.model.defects.consumers_of_ended_queues import untold_of
+from amqpspec.model.defects.crash import crash_with, internal_error
+from amqpspec.model.judging.known_defect import DefectTransition
+from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.protocol.methods import TEARDOWNS, ChannelKey, Frame
+from amqpspec.model.rules.basic.cancel import crossing_of, withdraw_notice
+from amqpspec.model.rules.connection.closing import break_connection
+from amqpspec.model.rules.inputs import process
+
+NAME = "quorum queue clients"
+
+_ENDS = ("channel.close", "connection.close", *TEARDOWNS, "socket.abort")
+
+
+@dataclass(slots=True)
+class ClientsMemory:
+    #: queues, by name, that a channel has registered with or whose end it has heard of first
+    registered: dict[ChannelKey, set[str]] = field(default_factory=dict)
+
+
+class QuorumQueueClients(Guest):
+    """Knows which channels have published to which quorum queues. Armed when one is deleted."""
+
+    name = NAME
+
+    def new_memory(self) -> ClientsMemory:
+        return ClientsMemory()
+
+    def published_to(self, broker: Broker, channel: Channel, queue: Queue) -> None:
+        if queue.type is QueueType.QUORUM:
+            _memory(broker).registered.setdefault(channel.key, set()).add(queue.name)
+
+    def queue_deleted(self, broker: Broker, queue: Queue) -> None:
+        if queue.type is QueueType.QUORUM:
+            arm(broker, NAME)
+
+    def deleted_by_client(self, broker: Broker, channel: Channel, queue: Queue) -> None:
+        """It hears of the end first: nothing of its own crosses that."""
+        _memory(broker).registered.setdefault(channel.key, set()).add(queue.name)
+
+    def queue_declared(self, broker: Broker, queue: Queue) -> None:
+        for names in _memory(broker).registered.values():
+            names.discard(queue.name)
+
+    def channel_ended(self, broker: Broker, channel: Channel) -> None:
+        _memory(broker).registered.pop(channel.key, None)
+
+    def fingerprint(self, broker: Broker) -> object:
+        registered = _memory(broker).registered.items()
+        return tuple(sorted((key, tuple(sorted(names))) for key, names in registered if names))
+
+
+def _memory(broker: Broker) -> ClientsMemory:
+    memory = broker.memories[NAME]
+    assert isinstance(memory, ClientsMemory)
+    return memory
+
+
+def _publishes_to_deleted(broker: Broker, frame: Frame) -> bool:
+    """Is the quorum queue being deleted to which the message goes by its name, the channel's first one to it?"""
+    name = frame.arguments.get("routing_key", "")
+    if frame.arguments.get("exchange") or name in broker.queues:
+        return False
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    if name in _memory(broker).registered.get(channel.key, ()):
+        return False
+    return broker.deleted_of_late.get(name) is QueueType.QUORUM
+
+
+def _cancels_at_deleted(broker: Broker, frame: Frame) -> bool:
+    """Does the client cancel a consumer of a quorum queue that is being deleted?"""
+    return crossing_of(broker, frame) == "CANCEL-006" or _crosses_untold(broker, frame)
+
+
+def _crosses_untold(broker: Broker, frame: Frame) -> bool:
+    """The same of a client that is not told of the end of its consumers: who deletes has not been answered yet."""
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    if frame.arguments.get("consumer_tag", "") not in untold_of(broker, channel):
+        return False
+    return any(
+        isinstance(owed, Expected) and owed.method == "queue.delete-ok"
+        for other in broker.channels.values()
+        for owed in other.owed
+    )
+
+
+def _break_instead(broker: Broker, frame: Frame) -> None:
+    """What the channel would have said of other consumers of the queue is lost with it."""
+    broker.stamp += 1
+    broker.fired("CANCEL-006")
+    channel = broker.channels[(frame.connection, frame.channel)]
+    channel.owed = [o for o in channel.owed if not (isinstance(o, Expected) and o.method == "basic.cancel")]
+    break_connection(broker, channel, internal_error())
+
+
+def _answer_twice(broker: Broker, frame: Frame) -> None:
+    process(broker, frame)
+    withdraw_notice(broker, frame)
+    channel = broker.channels[(frame.connection, frame.channel)]
+    tag = frame.arguments.get("consumer_tag", "")
+    for owed in channel.owed:
+        if isinstance(owed, Expected) and owed.method == "basic.cancel-ok" and owed.arguments["consumer_tag"] == tag:
+            channel.owed.append(owed)
+            break
+
+
+def _on_their_way(broker: Broker, frame: Frame) -> list[tuple[Queue, Message]]:
+    """Messages that the channels which the input ends have published to quorum queues, and may not be there yet."""
+    return [
+        (queue, message)
+        for queue in broker.queues.values()
+        if queue.type is QueueType.QUORUM
+        for message in queue.unproven
+        if message.arrival is Arrival.PUBLISHED and _is_ended(message.via, frame)
+    ]
+
+
+def _is_ended(channel: ChannelKey | None, frame: Frame) -> bool:
+    if channel is None or frame.method not in _ENDS:
+        return False
+    return channel[0] == frame.connection and frame.channel in (0, channel[1])
+
+
+def _lose(broker: Broker, frame: Frame) -> None:
+    on_their_way = _on_their_way(broker, frame)
+    process(broker, frame)
+    for queue, message in on_their_way:
+        if message in queue.messages:
+            broker.take(queue, queue.messages.index(message))
+            broker.drop(queue, message, message.reason)
+            broker.refresh(queue)
+
+
+QUORUM_CLIENT_DEFECTS: tuple[DefectTransition, ...] = (
+    DefectTransition(
+        name="cancel-crossing-deletion-breaks",
+        requirement="CANCEL-006",
+        statement="A basic.cancel that comes to its channel when the quorum queue is gone and the channel has not heard"
+        " of that crashes the channel; the connection closes with 541.",
+        source="rabbit_channel:cancel_consumer, case_clause {error, noproc} of rabbit_fifo_client:cancel_checkout",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.cancel",),
+        guest=NAME,
+        applies=_cancels_at_deleted,
+        process=_break_instead,
+    ),
+    DefectTransition(
+        name="cancel-crossing-deletion-answered-twice",
+        requirement="CANCEL-006",
+        statement="A basic.cancel that comes to its channel while the quorum queue is being deleted is answered by two"
+        " cancel-oks.",
+        source="v4.0.5 rabbit_quorum_queue:cancel sends one before it asks the queue; when that ends meanwhile"
+        " rabbit_channel:handle_method basic.cancel returns another (with_exit_handler, not_found)",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("basic.cancel",),
+        guest=NAME,
+        applies=_cancels_at_deleted,
+        process=_answer_twice,
+    ),
+    DefectTransition(
+        name="closing-overtakes-publishes",
+        requirement="PUBLISH-002",
+        statement="What a channel publishes to a quorum queue right before it is closed is lost, if it has published"
+        " there before.",
+        source="v3.10.9 rabbit_fifo_client:enqueue sends with low priority, so that the end of the channel comes first;"
+        " rabbit_fifo:handle_down forgets the numbers that it expects, and maybe_enqueue then waits for number 1",
+        dialects=("rabbitmq-3",),
+        methods=_ENDS,
+        applies=lambda broker, frame: bool(_on_their_way(broker, frame)),
+        process=_lose,
+    ),
+    DefectTransition(
+        name="publish-crossing-deletion-breaks",
+        requirement="PUBLISH-002",
+        statement="The first message that a channel publishes to a quorum queue, and that crosses the queue's deletion,"
+        " crashes the channel; the connection closes with 541.",
+        source="v4.0.5 rabbit_channel:deliver_to_queues, case_clause {error, {shutdown, delete}} or noproc of"
+        " rabbit_fifo_client, which registers with the queue before it sends",
+        dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        methods=("basic.publish",),
+        guest=NAME,
+        applies=_publishes_to_deleted,
+        process=crash_with("PUBLISH-002"),
+    ),
+)

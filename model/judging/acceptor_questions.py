@@ -1,0 +1,211 @@
+"""The questions of `model.judging.questions`, answered by an acceptor: from its explanations and their states."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.dispatch import owes_nothing
+from amqpspec.model.broker.queues import Queue
+from amqpspec.model.broker.state import ChannelState, Connection, ConnectionState
+from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.judging.doubts import may_give_up, unprocessed
+from amqpspec.model.judging.questions import KnownConnection
+from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.patterns import UNKNOWN_NAME
+from amqpspec.model.rules.extensions.dead_letter import EXCHANGE
+
+#: Seconds of which no more may pass between a question and its answer.
+SOON = 1.0
+
+
+class AcceptorQuestions:
+    """`Questions` about the sequence that an acceptor judges."""
+
+    def __init__(self, acceptor: Acceptor) -> None:
+        self._acceptor = acceptor
+
+    # ---- the sequence
+
+    @property
+    def finished(self) -> bool:
+        return self._acceptor.finished
+
+    def owes(self) -> bool:
+        return self._acceptor.owes()
+
+    @property
+    def patience(self) -> float:
+        return self._acceptor.patience
+
+    # ---- connections and channels
+
+    def connection(self, name: str) -> KnownConnection | None:
+        connection = self._usual.connections.get(name)
+        return None if connection is None else _known(connection)
+
+    def connections(self) -> list[KnownConnection]:
+        return list(map(_known, self._usual.connections.values()))
+
+    def was_opened(self, channel: ChannelKey) -> bool:
+        return channel in self._usual.channels
+
+    def is_open(self, channel: ChannelKey) -> bool:
+        usual = self._usual
+        known = usual.channels.get(channel)
+        if known is None or known.state is not ChannelState.OPEN or known.assembly is not None:
+            return False
+        connection = usual.connections[channel[0]]
+        return not connection.blocked and not connection.out_of_step
+
+    def flush(self, channel: ChannelKey) -> Frame:
+        """Where the channel has a limit of its own it is channel.flow: up to RabbitMQ 4.2 basic.qos with global=false
+        lifts that limit, against the promise (the known defect consumer-limit-lifts-channel-limit). The flag of the
+        last basic.qos is kept: it would else be the barrier's that is seen to work.
+        """
+        known = self._usual.channels[channel]
+        if known.channel_prefetch:
+            return Frame(*channel, "channel.flow", {"active": True}, sent=True)
+        is_global = known.prefetch_from in ("QOS-009", "QOS-010")
+        return Frame(*channel, "basic.qos", {"prefetch_count": known.prefetch, "global_": is_global}, sent=True)
+
+    def unprocessed(self) -> list[ChannelKey]:
+        return unprocessed(self._acceptor.explanations)
+
+    def served_elsewhere(self) -> list[ChannelKey]:
+        usual = self._usual
+        served = {queue.name: queue for broker in self._brokers if broker is not usual for queue in broker.deliverable}
+        known = {queue.name for queue in usual.deliverable}
+        consumers = (consumer for name, queue in served.items() if name not in known for consumer in queue.consumers)
+        return list(dict.fromkeys(consumer.channel for consumer in consumers))
+
+    # ---- queues
+
+    def touched(self) -> list[tuple[ChannelKey, str]]:
+        return [(channel, queue.name) for channel, queue in self._usual.touched]
+
+    def consuming(self, queue: str) -> list[ChannelKey]:
+        known = self._usual.queues.get(queue)
+        return [] if known is None else [consumer.channel for consumer in known.consumers]
+
+    def may_get(self, channel: ChannelKey, queue: str) -> bool:
+        usual = self._usual
+        known = usual.queues.get(queue)
+        return (
+            known is not None
+            and not known.messages
+            and not known.dropping
+            and known.type is not QueueType.STREAM
+            and not (known.type is QueueType.QUORUM and known.single_active_consumer)
+            and not self._may_fill(queue)
+            and _may_ask_about(usual, channel[0], known)
+            # a name that the broker has not told yet (queue.declare with nowait) is the channel's last one
+            and (not queue.startswith(UNKNOWN_NAME) or usual.channels[channel].last_queue == queue)
+        )
+
+    def who_may_ask(self, queue: str, by_any: bool = False) -> list[str]:
+        usual = self._usual
+        brokers = self._brokers if by_any else [usual]
+        known = next((broker.queues[queue] for broker in brokers if queue in broker.queues), None)
+        if known is None:
+            return []
+        return [
+            each.name
+            for each in self.connections()
+            if each.answers and each.has_channels_to_spare and _may_ask_about(usual, each.name, known)
+        ]
+
+    def is_to_be_counted(self, queue: str) -> bool:
+        known = self._usual.queues.get(queue)
+        # nobody can ask for a queue of unknown name on another channel
+        if known is None or known.type is QueueType.STREAM or queue.startswith(UNKNOWN_NAME):
+            return False
+        return bool(known.messages or known.unproven or known.dropping or known.leaving)
+
+    def is_as_counted(self, queue: str) -> bool:
+        known = self._usual.queues.get(queue)
+        if known is None or owes_nothing(self._usual, known):
+            return True
+        if self.is_doubtful() and self._acceptor.may_be_proven(queue):
+            return True
+        # a quorum queue counts those who hold its deliveries as consumers, so their number never becomes the model's
+        counts_holders = known.type is QueueType.QUORUM and self._usual.holders(known) > 0
+        return not known.unproven and not known.dropping and (not known.leaving or counts_holders)
+
+    def unproven(self) -> list[str]:
+        return self._acceptor.unproven_queues()
+
+    def unproven_elsewhere(self) -> list[str]:
+        usual = self._usual
+        others = (broker for broker in self._brokers if broker is not usual)
+        unproven = dict.fromkeys(name for each in others for name, queue in each.queues.items() if queue.unproven)
+        return [name for name in unproven if name not in usual.queues or not usual.queues[name].unproven]
+
+    def perhaps_expired(self) -> list[str]:
+        names = (
+            queue.name for broker in self._brokers for queue in broker.ageing if _may_expire(queue, broker.latest)
+        )
+        return list(dict.fromkeys(names))
+
+    def is_doubtful(self) -> bool:
+        if may_give_up(self._acceptor.explanations):
+            return True
+        brokers = self._brokers
+        return any(broker.ageing or any(queue.timeouts for queue in broker.queues.values()) for broker in brokers)
+
+    def left_behind(self) -> str | None:
+        usual = self._usual
+        for queue in usual.queues.values():
+            if queue.owner is not None and usual.connections[queue.owner].state is ConnectionState.CLOSED:
+                return queue.name
+        return None
+
+    def is_deleting_itself(self, queue: str) -> bool:
+        usual = self._usual
+        return queue not in usual.queues and usual.ended_queues.get(queue) == "QUEUE-021"
+
+    # ---- the explanations
+
+    @property
+    def _usual(self) -> Broker:
+        return self._acceptor.broker
+
+    @property
+    def _brokers(self) -> list[Broker]:
+        return [explanation.broker for explanation in self._acceptor.explanations]
+
+    def _may_fill(self, queue: str) -> bool:
+        """May there be a message in it all the same? Not all is known while messages expire."""
+        brokers = self._brokers
+        if any(broker.ageing and _has_letters_coming(broker) for broker in brokers):
+            return True
+        if len(brokers) == 1:
+            return False
+        others = (broker.queues.get(queue) for broker in brokers)
+        return any(other is not None and other.messages for other in others)
+
+
+def _known(connection: Connection) -> KnownConnection:
+    is_open = connection.state is ConnectionState.OPEN
+    return KnownConnection(
+        connection.name,
+        connection.state,
+        connection.offered,
+        is_over=connection.state is ConnectionState.CLOSED and not connection.owed,
+        answers=is_open and not connection.blocked and not connection.out_of_step,
+        has_channels_to_spare=connection.channel_max == connection.offered.get("channel_max", connection.channel_max),
+    )
+
+
+def _may_ask_about(broker: Broker, connection: str, queue: Queue) -> bool:
+    """May whoever has the connection ask about the queue?"""
+    asking = broker.connections[connection]
+    return queue.owner in (None, connection) and asking.vhost == queue.vhost and asking.user not in broker.users
+
+
+def _has_letters_coming(broker: Broker) -> bool:
+    """Will messages expire, now or soon, that go to another queue then? Which one is not looked at."""
+    return any(EXCHANGE in queue.arguments and _may_expire(queue, broker.latest + SOON) for queue in broker.ageing)
+
+
+def _may_expire(queue: Queue, by: float) -> bool:
+    return any(message.deadline is not None and message.deadline.earliest < by for message in queue.messages)

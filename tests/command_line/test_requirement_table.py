@@ -1,0 +1,100 @@
+"""What `amqpspec requirements` prints."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from amqpspec.command_line.requirement_table import (
+    print_requirements,
+    render_details,
+    render_markdown,
+    render_table,
+    to_json,
+)
+from amqpspec.model.promises.registry import UnknownRequirement, requirement, requirements, select
+
+
+def printed(terminal: bool = False, width: int = 100, **options: object) -> str:
+    output = io.StringIO()
+    console = Console(file=output, force_terminal=terminal, width=width, color_system=None)
+    print_requirements(console, **options)  # type: ignore[arg-type]
+    return output.getvalue()
+
+
+def test_plain_output_has_one_line_each() -> None:
+    lines = printed(width=40).splitlines()
+    assert len(lines) == len(requirements())
+    assert [line.split()[0] for line in lines] == list(requirements())
+    assert all(len(line.split(maxsplit=2)) == 3 for line in lines)
+
+
+def test_terminal_output_keeps_titles_whole() -> None:
+    text = printed(terminal=True, width=200, only=["TIMEOUT"])
+    for each in select(["TIMEOUT"]):
+        assert each.id in text
+        assert each.title in text
+    assert "QOS-001" not in text
+
+
+def test_titles_are_not_taken_as_markup() -> None:
+    # rich would swallow [bold] if it were given plain strings
+    odd = replace(requirement("ACK-001"), title="a [bold] title")
+    output = io.StringIO()
+    Console(file=output, width=100).print(render_table([odd]), render_details(odd))
+    assert output.getvalue().count("a [bold] title") == 2
+
+
+def test_show_prints_all_fields() -> None:
+    text = " ".join(printed(width=300, show="qos-012").split())
+    chosen = requirement("QOS-012")
+    for value in (chosen.id, chosen.title, chosen.statement, chosen.source, chosen.observable):
+        assert value in text
+    for dialect, value in chosen.dialects.items():
+        assert f"{dialect} {value}" in text
+
+
+def test_json_has_every_field() -> None:
+    loaded = json.loads(printed(width=20, only=["ACK"], as_json=True))
+    assert loaded == to_json(select(["ACK"]))
+    assert set(loaded[0]) == {
+        "id", "area", "title", "statement", "level", "source", "queue_types", "observable", "determinism",
+        "verified", "dialects", "known_defects",
+    }  # fmt: skip
+    assert loaded[0]["id"] == "ACK-001"
+    assert loaded[0]["dialects"]["rabbitmq-4.3"] == "as stated"
+
+
+def test_what_is_known_of_brokers_stands_beside_the_promise() -> None:
+    text = " ".join(printed(width=300, show="CONSUME-005").split())
+    assert "as known in RabbitMQ 4.0 to 4.2 The channel looks for the consumer when consume-ok comes back" in text
+    assert "as known in RabbitMQ 4.3 A consume-ok that comes back from the queue" in text
+    assert "known defect consume-ok-dropped rabbit_channel:handle_cast" in text
+    assert "as known" not in printed(width=300, show="ACK-001")
+    (loaded,) = json.loads(printed(show="QUEUE-026", as_json=True))
+    defects = {each["name"]: each["dialects"] for each in loaded["known_defects"]}
+    assert "rabbitmq-4.3" in defects["quorum-consumer-count"]
+    assert "- As known in RabbitMQ 4.3: A consume-ok" in render_markdown([requirement("CONSUME-005")])
+
+
+def test_json_of_one() -> None:
+    assert [each["id"] for each in json.loads(printed(show="ACK-007", as_json=True))] == ["ACK-007"]
+
+
+def test_unknown_names_reach_the_caller() -> None:
+    with pytest.raises(UnknownRequirement):
+        printed(show="ACK-999")
+    with pytest.raises(UnknownRequirement):
+        printed(only=["NOPE"])
+
+
+def test_markdown_has_a_chapter_per_area_and_escapes() -> None:
+    text = render_markdown(requirements().values())
+    assert text.count("\n## ") == len({each.area for each in requirements().values()})
+    assert text.count("\n### ") == len(requirements())
+    assert "### QOS-008 Global qos \\<=4.2" in text
+    assert "consumer\\_cancel\\_notify" in text

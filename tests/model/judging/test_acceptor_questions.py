@@ -1,0 +1,50 @@
+"""What a barrier asks about while there are several explanations."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqpspec.model.judging.acceptor_questions import AcceptorQuestions
+from tests.model.judging.test_acceptor import Conversation
+
+LIMITED = 'a.1 queue.declare q durable x-queue-type=quorum x-max-length-bytes=8 x-dead-letter-exchange="" '
+
+
+def with_defect() -> Conversation:
+    """Two messages of 3 octets: by a known defect that counts more, the first has been driven out, to r."""
+    talk = Conversation().send("a.1 queue.declare r durable")
+    talk.see("a.1", "queue.declare-ok", queue="r", message_count=0, consumer_count=0)
+    talk.send(LIMITED + "x-dead-letter-routing-key=r")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    for body in ("one", "two"):
+        talk.send(f"a.1 basic.publish q body={body}", "a.1 queue.declare q passive")
+        talk.see("a.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0)
+    return talk
+
+
+@pytest.mark.parametrize("defective_first", [False, True])
+def test_where_a_defect_sends_messages_is_asked_whichever_explanation_is_the_first(defective_first: bool) -> None:
+    acceptor = with_defect().acceptor
+    assert {explanation.defect is None for explanation in acceptor.explanations} == {False, True}
+    acceptor.explanations.sort(key=lambda explanation: (explanation.defect is None) is defective_first)
+    assert AcceptorQuestions(acceptor).unproven_elsewhere() == ["r"]
+
+
+def test_a_letter_because_of_deliveries_that_nobody_saw_is_asked_for() -> None:
+    """m1 was given back once; it may have been with the consumer again, cancelled by now: that is once too often."""
+    talk = Conversation("rabbitmq-4.0").send("a.1 queue.declare r durable")
+    talk.see("a.1", "queue.declare-ok", queue="r", message_count=0, consumer_count=0)
+    talk.send(
+        'a.1 queue.declare q durable x-queue-type=quorum x-delivery-limit=1 x-dead-letter-exchange=""'
+        " x-dead-letter-routing-key=r"
+    ).see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
+    talk.send("a.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
+    questions = AcceptorQuestions(talk.acceptor)
+    assert not questions.is_doubtful()
+    talk.send("a.1 basic.reject 1 requeue &", "a.1 basic.cancel t").see("a.1", "basic.cancel-ok", consumer_tag="t")
+    talk.send("a.2 queue.declare q passive")
+    talk.see("a.2", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    assert questions.is_doubtful()
+    assert questions.is_as_counted("q")
+    assert "r" in questions.unproven()
