@@ -1,7 +1,7 @@
 """The time that a broker and its clients go by.
 
-It passes by itself, unless broker and clients are in one process and share a `HastyClock`: there, whoever would only
-wait puts it forward, and what the broker does by itself comes about at its moment all the same.
+It passes by itself, unless broker and clients are in one process and share a `FastForwardClock`: there, whoever would
+only wait puts it forward, and what the broker does by itself comes about at its moment all the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Clock:
 COMMON = Clock()
 
 
-class HastyClock(Clock):
+class FastForwardClock(Clock):
     """One that can be put forward, which the broker attends to."""
 
     #: Seconds to put it forward by: what falls due within them seems to be late by no more than that.

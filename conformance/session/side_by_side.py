@@ -18,7 +18,7 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.verdicts.events import Event, Listener, tell
-from amqpspec.targets.clock import Clock, HastyClock
+from amqpspec.targets.clock import Clock, FastForwardClock
 
 #: Scenarios that wait at one time.
 MOST_AT_ONCE = 16
@@ -38,7 +38,7 @@ class _OneAfterAnother(Executor):
 
 
 def _waiting(clock: Clock, most: int) -> Executor:
-    if isinstance(clock, HastyClock):
+    if isinstance(clock, FastForwardClock):
         return _OneAfterAnother()
     return ThreadPoolExecutor(most, thread_name_prefix="waiting")
 
@@ -62,7 +62,7 @@ def under_way(
     """Start all of them; gives an iterator over them and their finished sessions, which waits for each in turn.
 
     The iterator raises what `carry_out` raised. At the end of the context, those that have not begun never will. With a
-    `HastyClock`, which they share, all are carried out one after another before there is an iterator.
+    `FastForwardClock`, which they share, all are carried out one after another before there is an iterator.
     """
     if not scenarios:
         yield iter(())

@@ -74,7 +74,7 @@ class BrokerState:
     #: the requirement that the input processed last came under: blamed for what nothing explains
     reason: str = ""
     #: a known defect has done what nobody can follow: whatever comes now, or does not, is explained by it
-    is_astray: bool = False
+    is_unpredictable: bool = False
     #: False while barrier traffic is processed: it is judged, but shows nothing
     counting: bool = True
     #: connections that an error has broken (channel 0), whose other channels the broker ends when it comes to it;
@@ -198,4 +198,4 @@ class BrokerState:
     @property
     def quiet(self) -> bool:
         """Nothing is owed: a broker that is silent now is right to be silent."""
-        return (not self.debtors and not self.deliverable) or self.is_astray
+        return (not self.debtors and not self.deliverable) or self.is_unpredictable

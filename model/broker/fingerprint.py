@@ -32,7 +32,8 @@ def fingerprint(broker: Broker) -> Hashable:
                 for c in broker.connections.values()
             )
         ),
-        (repr(sorted(broker.users.items())), repr(sorted(broker.vhosts.items())), broker.alarm, broker.is_astray),
+        (repr(sorted(broker.users.items())), repr(sorted(broker.vhosts.items()))),
+        (broker.alarm, broker.is_unpredictable),
         tuple(guest.fingerprint(broker) for guest in broker.hooks.guests if guest.name in broker.memories),
         broker.not_before if broker.not_before > broker.latest else 0.0,
         tuple(broker.reply_addresses.items()),
@@ -81,15 +82,15 @@ def _held(message: Message) -> Hashable:
 
 
 def _ready(messages: Iterable[Message]) -> Hashable:
-    """Crowds by the order in which they appear: their numbers only tell them apart."""
-    crowds: dict[int, int] = {}
+    """Groups in transit by the order in which they appear: their numbers only tell them apart."""
+    transit_groups: dict[int, int] = {}
     return tuple(
         (
             _held(message),
             message.arrival.value,
             message.priority,
             message.is_late,
-            crowds.setdefault(message.crowd, len(crowds)),
+            transit_groups.setdefault(message.transit_group, len(transit_groups)),
             tuple(sorted(message.passed_over_by)),
         )
         for message in messages
@@ -176,16 +177,17 @@ def _queue(broker: Broker, queue: Queue) -> Hashable:
     consumers = [(consumer.channel, consumer.tag) for consumer in queue.consumers]
     if not queue.single_active_consumer:
         consumers.sort()  # whose turn it is, is nobody's business but the broker's
-    # the present crowd goes on growing as long as one of it is on its way
+    # the present group goes on growing as long as one of it is on its way
+    present = queue.transit_group
     growing = len(queue.unproven) > 0 and [
-        (message.crowd == queue.crowd) - (message.crowd == -queue.crowd) for message in queue.messages
+        (message.transit_group == present) - (message.transit_group == -present) for message in queue.messages
     ]
     return (
         (queue.name, queue.type.value, queue.owner, queue.durable, queue.auto_delete),
         repr(sorted(queue.arguments.items())) if queue.arguments else "",
         _ready(queue.messages),
         tuple((_held(each.message), each.cause.position) for each in queue.dropping),
-        (tuple(growing or ()), queue.crowd_via if growing else None),
+        (tuple(growing or ()), queue.transit_group_via if growing else None),
         (
             queue.returned,
             len(queue.unproven),

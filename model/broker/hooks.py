@@ -6,7 +6,7 @@ A guest is told of a step once it has been made, and keeps what it has to rememb
 nothing that the law owes or permits. Only the questions, the second half of `Guest`, let it: there the first answer
 that is not None counts.
 
-Guests are the known defects of brokers (`model.defects`). A guest that is *armed* has seen a situation in which it may
+Guests are the known defects of brokers. A guest that is *armed* has seen a situation in which it may
 matter; until then nobody asks it about inputs.
 """
 

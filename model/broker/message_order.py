@@ -214,4 +214,4 @@ def may_be_overtaken(queue: Queue, published: Message, returned: Message) -> boo
         return False
     if published.arrival is Arrival.PUBLISHED and returned.arrival is Arrival.RETURNING:
         return True
-    return published.crowd == returned.crowd and returned.redelivered and not published.redelivered
+    return published.transit_group == returned.transit_group and returned.redelivered and not published.redelivered

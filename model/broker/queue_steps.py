@@ -132,21 +132,21 @@ class QueueSteps(BrokerState):
             put_new(self.dialect, queue, message)
             for told in self.hooks.message_enqueued:
                 told(self, queue, message)
-            message.crowd = self.join_crowd(queue, message)
+            message.transit_group = self.join_transit_group(queue, message)
             if begin(self.dialect, queue, message, self.now, self.done_by):
                 self.ageing[queue] = None
         self.refresh(queue)
 
-    def join_crowd(self, queue: Queue, message: Message) -> int:
+    def join_transit_group(self, queue: Queue, message: Message) -> int:
         """The message is on its way into the queue. Gives the number of those that may all be so at one time."""
         via = message.via if message.arrival is Arrival.PUBLISHED else None
         if not queue.unproven:
-            queue.crowd += 1
-            queue.crowd_via = via
-        elif queue.crowd_via != via:
-            queue.crowd_via = None
+            queue.transit_group += 1
+            queue.transit_group_via = via
+        elif queue.transit_group_via != via:
+            queue.transit_group_via = None
         queue.unproven[message] = None
-        return queue.crowd
+        return queue.transit_group
 
     def take(self, queue: Queue, index: int) -> Message:
         """Take a ready message out of its queue; that proves that it had arrived."""
@@ -182,11 +182,11 @@ class QueueSteps(BrokerState):
             for other in earlier:
                 other.arrival = Arrival.PROVEN
                 del queue.unproven[other]
-            if queue.crowd_via is not None and queue.unproven:
+            if queue.transit_group_via is not None and queue.unproven:
                 # one channel's come in order: with these nothing is on its way any more but what is behind them
-                queue.crowd += 1
+                queue.transit_group += 1
                 for other in queue.unproven:
-                    other.crowd = queue.crowd
+                    other.transit_group = queue.transit_group
         self._note_missed(queue, under_way - len(queue.unproven))
 
     def _gets_from(self, queue: Queue) -> list[PendingGet]:

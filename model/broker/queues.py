@@ -52,10 +52,10 @@ class Message:
     arrival: Arrival = Arrival.PUBLISHED
     #: channels that were handed a later message of the queue: this one is on its way to somebody else
     passed_over_by: frozenset[ChannelKey] = frozenset()
-    #: the channel that put the message where it is, and the number of the crowd of messages that were on their way at
-    #: one time: in a crowd, those of different channels are in either order. Negative: a crowd in front
+    #: the channel that put the message where it is, and the number of the group of messages that were on their way at
+    #: one time: in a group, those of different channels are in either order. Negative: a group in front
     via: ChannelKey | None = None
-    crowd: int = 0
+    transit_group: int = 0
     #: how many more times it may have been handed to somebody whose connection ended before it was sent
     unseen: int = 0
     #: … and to somebody who does not acknowledge: then it is gone
@@ -121,13 +121,11 @@ class Consumer:
     is_doubtful: bool = field(default=True, kw_only=True)
     #: seconds in which it has to settle a delivery, by which requirement; how many of its deliveries have timed out
     #: and are not settled (model.rules.extensions.consumer_timeout); by a known defect it is not served
-    #: (model.defects.timeouts)
     timeout: float = field(default=0.0, kw_only=True)
     timeout_from: str = field(default="", kw_only=True)
     timed_out: int = field(default=0, kw_only=True)
     is_forgotten: bool = field(default=False, kw_only=True)
     #: of a single-active-consumer queue: by a known defect it is served beside who has the seat by now
-    #: (model.defects.timeouts)
     is_beside: bool = field(default=False, kw_only=True)
     #: consumers of its priority that were served since it has been waiting with room (PRIORITY-002)
     overtaken_by: frozenset[tuple[ChannelKey, str]] = field(default=frozenset(), kw_only=True)
@@ -176,10 +174,10 @@ class Queue:
     returned: int = 0
     #: of these, the ones that are not proven to have arrived, in the order in which they set out
     unproven: dict[Message, None] = field(default_factory=dict)
-    #: number of the present crowd (`Message.crowd`)
-    crowd: int = 0
+    #: number of the present group (`Message.transit_group`)
+    transit_group: int = 0
     #: the channel that published all of it; None: several did, or some of it was given back
-    crowd_via: ChannelKey | None = field(default=None, kw_only=True)
+    transit_group_via: ChannelKey | None = field(default=None, kw_only=True)
     consumers: list[Consumer] = field(default_factory=list)
     #: consumers that are gone but may still be counted
     leaving: int = 0

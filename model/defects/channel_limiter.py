@@ -110,9 +110,9 @@ class ChannelLimiter(Guest):
         if limiter is not None and limiter.limit and limiter.volume:
             limiter.volume -= sum(entry.consumer is not None for _, entry in settled) + len(out)
         for _, entry in settled:
-            namesake = limited_namesake(channel, entry)
-            if namesake is not None:
-                memory.credited[namesake] = memory.credited.get(namesake, 0) + 1
+            living = consumer_of_same_tag(channel, entry)
+            if living is not None:
+                memory.credited[living] = memory.credited.get(living, 0) + 1
 
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
         memory = _memory(broker)
@@ -158,7 +158,7 @@ def note_out(broker: Broker, channel: Channel, tag: int) -> None:
     _memory(broker).out.add((channel.key, tag))
 
 
-def limited_namesake(channel: Channel, entry: Unacknowledged) -> Consumer | None:
+def consumer_of_same_tag(channel: Channel, entry: Unacknowledged) -> Consumer | None:
     """The consumer that RabbitMQ takes for the former one, of its tag, that the delivery went to (CONSUME-016).
 
     rabbit_limiter:ack_from_queue, rabbit_stream_queue:settle: credit goes to the tag; streams are known by name.
@@ -275,27 +275,27 @@ def _defect(name: str, requirement: str, statement: str, source: str, miscounts:
     )
 
 
-def _namesakes(broker: Broker) -> Iterator[Consumer]:
+def _credited(broker: Broker) -> Iterator[Consumer]:
     for consumer in _memory(broker).credited:
         channel = broker.channels.get(consumer.channel)
         if channel is not None and channel.consumers.get(consumer.tag) is consumer:
             yield consumer
 
 
-def _credits_namesake(broker: Broker, frame: Frame) -> bool:
+def _gives_credit(broker: Broker, frame: Frame) -> bool:
     if not brings_deliveries(broker, frame):
         return False
-    if any(True for _ in _namesakes(broker)):
+    if any(True for _ in _credited(broker)):
         return True
     channel = broker.channels.get((frame.connection, frame.channel))
     if channel is None or channel.state is not ChannelState.OPEN:
         return False
-    return any(limited_namesake(channel, entry) is not None for _, entry in _settled(channel, frame))
+    return any(consumer_of_same_tag(channel, entry) is not None for _, entry in _settled(channel, frame))
 
 
-def _credit_namesakes(broker: Broker, frame: Frame) -> None:
+def _give_credit(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
-    for consumer in list(_namesakes(broker)):
+    for consumer in list(_credited(broker)):
         consumer.outstanding -= _memory(broker).credited.pop(consumer)
         broker.refresh(consumer.queue)
 
@@ -310,8 +310,8 @@ LIMIT_DEFECTS: tuple[DefectTransition, ...] = (
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=DELIVERY_METHODS,
         guest=NAME,
-        applies=_credits_namesake,
-        process=_credit_namesakes,
+        applies=_gives_credit,
+        process=_give_credit,
     ),
     _defect(
         "consumer-limit-lifts-channel-limit",

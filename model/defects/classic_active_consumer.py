@@ -87,7 +87,7 @@ def _leave_backlog(broker: Broker, frame: Frame) -> None:
     crashes = frame.method == "basic.publish" or any(map(_is_crossed_by_publish, queues))
     process(broker, frame)
     stall(broker, queues)
-    broker.is_astray |= crashes
+    broker.is_unpredictable |= crashes
 
 
 def _is_crossed_by_publish(queue: Queue) -> bool:

@@ -56,7 +56,7 @@ def _crash_next_queue(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
     broker.fired("ACK-024")
     break_connection(broker, broker.channels[(frame.connection, frame.channel)], internal_error())
-    broker.is_astray = True
+    broker.is_unpredictable = True
 
 
 def _crashes_unseen(broker: Broker, frame: Frame) -> bool:
@@ -86,7 +86,7 @@ def _start_next_queue_again(broker: Broker, frame: Frame) -> None:
             broker.channels[consumer.channel].consumers.pop(consumer.tag, None)
         queue.consumers.clear()
         held = [each for c in broker.channels.values() for each in c.unacknowledged.values() if each.queue is queue]
-        broker.is_astray |= any(
+        broker.is_unpredictable |= any(
             message.content.properties.get("delivery_mode") == _PERSISTENT
             for message in (*queue.messages, *(entry.message for entry in held))
         )

@@ -68,11 +68,11 @@ def _may_hit_what_comes_back(broker: Broker, frame: Frame) -> bool:
     )
 
 
-def _settle_namesakes(broker: Broker, frame: Frame) -> None:
+def _settle_deliveries_of_same_number(broker: Broker, frame: Frame) -> None:
     if _may_hit_what_comes_back(broker, frame):
         # what is handed over meanwhile is given back, or settled
         process(broker, frame)
-        broker.is_astray = True
+        broker.is_unpredictable = True
         return
     channel = broker.channels[(frame.connection, frame.channel)]
     hits = list(_hits(broker, frame))
@@ -83,7 +83,7 @@ def _settle_namesakes(broker: Broker, frame: Frame) -> None:
         elif channel.unacknowledged.get(tag) is not entry:
             # settled as well: a quorum queue takes back what it is given back by both, and has it twice
             if outcome is Outcome.REQUEUED:
-                broker.is_astray = True
+                broker.is_unpredictable = True
                 return
         else:
             _settle_at_queue(broker, channel, tag, entry, outcome, frame)
@@ -136,7 +136,7 @@ LATE_SETTLING_DEFECTS: tuple[DefectTransition, ...] = (
         applies=lambda broker, frame: (
             any(True for _ in _hits(broker, frame)) or _may_hit_what_comes_back(broker, frame)
         ),
-        process=_settle_namesakes,
+        process=_settle_deliveries_of_same_number,
         shows_within=ANY_NUMBER,
     ),
 )

@@ -253,7 +253,7 @@ def _settle_at_next_queue(broker: Broker, frame: Frame) -> None:
         # the same delivery is given back twice, the second time perhaps from whoever was handed it meanwhile
         process(broker, frame)
         broker.fired("ACK-024")
-        broker.is_astray = True
+        broker.is_unpredictable = True
         return
     follow_limiters(broker)  # the room that a lost settlement makes is counted as RabbitMQ counts it
     channel = broker.channels[(frame.connection, frame.channel)]

@@ -151,14 +151,14 @@ def _close_all_the_same(broker: Broker, frame: Frame) -> None:
 # ------------------------------------------------------------------------------------- the tag is still in use
 
 
-def _timed_out_namesake(broker: Broker, frame: Frame) -> Consumer | None:
+def _timed_out_consumer_of_same_tag(broker: Broker, frame: Frame) -> Consumer | None:
     channel = _channel(broker, frame)
     consumer = channel.consumers.get(frame.arguments.get("consumer_tag", "")) if channel is not None else None
     return consumer if consumer is not None and consumer.timed_out else None
 
 
 def _refuse_tag(broker: Broker, frame: Frame) -> None:
-    consumer = _timed_out_namesake(broker, frame)
+    consumer = _timed_out_consumer_of_same_tag(broker, frame)
     if consumer is not None:
         consumer.timed_out = 0
     process(broker, frame)
@@ -341,7 +341,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         dialects=_DIALECTS,
         methods=("basic.consume",),
         guest=NAME,
-        applies=lambda broker, frame: _timed_out_namesake(broker, frame) is not None,
+        applies=lambda broker, frame: _timed_out_consumer_of_same_tag(broker, frame) is not None,
         process=_refuse_tag,
     ),
     DefectTransition(

@@ -473,7 +473,7 @@ def _confuse(broker: Broker, frame: Frame) -> None:
     if frame.method in _ENDS_OF_CHANNELS:
         _lose_forgotten(broker, frame)
     process(broker, frame)
-    broker.is_astray |= before or _is_any_mixed_up(broker)
+    broker.is_unpredictable |= before or _is_any_mixed_up(broker)
 
 
 def _lose_forgotten(broker: Broker, frame: Frame) -> None:

@@ -415,7 +415,7 @@ class Acceptor:
         for explanation in self.explanations:
             explanation.defect = explanation.defective_input = None
             self._defects.once_shown(explanation.broker)
-        self.finished |= self.broker.is_astray
+        self.finished |= self.broker.is_unpredictable
 
     def _give_up(self) -> None:
         self.reason = f"more than {self.bound} explanations are possible"

@@ -1,7 +1,7 @@
 """Alternatives: what a broker may do in place of the usual, as its build or its configuration has it.
 
 Both are right. The acceptor follows an alternative beside the usual behaviour, as another explanation, until what the
-broker sends tells which it was. Unlike a known defect (`model.defects.transitions`) it is no failure.
+broker sends tells which it was. Unlike a known defect it is no failure.
 """
 
 from __future__ import annotations

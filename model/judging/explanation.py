@@ -80,11 +80,11 @@ class Explanation:
         if self.broker.next_timeout <= self.broker.foreseen:
             tell_of_timeouts(self.broker)
         self.expect_teardowns()
-        self.forget_if_astray()
+        self.forget_if_unpredictable()
 
-    def forget_if_astray(self) -> None:
+    def forget_if_unpredictable(self) -> None:
         """Where anything is explained it makes no difference any more what has been processed."""
-        if self.broker.is_astray:
+        if self.broker.is_unpredictable:
             self.pending.clear()
 
     def process(self, frame: Frame) -> None:
@@ -126,7 +126,7 @@ class Explanation:
     @property
     def defect_took_place(self) -> bool:
         """The known defect has taken place."""
-        return self.defect is not None and not self.defect_is_ahead and not self.broker.is_astray
+        return self.defect is not None and not self.defect_is_ahead and not self.broker.is_unpredictable
 
     def time_passes(self, now: float) -> None:
         """It is `now`: what that brings about comes about, or may (`queue_expiry`, `message_expiry`)."""

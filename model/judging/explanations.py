@@ -27,7 +27,7 @@ TIMED = (EXPIRE, TIME_OUT)
 MOST_LATENT = 4
 
 #: Behind how many more commands a crash may show that the broker was at rest without.
-MOST_RESTS_ASTRAY = 2
+MOST_RESTS_UNPREDICTABLE = 2
 
 
 class TooManyExplanations(Exception):
@@ -41,7 +41,7 @@ def points(
 
     Raises `TooManyExplanations`: what is left out might be the right one.
     """
-    explanation.forget_if_astray()
+    explanation.forget_if_unpredictable()
     if not explanation.pending:
         # no copy: whatever becomes of it takes its place
         yield explanation
@@ -253,15 +253,15 @@ def _may_have_crashed(broker: Broker) -> bool:
     )
 
 
-def _is_lately_astray(explanation: Explanation) -> bool:
+def _is_lately_unpredictable(explanation: Explanation) -> bool:
     """Not for long: it would explain whatever else is wrong."""
-    return explanation.broker.is_astray and explanation.rests < MOST_RESTS_ASTRAY
+    return explanation.broker.is_unpredictable and explanation.rests < MOST_RESTS_UNPREDICTABLE
 
 
 def latent_beside(proven: list[Explanation], quiet: list[Explanation]) -> list[Explanation]:
     """Of those at rest, the ones of known defects that may show later, and do not come to what is lawful anyway."""
     undecided = any(_may_have_crashed(explanation.broker) for explanation in proven)
-    latent = [each for each in quiet if each.is_latent or (undecided and _is_lately_astray(each))]
+    latent = [each for each in quiet if each.is_latent or (undecided and _is_lately_unpredictable(each))]
     lawful = {fingerprint(explanation.broker) for explanation in proven} if latent else set()
     for explanation in latent:
         explanation.rests += 1

@@ -1,4 +1,4 @@
-"""What a known defect is to the judge (`model.defects` has them): a further way to process an input."""
+"""What a known defect of a broker is to the judge: a further way to process an input."""
 
 from __future__ import annotations
 

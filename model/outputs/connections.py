@@ -51,7 +51,7 @@ def observe_on_connection(broker: Broker, frame: Frame) -> Mismatches:
 def _take(broker: Broker, connection: Connection, owed: Expected, frame: Frame) -> Mismatches:
     wrong = take_expected(broker, connection, owed, frame)
     if frame.method == "connection.close" and connection.state is ConnectionState.OPEN:
-        # it was owed while the channels went on (model.defects.transitions)
+        # it was owed while the channels went on
         end_connection(broker, connection)
         connection.state = ConnectionState.CLOSING
         connection.may_end = True

@@ -37,7 +37,7 @@ def debts(broker: Broker) -> Iterator[Debt]:
 
 def unproven(broker: Broker) -> Iterator[Debt]:
     """Messages that should be ready, and consumers that should be gone, and that no count has shown to be so."""
-    for queue in () if broker.is_astray else broker.queues.values():
+    for queue in () if broker.is_unpredictable else broker.queues.values():
         if owes_nothing(broker, queue):
             continue  # what it does with what it has nobody can tell
         if queue.unproven:

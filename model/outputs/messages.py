@@ -238,7 +238,7 @@ def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame) -> int | 
         m
         for m in list(messages)[:place]
         if m.arrival is not Arrival.RETURNING
-        and (m.crowd != found.crowd or m.via == found.via)
+        and (m.transit_group != found.transit_group or m.via == found.via)
         and not may_come_later(queue, m, found)
         and not may_be_overtaken(queue, m, found)
         # who came back first is not known of those that may have been away

@@ -24,7 +24,7 @@ def observe(broker: Broker, frame: Frame) -> Mismatches:
     the right frame would have led to.
     """
     mismatches = _observe(broker, frame)
-    return (broken_promise(broker, frame) or mismatches) if mismatches and not broker.is_astray else NONE
+    return (broken_promise(broker, frame) or mismatches) if mismatches and not broker.is_unpredictable else NONE
 
 
 def _observe(broker: Broker, frame: Frame) -> Mismatches:

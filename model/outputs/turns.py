@@ -82,7 +82,7 @@ def note_order(queue: Queue, index: int) -> None:
 def _is_certainly_behind(other: Message, taken: Message) -> bool:
     if Arrival.RETURNING in (other.arrival, taken.arrival):
         return False
-    return abs(other.crowd) != abs(taken.crowd) or other.via == taken.via
+    return abs(other.transit_group) != abs(taken.transit_group) or other.via == taken.via
 
 
 def note_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Message) -> Iterator[str]:

@@ -57,7 +57,7 @@ class Failure:
     observed: str
     allowed: tuple[str, ...]
     state: tuple[str, ...]
-    #: the known defect of the broker that explains it (model.defects.transitions), "" for none
+    #: the known defect of the broker that explains it, "" for none
     defect: str = ""
 
     @property

@@ -1,4 +1,10 @@
-"""Answers to methods that may ask for none (CHAN-018)."""
+"""Answers to methods that may ask for none (CHAN-018).
+
+Requirements:
+
+* CHAN-018: With nowait=true the -ok is omitted; errors still close the channel. [rabbit_channel.erl:return_ok; AMQP
+  0-9-1 class channel]
+"""
 
 from __future__ import annotations
 

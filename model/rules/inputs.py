@@ -1,4 +1,17 @@
-"""Processing an input: which rule a client's frame comes under, and what happens to frames that no rule admits."""
+"""Processing an input: which rule a client's frame comes under, and what happens to frames that no rule admits.
+
+Requirements:
+
+* CHAN-011: A client sending a *-ok or other unhandled method gets hard 503. [rabbit_channel.erl:handle_method
+  catch-all]
+* CHAN-006: channel.open on a channel the server has closed, before sending close-ok, is hard error 504.
+  [rabbit_reader.erl:handle_frame]
+* CHAN-005: After sending channel.close the server drops all methods on that channel until channel.close-ok; a crossing
+  client channel.close is answered with close-ok. [rabbit_channel.erl:handle_exception; rabbit_reader.erl:handle_frame
+  closing; AMQP 0-9-1 class channel]
+* CHAN-001: Any method on an unopened channel id is a HARD error 504. [rabbit_channel.erl:handle_method state=starting;
+  AMQP 0-9-1 class channel]
+"""
 
 from __future__ import annotations
 

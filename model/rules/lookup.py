@@ -1,4 +1,16 @@
-"""Finding what a method names, and the errors when it is not there or not to be had."""
+"""Finding what a method names, and the errors when it is not there or not to be had.
+
+Requirements:
+
+* CHAN-017: In bind, unbind, consume, get, purge, delete an empty queue name means the queue last declared on this
+  channel; none declared gives 404. queue.declare passive with empty name is NOT expanded.
+  [rabbit_channel.erl:expand_shortcuts; AMQP 0-9-1 class channel]
+* QUEUE-019: declare, passive declare, consume, get, purge, delete and bind from another connection are 405; unbind of
+  an existing binding as well, of a non-existing binding NOT (unbind-ok). [rabbit_amqqueue:check_exclusive_access; AMQP
+  0-9-1 class queue]
+* EXCHANGE-001: declare (also passive), delete, bind and unbind on the default exchange "" are a soft 403.
+  [rabbit_channel.erl:check_not_default_exchange]
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,19 @@
 
 `rabbit_access_control:check_resource_access`: a permission is a pattern of names, for each of configure, write and
 read; rules call these checks where rabbit_channel does. Users whom the operator did not make may do everything.
+
+Requirements:
+
+* PERMISSION-003: Passive declare needs no permission up to 4.2; 4.3 needs any one of read/write/configure.
+  [rabbit_channel.erl:check_any_resource_access_permitted]
+* PERMISSION-002: declare/delete: configure; bind/unbind: write on the destination and read on the source; publish:
+  write on the exchange (the default exchange as amq.default); consume/get/purge: read. A new queue with
+  x-dead-letter-exchange, or exchange with alternate-exchange: also read on itself and write on what the argument names.
+  A permission is a pattern that is looked for in the name. [rabbit_channel:handle_method;
+  rabbit_auth_backend_internal:check_resource_access]
+* PERMISSION-001: An operation without the permission is refused with a soft 403, whether what it names exists or not;
+  the text of 4.x names the permission that is missing. The default exchange is called amq.default.
+  [rabbit_access_control:check_resource_access]
 """
 
 from __future__ import annotations

@@ -3,6 +3,13 @@
 While a queue has something to deliver and the consumer has room, what is ready may be with its channel already. When
 the consumer is cancelled the channel gives it back to a quorum queue (QUORUM-008; rabbit_fifo_client:handle_delivery
 of a tag that is not known any more); when the channel ends the queue takes it back (CHAN-016).
+
+Requirements:
+
+* CONSUME-013: Deliveries of a no_ack consumer count as acked when sent: ack of such a tag is 406; on channel close they
+  are lost. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.consume]
+* QUORUM-003: With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or dropped) when
+  its count would exceed L: L=2 gives 3 deliveries. [rabbit_fifo:return_one]
 """
 
 from __future__ import annotations
@@ -105,7 +112,7 @@ def be_away(broker: Broker, consumer: Consumer, message: Message) -> None:
     """Until it is seen in its queue: it comes back at any moment."""
     if message.arrival is not Arrival.RETURNING:
         message.arrival = Arrival.RETURNING
-        message.crowd = broker.join_crowd(consumer.queue, message)
+        message.transit_group = broker.join_transit_group(consumer.queue, message)
 
 
 def expect_losses(broker: Broker) -> None:

@@ -20,7 +20,7 @@ from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, Frame
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_operator import EmbeddedOperator
 from amqpspec.targets.brokers.operator import Operator
-from amqpspec.targets.clock import COMMON, Clock, HastyClock
+from amqpspec.targets.clock import COMMON, Clock, FastForwardClock
 from amqpspec.targets.embedded.handshake import Access
 from amqpspec.targets.embedded.loop import Loop
 from amqpspec.targets.embedded.responder import Responder
@@ -38,7 +38,7 @@ class EmbeddedBroker:
     As a context manager it serves from a thread of its own, until the end of the block; `serve_forever` serves from
     the caller's. `port` 0 takes any that is free; `address` says which. `fault` names one of
     `targets.faults.all_faults`, which chooses the dialect if none is given; raises `UnknownFault`. With an
-    `ssl_context` it speaks TLS only. It goes by the `clock`, and clients that share a hasty one need not wait.
+    `ssl_context` it speaks TLS only. It goes by the `clock`, and clients that share a fast-forward one need not wait.
     """
 
     def __init__(
@@ -129,6 +129,6 @@ class EmbeddedBroker:
         access = self._access
         self._address = Address(host, bound_port, access.user, access.password, access.vhost, self._tls is not None)
         self._loop = Loop(listener, self._tls, self._responder, self._dialect, access, self._clock)
-        if isinstance(self._clock, HastyClock):
+        if isinstance(self._clock, FastForwardClock):
             self._clock.attend(partial(self._loop.orders.give, Frame(OPERATOR, 0, CLOCK_WAIT, {}, sent=True)))
         return self._loop

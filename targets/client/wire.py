@@ -22,7 +22,7 @@ from amqpspec.targets.client.connections import Connections
 from amqpspec.targets.client.handshake import Tune, Wishes, recordable, shake_hands
 from amqpspec.targets.client.handshake_link import HandshakeLink
 from amqpspec.targets.client.stream import connect
-from amqpspec.targets.clock import COMMON, Clock, HastyClock
+from amqpspec.targets.clock import COMMON, Clock, FastForwardClock
 from amqpspec.targets.codec.methods_codec import PROTOCOL_HEADER, encode
 from amqpspec.targets.codec.single_frames import as_understood
 
@@ -211,15 +211,15 @@ class WireClient:
         what is no frame, and was closed by us for it. Returns None at once when no connection is open.
         """
         clock = self._clock
-        if isinstance(clock, HastyClock):
-            frame = self._hastily(clock, timeout)
+        if isinstance(clock, FastForwardClock):
+            frame = self._receive_without_waiting(clock, timeout)
         else:
             frame = self._connections.next_frame(timeout)
         if frame is not None:
             self._observe(frame, frame.time)
         return frame
 
-    def _hastily(self, clock: HastyClock, timeout: float) -> Frame | None:
+    def _receive_without_waiting(self, clock: FastForwardClock, timeout: float) -> Frame | None:
         """The next frame, without waiting for what does not come."""
         until = clock.now() + timeout
         frame = self._connections.next_frame(min(timeout, clock.MOMENT))

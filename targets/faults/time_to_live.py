@@ -84,10 +84,10 @@ class _NeverDelivering(ServedBroker):
 
 @in_broker("given-back-lives-on", GIVEN_BACK, "What a client gives back does not expire any more.")
 class _LivingOn(ServedBroker):
-    def join_crowd(self, queue: Queue, message: Message) -> int:
+    def join_transit_group(self, queue: Queue, message: Message) -> int:
         if message.redelivered:
             message.deadline = None
-        return super().join_crowd(queue, message)
+        return super().join_transit_group(queue, message)
 
 
 @on_input(

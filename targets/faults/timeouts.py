@@ -156,9 +156,9 @@ class _ClockedOtherwise(ServedBroker):
 
 @in_broker("timeout-since-publish", "TIMEOUT-008", "The clock begins when the message is published.")
 class _ClockedSincePublish(_ClockedOtherwise):
-    def join_crowd(self, queue: Queue, message: object) -> int:
+    def join_transit_group(self, queue: Queue, message: object) -> int:
         self.memory.setdefault(message, self.latest)
-        return super().join_crowd(queue, message)  # type: ignore[arg-type]
+        return super().join_transit_group(queue, message)  # type: ignore[arg-type]
 
     def since(self, entry: Unacknowledged, deadline: Deadline) -> float:
         return float(self.memory.get(entry.message, deadline.since))

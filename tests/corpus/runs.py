@@ -88,7 +88,7 @@ def make(directory: Path, names: Collection[str] = ()) -> None:
             run.target, directory / run.name, only=(run.only,) if run.only else (), sequences=run.sequences,
             seed=run.seed, deadline=0.3 if faulty else 5.0, shrinking_time=0.0, search_only=run.sequences > 0,
             themes=(run.theme,) if run.theme else (), dialect=dialect_named(run.dialect) if run.dialect else None,
-            hasty=run.target.startswith("embedded"),
+            fast_forward=run.target.startswith("embedded"),
         )  # fmt: skip
         lost = f", {result.lost}" if result.lost else ""
         took = time.monotonic() - began

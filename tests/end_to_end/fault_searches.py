@@ -39,5 +39,5 @@ def search_for(name: str, directory: Path) -> RunResult:
     return run_suite(
         f"embedded:{name}", directory, search_only=True, sequences=SEQUENCES, seed=SEED,
         dialect=dialect_named(fault.dialect), enough=lambda failure: failure.requirement == fault.requirement,
-        deadline=0.2, shrinking_time=0.0, themes=THEMES[area(name)], hasty=True,
+        deadline=0.2, shrinking_time=0.0, themes=THEMES[area(name)], fast_forward=True,
     )  # fmt: skip

@@ -17,7 +17,7 @@ from amqpspec.model.promises.dialects import dialect_of
 from amqpspec.model.promises.verdict import Failure
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.resolve import RunningBroker, operator_of, running_broker, server_properties
-from amqpspec.targets.clock import COMMON, HastyClock
+from amqpspec.targets.clock import COMMON, FastForwardClock
 
 
 def run_suite(
@@ -34,14 +34,14 @@ def run_suite(
     enough: Callable[[Failure], bool] | None = None,
     dialect: Dialect | None = None,
     themes: tuple[str, ...] = (),
-    hasty: bool = False,
+    fast_forward: bool = False,
 ) -> RunResult:
     """`amqpspec run`, as far as the result; the trace is in `directory`. A broker is operated, an address is not.
 
-    `dialect`: what the embedded broker shall speak, if not the one that it usually does. `hasty`: where the embedded
-    broker and the suite only wait, they skip the time.
+    `dialect`: what the embedded broker shall speak, if not the one that it usually does. `fast_forward`: where the
+    embedded broker and the suite only wait, they skip the time.
     """
-    clock = HastyClock() if hasty else COMMON
+    clock = FastForwardClock() if fast_forward else COMMON
     with ExitStack() as stack:
         operator = None
         if isinstance(target, Address):

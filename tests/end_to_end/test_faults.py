@@ -24,7 +24,7 @@ def test_fault_is_caught_by_the_scenarios_of_its_chapter(name: str, tmp_path: Pa
         # how short a failure can be made is shown elsewhere
         result = run_suite(
             f"embedded:{name}", tmp_path, only=[only], enough=lambda failure: failure.requirement == wanted,
-            deadline=0.3, shrinking_time=0.0, hasty=True,
+            deadline=0.3, shrinking_time=0.0, fast_forward=True,
         )  # fmt: skip
         if wanted in failed_requirements(result):
             break

@@ -1,4 +1,16 @@
-"""Chapter basic, ack and reject (0-9-1 sections 1.8.3.13 and 1.8.3.14; area ACK)."""
+"""Chapter basic, ack and reject (0-9-1 sections 1.8.3.13 and 1.8.3.14; area ACK).
+
+Requirements:
+
+* ACK-001: ack(tag,false) removes exactly that delivery. [RabbitMQ guide: consumer acknowledgements and publisher
+  confirms; AMQP 0-9-1 basic.ack]
+* ACK-002: ack(tag,true) acks all outstanding tags <= tag on the channel, over all consumers, queues and get-oks.
+  [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.ack]
+* ACK-003: ack(0,true) acks everything outstanding; with nothing outstanding it is a no-op. [RabbitMQ guide: consumer
+  acknowledgements and publisher confirms; rabbit_channel.erl:collect_acks; AMQP 0-9-1 basic.ack]
+* ACK-013: reject(tag,requeue) = nack without multiple; reject(false) drops or dead-letters. [RabbitMQ guide: consumer
+  acknowledgements and publisher confirms; AMQP 0-9-1 basic.reject]
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,41 @@
 """Chapter basic, cancel (0-9-1 section 1.8.3.5), and the broker's (seed: consumer cancel notification; area CANCEL).
 
 Consumers end with their queue in `Broker.delete_queue`.
+
+Requirements:
+
+* CANCEL-007: When a consumed queue is deleted (by any connection), every consumer on a capable connection gets
+  basic.cancel(tag, nowait=true), once; nothing is delivered to it behind that. Consumers of other queues go on.
+  [RabbitMQ guide: consumer cancel notification]
+* CANCEL-018: After update-secret / credential refresh, consumers that lost read permission are cancelled by the server.
+  What they hold stays unacknowledged. [rabbit_channel.erl:recheck_consumers; rabbit_access_control.erl:update_state
+  (the internal backend keeps any secret)]
+* CANCEL-003: Answered with cancel-ok (echoing the tag), no error; with nowait nothing. [rabbit_channel.erl "Spec
+  requires we ignore this situation"; AMQP 0-9-1 basic.cancel]
+* CANCEL-001: basic.cancel is answered by cancel-ok; after cancel-ok no basic.deliver with that tag is sent. [RabbitMQ
+  guide: consumer cancel notification; rabbit_channel.erl:cancel_consumer comment; AMQP 0-9-1 basic.cancel]
+* CONSUME-005: basic.cancel sent before consume-ok arrived: each request deserves its reply; their order is open.
+  [rabbit_channel:handle_cast {command,consume_ok}]
+* CANCEL-002: A client-initiated cancel never causes a server-sent basic.cancel. [RabbitMQ guide: consumer cancel
+  notification]
+* TIMEOUT-015: Sending basic.cancel for the timed-out tag gets cancel-ok and removes the consumer; the tag can be reused
+  and returned messages are delivered again. [observed]
+* CANCEL-016: After cancel-ok, unacked messages are neither requeued nor lost until acked, nacked or channel close.
+  [RabbitMQ Java client test NoRequeueOnCancel; AMQP 0-9-1 basic.cancel]
+* QUORUM-008: What a cancelled consumer was handed stays unacknowledged with its channel. What was on its way to it is
+  given back by the channel, which counts as basic.nack does (QUORUM-002). [rabbit_fifo:maybe_return_all;
+  rabbit_fifo_client:handle_delivery of an unknown tag (issue 3729)]
+* REPLY-004: basic.cancel of the reply consumer is answered by cancel-ok; its address is gone, and what is published to
+  it then reaches nobody. Another consumer of replies may follow on the channel, with an address of its own.
+  [rabbit_channel:handle_method basic.cancel, clause of the reply consumer]
+* CANCEL-004: Cancelling a consumer the server already cancelled (queue deleted) is answered with cancel-ok. [RabbitMQ
+  guide: consumer cancel notification]
+* CANCEL-010: Nothing is sent when the queue is deleted; the consumer is silently gone; a later cancel of its tag gets
+  cancel-ok. [RabbitMQ guide: consumer cancel notification]
+* CANCEL-009: A client that answers a server-sent basic.cancel with basic.cancel-ok: an unhandled method (503) up to
+  4.2; accepted from 4.3, whether the consumer lives still or not. [rabbit_channel.erl:basic.cancel_ok]
+* CANCEL-008: Server-sent basic.cancel always has nowait=true: the client must not answer.
+  [rabbit_channel.erl:cancel_consumer]
 """
 
 from __future__ import annotations

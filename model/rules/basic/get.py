@@ -1,4 +1,15 @@
-"""Chapter basic, get (0-9-1 section 1.8.3.10; area GET). The reply is matched by `model.outputs.observation`."""
+"""Chapter basic, get (0-9-1 section 1.8.3.10; area GET). The reply is matched by `model.outputs.observation`.
+
+Requirements:
+
+* GET-002: basic.get on a missing queue is a soft 404, without read permission a soft 403; class 60, method 70.
+  [rabbit_channel.erl; AMQP 0-9-1 basic.get]
+* GET-006: basic.get on a stream is a hard error 540. [rabbit_stream_queue:dequeue]
+* GET-005: basic.get on a quorum queue with x-single-active-consumer is a soft 405. Classic queues with it allow get.
+  [rabbit_channel.erl:unsupported_single_active_consumer_error]
+* GET-001: Message-count in get-ok is the number of ready messages left; empty queue gives get-empty.
+  [rabbit_channel.erl:basic.get; AMQP 0-9-1 basic.get]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""What RabbitMQ looks at in a message before it routes it (rabbit_channel:handle_method basic.publish)."""
+"""What RabbitMQ looks at in a message before it routes it (rabbit_channel:handle_method basic.publish).
+
+Requirements:
+
+* PUBLISH-013: Body larger than max_message_size is 406 after the content was received.
+  [rabbit_channel.erl:check_msg_size]
+* PUBLISH-011: CC and BCC (arrays of strings) add routing keys; BCC is removed before delivery, CC is kept; each queue
+  gets one copy; delivered routing_key is the primary one. Wrong type is 406. [rabbit_basic/mc_amqpl:routing_keys]
+* PUBLISH-012: user_id property must equal the connection user, else 406. [rabbit_access_control:check_user_id]
+* PUBLISH-014: expiration must be a decimal non-negative integer string of at most 315360000000 (ten years in
+  milliseconds); a sign is allowed. [rabbit_channel.erl:check_expiration_header]
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,25 @@
 The text reads `global` as false: the channel's limit, true: the connection's. RabbitMQ reads it its own way (guide:
 consumer prefetch): false is a limit for each consumer made later, true one for the channel; from 4.3 on true is read as
 false (rabbit_channel:is_global_qos_permitted).
+
+Requirements:
+
+* QOS-007: Non-zero prefetch_size is hard 540. [rabbit_channel.erl]
+* QOS-014: qos-ok does not wait for queues; deliveries already queued in the channel process come before it or after it.
+  [rabbit_channel.erl]
+* QOS-016: In the text qos(n,global=false) limits the sum of unacked over all consumers of the channel, those that were
+  there before included, and qos(n,global=true) the sum over all consumers of the connection; independently of each
+  other. [AMQP 0-9-1 basic.qos; RabbitMQ guide: consumer prefetch (the table of meanings)]
+* QOS-002: prefetch 0 = no limit. [RabbitMQ guide: consumer prefetch; AMQP 0-9-1]
+* QOS-008: qos(n, global=true) limits the sum of unacked over all consumers of the channel. [RabbitMQ guide: consumer
+  prefetch; rabbit_limiter]
+* QOS-009: Feature global_qos is denied by default: qos(n,global=true) is silently treated as qos(n,global=false),
+  qos-ok is sent, no error. [rabbit_channel.erl:is_global_qos_permitted]
+* QOS-001: basic.qos(n, global=false) limits each consumer created LATER on the channel to n unacked messages,
+  independently. [RabbitMQ guide: consumer prefetch]
+* QOS-010: qos(p,false) and qos(c,true) are enforced independently, in whatever order they come; a consumer gets
+  messages only if neither is reached. From 4.3 on there is one limit, and the last call sets it. [RabbitMQ guide:
+  consumer prefetch]
 """
 
 from __future__ import annotations

@@ -1,4 +1,14 @@
-"""Chapter basic, recover and recover-async (0-9-1 sections 1.8.3.15 and 1.8.3.16; area RECOVER)."""
+"""Chapter basic, recover and recover-async (0-9-1 sections 1.8.3.15 and 1.8.3.16; area RECOVER).
+
+Requirements:
+
+* RECOVER-002: basic.recover-async(true) does the same as basic.recover(true), without a reply. [rabbit_channel.erl;
+  AMQP 0-9-1 basic.recover-async]
+* RECOVER-003: basic.recover with requeue=false is a hard error 540. [rabbit_channel.erl]
+* RECOVER-001: Requeues ALL unacked messages of the channel (consumers and gets) and answers recover-ok; messages come
+  back with redelivered=true and new tags, possibly to other consumers. [rabbit_channel.erl:basic.recover_async; AMQP
+  0-9-1 basic.recover]
+"""
 
 from __future__ import annotations
 

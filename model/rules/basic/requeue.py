@@ -1,4 +1,45 @@
-"""Where a message goes that is given back to its queue (ACK-016, ACK-017, ACK-018; QUORUM-002, QUORUM-003)."""
+"""Where a message goes that is given back to its queue (ACK-016, ACK-017, ACK-018; QUORUM-002, QUORUM-003).
+
+Requirements:
+
+* TIMEOUT-019: Acking a timed-out tag is no error even if the message was meanwhile delivered to, or acked by, another
+  consumer; it does not settle that delivery. [RabbitMQ guide: consumer timeouts]
+* QUORUM-003: With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or dropped) when
+  its count would exceed L: L=2 gives 3 deliveries. [rabbit_fifo:return_one]
+* QUORUM-004: x-delivery-limit=-1 is accepted and means unlimited (4.0+). [rabbit_quorum_queue]
+* CANCEL-014: Unacked deliveries of a deleted queue are discarded; ack is accepted silently. [rabbit_channel.erl]
+* TIMEOUT-013: A timed-out message gets x-acquired-count +1 but no x-delivery-count, so timeouts alone never hit the
+  delivery limit. [rabbit_fifo return_multiple delivery_failed=false]
+* ACK-016: A requeued message goes back to its ORIGINAL position (by publish order) whatever the order of nacks.
+  [rabbit_variable_queue:requeue]
+* ACK-018: Before 4.3 a quorum queue with no delivery limit (3.10 default, 4.0 with x-delivery-limit=-1) re-appends
+  nacked messages at the TAIL; channel/connection close returns go to the front (3.10: in the order of the consumer
+  tags, those of gets as text). [rabbit_fifo handle_aux return/requeue]
+* ACK-017: Requeued messages go to a returns queue in front of all ready messages, in the order the returns were
+  APPLIED. One nack multiple or recover applies per consumer, oldest delivery first: the gets in tag order, then the
+  consumers in the order of their tags. A channel's close returns consumers in the order in which they were created,
+  then gets in the order of their tags as text (1, 10, 2). [rabbit_fifo:return]
+* ACK-015: false on first delivery of a message from this queue, true on every later delivery after requeue by nack,
+  reject, recover, cancel+close, channel/connection close, timeout - whether or not the client saw the first delivery.
+  [AMQP 0-9-1 basic.deliver; rabbit_channel.erl]
+* QUORUM-002: reject(requeue=true), channel/connection close: x-delivery-count +1 and x-acquired-count +1.
+  nack(requeue=true), recover, timeout: only x-acquired-count +1. [rabbit_channel.erl: nack->requeue,
+  reject->settle(true,false)]
+* RECOVER-005: 4.0: x-delivery-count +1; 4.3: only x-acquired-count +1. [rabbit_fifo]
+* CHAN-016: When a channel ends, by an error or by the client's channel.close, its consumers disappear and its unacked
+  messages are requeued (redelivered=true). When the server closes it: on a classic queue that the channel consumes from
+  before the channel.close is sent, otherwise (quorum queues, gets) only once the client answered with close-ok. A hard
+  error ends all channels and deletes the exclusive queues before the connection.close is sent; what waits for the end
+  of a channel may still return just after it. [rabbit_channel.erl:handle_exception notify_queues]
+* GET-004: An unacked get returns to its queue (redelivered=true) when the channel's process ends, which is just after
+  close-ok; before close-ok only on a classic queue that the channel also consumes from. After a server-sent
+  channel.close this waits for the client's close-ok. [rabbit_channel.erl:notify_queues]
+* ACK-020: When a channel closes, its unacked messages are offered to remaining consumers; the Deliver on another
+  channel can precede or follow Channel.CloseOk. [rabbit_channel.erl]
+* ACK-019: A message that is given back goes to one of the consumers that have room, which may be the one that gave it
+  back. Which one is not promised: with two idle consumers classic was seen to prefer the same one (then to alternate),
+  quorum the next in its service queue. [observed; rabbit_queue_consumers]
+"""
 
 from __future__ import annotations
 
@@ -91,7 +132,7 @@ def _put_back(
 ) -> None:
     """Make the message ready again, at its place; or drop it when its queue has had enough of it."""
     message.arrival = Arrival.RETURNING
-    crowd = broker.join_crowd(queue, message)
+    transit_group = broker.join_transit_group(queue, message)
     if _is_carried_on(broker, queue, failed, lost_holder):
         message.failures += 1
     if queue.type is QueueType.CLASSIC:
@@ -115,11 +156,11 @@ def _put_back(
     where = broker.dialect.quorum_requeue
     if lost_holder or where is QuorumRequeue.FRONT or (where is QuorumRequeue.FRONT_WITH_LIMIT and limit is not None):
         # ACK-017: in front of all ready messages, behind what was given back before
-        message.crowd = -crowd
+        message.transit_group = -transit_group
         put_back_in_front(queue, message)
     else:
         # ACK-018: like a new message
-        message.crowd = crowd
+        message.transit_group = transit_group
         put_back_as_new(broker.dialect, queue, message)
 
 

@@ -1,6 +1,42 @@
 """Settling deliveries: which ones a tag means, shared by ack, reject and nack (area ACK).
 
 rabbit_channel:collect_acks. Seed: RabbitMQ guide, consumer acknowledgements.
+
+Requirements:
+
+* ACK-009: ack(2), ack(3,true) is fine; then ack(1) is 406. [rabbit_channel.erl; AMQP 0-9-1 basic.ack]
+* ACK-013: reject(tag,requeue) = nack without multiple; reject(false) drops or dead-letters. [RabbitMQ guide: consumer
+  acknowledgements and publisher confirms; AMQP 0-9-1 basic.reject]
+* ACK-014: nack(tag,true,requeue) applies to all outstanding <= tag; (0,true) to all. [RabbitMQ guide: consumer
+  acknowledgements and publisher confirms]
+* RECOVER-001: Requeues ALL unacked messages of the channel (consumers and gets) and answers recover-ok; messages come
+  back with redelivered=true and new tags, possibly to other consumers. [rabbit_channel.erl:basic.recover_async; AMQP
+  0-9-1 basic.recover]
+* RECOVER-002: basic.recover-async(true) does the same as basic.recover(true), without a reply. [rabbit_channel.erl;
+  AMQP 0-9-1 basic.recover-async]
+* ACK-011: Deliveries of a cancelled consumer stay outstanding and can be acked/nacked until the channel closes.
+  [RabbitMQ Java client test NoRequeueOnCancel; rabbit_channel.erl; AMQP 0-9-1 basic.cancel]
+* ACK-012: Acking a delivery whose queue was deleted is accepted silently; the tag is consumed. [rabbit_channel.erl]
+* ACK-024: An acknowledgement, nack or reject of a delivery whose queue was deleted has no effect on any other delivery,
+  also when a new queue of the same name exists and the channel holds deliveries from it. [AMQP 0-9-1 basic.ack,
+  delivery-tag; rabbit_queue_type:settle]
+* ACK-005: A tag of 0 without multiple is a soft 406, unknown delivery tag 0. [rabbit_channel.erl]
+* ACK-022: Delivery tags are unsigned 64 bit on the wire. The guide names 9223372036854775807 as the maximum; the broker
+  accepts and prints any 64-bit value. [RabbitMQ guide: consumer acknowledgements and publisher confirms]
+* TX-006: Second ack of the same tag before commit is 406 unknown delivery tag. [rabbit_channel.erl:collect_acks; AMQP
+  0-9-1 class tx]
+* ACK-008: ack(t,true) with t not currently outstanding (already acked, or higher than any delivered) is 406 and acks
+  nothing visible (channel is closed and all is requeued). [rabbit_channel.erl:collect_acks]
+* RECOVER-004: Tags held before recover are unknown afterwards. [rabbit_channel.erl]
+* CONSUME-013: Deliveries of a no_ack consumer count as acked when sent: ack of such a tag is 406; on channel close they
+  are lost. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.consume]
+* ACK-007: Acking twice is 406. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.ack]
+* ACK-010: Acking on another channel is 406 there; the original delivery stays outstanding. [RabbitMQ guide: consumer
+  acknowledgements and publisher confirms; AMQP 0-9-1 basic.ack]
+* ACK-006: Any tag not outstanding is 406; method id tells which (ack 60/80, reject 60/90, nack 60/120). [RabbitMQ
+  guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.ack]
+* ACK-023: Acks and nacks of two channels to one queue are applied in an arbitrary interleaving: what they give back at
+  the same time to a quorum queue comes back in either order. [rabbit_channel.erl]
 """
 
 from __future__ import annotations

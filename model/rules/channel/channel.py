@@ -1,4 +1,25 @@
-"""Chapter channel: open, close, flow (0-9-1 section 1.5; catalogue area CHAN)."""
+"""Chapter channel: open, close, flow (0-9-1 section 1.5; catalogue area CHAN).
+
+Requirements:
+
+* CHAN-002: channel.open on an already open channel is hard error 504. [rabbit_channel.erl:handle_method channel.open;
+  AMQP 0-9-1 class channel]
+* CHAN-004: Sending channel.close and channel.open back to back on the same id either works (CloseOk, OpenOk) or yields
+  504 second channel.open. [rabbit_channel.erl comment at channel.close; rabbit_reader.erl channel_closing]
+* CONN-013: The server limits the NUMBER OF OPEN channels; a channel id above the negotiated channel-max is accepted
+  while the count is below it. A channel that the server closed counts until the client's close-ok. Any frame on one
+  channel more is refused with 530, whatever it is. [rabbit_reader.erl:create_channel]
+* CHAN-003: channel.close is answered by channel.close-ok; the id can be reused after close-ok.
+  [rabbit_channel.erl:handle_method channel.close / ready_for_close; AMQP 0-9-1 class channel]
+* CHAN-005: After sending channel.close the server drops all methods on that channel until channel.close-ok; a crossing
+  client channel.close is answered with close-ok. [rabbit_channel.erl:handle_exception; rabbit_reader.erl:handle_frame
+  closing; AMQP 0-9-1 class channel]
+* CHAN-011: A client sending a *-ok or other unhandled method gets hard 503. [rabbit_channel.erl:handle_method
+  catch-all]
+* CHAN-010: channel.flow(false) is hard error 540. [rabbit_channel.erl:handle_method channel.flow]
+* CHAN-009: channel.flow(true) is answered by flow-ok(true) and has no other effect. [rabbit_channel.erl:handle_method
+  channel.flow; AMQP 0-9-1 class channel]
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,15 @@
 rabbit_reader:publish_received, control_throttle: the first content header that a connection sends during an alarm
 blocks it: the broker reads nothing more of it, not even the body that follows, until the alarm is over. Who said that
 it understands connection.blocked is told; who only consumes does not notice anything.
+
+Requirements:
+
+* CAP-003: When a memory/disk alarm is set, a connection that publishes gets connection.blocked(reason) if it announced
+  connection.blocked, and connection.unblocked when the alarm is over; a connection that only consumes gets none until
+  it publishes. From the content header of that publish on nothing is read until then.
+  [rabbit_reader.erl:publish_received, maybe_send_blocked_or_unblocked]
+* CAP-004: Without the capability nothing is sent; the socket is simply not read, so even unrelated methods on that
+  connection wait until the alarm clears. [rabbit_reader.erl:control_throttle]
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""What a broker says of itself in the handshake: headers, connection.start, connection.tune (CONN-001, 010, 025)."""
+"""What a broker says of itself in the handshake: headers, connection.start, connection.tune (CONN-001, 010, 025).
+
+Requirements:
+
+* CONN-025: connection.start server-properties contain product, version, platform, capabilities, cluster_name,
+  copyright, information. [rabbit_reader.erl:server_properties; AMQP 0-9-1 class connection]
+"""
 
 from __future__ import annotations
 

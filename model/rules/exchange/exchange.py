@@ -1,4 +1,25 @@
-"""Chapter exchange: declare and delete (0-9-1 section 1.6; area EXCHANGE); rabbit_channel:handle_method."""
+"""Chapter exchange: declare and delete (0-9-1 section 1.6; area EXCHANGE); rabbit_channel:handle_method.
+
+Requirements:
+
+* EXCHANGE-004: Declaring an exchange of a type that the broker does not have is a soft 406 on 4.x, a hard 503 on 3.10.
+  [rabbit_exchange:check_type; AMQP 0-9-1 class exchange]
+* EXCHANGE-002: Declaring a new exchange amq.* is 403; re-declaring an existing amq.direct with equal properties is ok,
+  with another type 406. [rabbit_channel.erl:check_name; AMQP 0-9-1 class exchange]
+* EXCHANGE-006: type, durable, auto_delete, internal and alternate-exchange must match (406); unknown arguments are
+  ignored. [rabbit_exchange:assert_equivalence; AMQP 0-9-1 class exchange]
+* QUEUE-028: \\r and \\n are removed from queue/exchange names in declare, delete and bind.
+  [rabbit_channel.erl:strip_cr_lf]
+* EXCHANGE-005: Passive declare of a missing exchange is a soft 404; of an existing one declare-ok, regardless of type
+  or flags given. [rabbit_channel.erl; AMQP 0-9-1 class exchange]
+* EXCHANGE-003: Deleting a predeclared exchange is 403; deleting a missing exchange succeeds.
+  [rabbit_channel.erl:check_exchange_deletion]
+* EXCHANGE-007: Deleting a bound exchange with if_unused=true is a soft 406. [rabbit_exchange:ensure_deleted; AMQP 0-9-1
+  class exchange]
+* EXCHANGE-010: Declaring a new exchange whose alternate-exchange argument is not a string is a soft 406; the exchange
+  that it names need not exist. An empty name finds no queue: the default exchange has no bindings to follow.
+  [rabbit_channel.erl exchange.declare; rabbit_misc:r_arg]
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,23 @@
 
 Seed: RabbitMQ guide, consumer timeouts, "changes from 4.2". RabbitMQ: rabbit_channel:evaluate_consumer_timeout looks at
 the oldest delivery that waits for its settlement, with every tick of the channel.
+
+Requirements:
+
+* TIMEOUT-001: When the OLDEST unacked delivery of a channel is older than the timeout, the channel is closed with 406,
+  whatever the capabilities and the queue type (classic, quorum, stream, basic.get). [RabbitMQ guide: consumer timeouts;
+  rabbit_channel v4.0.5:evaluate_consumer_timeout]
+* TIMEOUT-002: The check runs every channel_tick_interval (60 s default, first tick about 60 s after the channel was
+  created), so the close comes between timeout and timeout+tick. Tests need
+  `application:set_env(rabbit,channel_tick_interval,1000)` before opening the channel. [rabbit_channel
+  v4.0.5:handle_info(tick)]
+* TIMEOUT-003: Only the oldest outstanding tag is examined; acking it resets the clock to the next oldest. All consumers
+  of the channel die together. [rabbit_channel v4.0.5:evaluate_consumer_timeout]
+* TIMEOUT-004: On the close all unacked messages of the channel are requeued; a live consumer on another channel gets
+  them redelivered=true, possibly BEFORE it sees the close on the first channel. [rabbit_channel.erl]
+* TIMEOUT-032: Stream consumers with unacked deliveries are closed by the channel timeout too. [rabbit_channel v4.0.5]
+* TIMEOUT-005: x-consumer-timeout as queue argument (and policy consumer-timeout) is honoured from 3.12 on for classic
+  and quorum; 3.10 ignores it. [rabbit_channel v4.0.5:get_queue_consumer_timeout]
 """
 
 from __future__ import annotations

@@ -4,6 +4,12 @@ RabbitMQ: rabbit_dead_letter:publish. A queue's process does it itself, so dead 
 (DLX-009) and are on their way to their queues for a while, as publishes of a channel are.
 
 Reasons: a rejection, the delivery limit of a quorum queue, a limit on ready messages, and the end of its time.
+
+Requirements:
+
+* DLX-007: If the dead-letter exchange does not exist, the message is dropped silently. [rabbit_dead_letter]
+* DLX-004: 3.10 increments the count when a message is REPUBLISHED with its x-death header; 4.x ignores client-supplied
+  x-death and starts at 1. [mc_amqpl; RabbitMQ 4.0 release notes]
 """
 
 from __future__ import annotations
@@ -146,7 +152,7 @@ def _dead_letter(
 
 
 def has_to_be_seen(broker: Broker, queue: Queue, message: Message) -> bool:
-    """Would the dead letter go to a queue that may not take it as it should (`model.defects.transitions`)?
+    """Would the dead letter go to a queue that may not take it as it should?
 
     Some streams take none, and quorum queues may find that it is too much, by their limit of octets; but what expires
     in a queue never comes to that one again (DLX-008).

@@ -1,4 +1,16 @@
-"""RabbitMQ's extension basic.nack: reject for many (area ACK; guide: consumer acknowledgements)."""
+"""RabbitMQ's extension basic.nack: reject for many (area ACK; guide: consumer acknowledgements).
+
+Requirements:
+
+* ACK-013: reject(tag,requeue) = nack without multiple; reject(false) drops or dead-letters. [RabbitMQ guide: consumer
+  acknowledgements and publisher confirms; AMQP 0-9-1 basic.reject]
+* ACK-014: nack(tag,true,requeue) applies to all outstanding <= tag; (0,true) to all. [RabbitMQ guide: consumer
+  acknowledgements and publisher confirms]
+* ACK-004: nack(0,true) with nothing outstanding is a no-op, as ack(0,true) is. [rabbit_channel.erl]
+* CHAN-011: A client sending a *-ok or other unhandled method gets hard 503. [rabbit_channel.erl:handle_method
+  catch-all]
+* CAP-002: A client that announced no capabilities can still use basic.nack and confirm.select. [rabbit_channel.erl]
+"""
 
 from __future__ import annotations
 

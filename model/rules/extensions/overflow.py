@@ -1,4 +1,14 @@
-"""What a queue does about its limits: it drops from its head, or refuses what is new (`model.broker.overflow`)."""
+"""What a queue does about its limits: it drops from its head, or refuses what is new (`model.broker.overflow`).
+
+Requirements:
+
+* OVERFLOW-002: Unacknowledged messages do not count, nor does what a waiting consumer is handed at once. What is given
+  back may be too much, and then the head is dropped; by a classic queue before, by a quorum queue after waiting
+  consumers are served. [rabbit_amqqueue_process:requeue_and_run; rabbit_fifo:checkout]
+* OVERFLOW-005: With reject-publish and no confirm mode, messages over the limit are silently discarded; so are dead
+  letters by a classic queue, and by a quorum queue never. What is given back always stays. [rabbit test suite
+  confirms_rejects_SUITE]
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,13 @@ processes at every point at which it might.
 
 RabbitMQ: rabbit_amqqueue_process:ensure_expiry_timer (classic queues: from the last use on, exact), rabbit_fifo:tick
 (quorum queues: looked at every `quorum_tick_interval`, which is 5 seconds unless configured).
+
+Requirements:
+
+* QUEUE-027: A queue with x-expires is deleted after being unused that long; no basic.cancel arises since there is no
+  consumer at that moment. Uses are a consumer, basic.get, on classic queues a declare with an answer, and on quorum
+  queues whoever holds messages; on these expiry is evaluated on a coarser tick (5 s).
+  [rabbit_amqqueue_process:ensure_expiry_timer; rabbit_fifo tick]
 """
 
 from __future__ import annotations

@@ -1,6 +1,14 @@
 """basic.consume on a RabbitMQ stream: what it needs, and where it begins to read (area STREAM).
 
 rabbit_stream_queue:consume and parse_offset_arg, rabbit_amqqueue:check_max_age, osiris_log:init_offset_reader.
+
+Requirements:
+
+* STREAM-001: Consuming from a stream without a prefetch limit is a soft 406. [rabbit_stream_queue:consume]
+* STREAM-002: Consuming from a stream with no_ack=true is a hard error 540. [rabbit_stream_queue]
+* STREAM-005: An offset that is not valid is refused with 406: text that is neither first, last or next nor an interval
+  (a number above 0 and one of Y, M, D, h, m, s), and values that are no whole number, time stamp or text.
+  [rabbit_stream_queue:parse_offset_arg, rabbit_amqqueue:check_max_age, check_stream_offset_arg]
 """
 
 from __future__ import annotations

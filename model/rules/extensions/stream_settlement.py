@@ -1,4 +1,23 @@
-"""RabbitMQ's streams: what settling means where nothing is ever given back (ACK-021, STREAM-006, STREAM-007)."""
+"""RabbitMQ's streams: what settling means where nothing is ever given back (ACK-021, STREAM-006, STREAM-007).
+
+Requirements:
+
+* ACK-021: nack/reject on a stream is hard 540 in 3.10; accepted as a credit return from 4.0 (nothing is requeued).
+  [rabbit_stream_queue:settle]
+* ACK-013: reject(tag,requeue) = nack without multiple; reject(false) drops or dead-letters. [RabbitMQ guide: consumer
+  acknowledgements and publisher confirms; AMQP 0-9-1 basic.reject]
+* STREAM-007: basic.recover and basic.recover-async settle a stream's deliveries as acknowledging does: their credit
+  returns, reading goes on, and nothing is delivered again. [rabbit_stream_queue:settle;
+  rabbit_channel:internal_requeue]
+* ACK-014: nack(tag,true,requeue) applies to all outstanding <= tag; (0,true) to all. [RabbitMQ guide: consumer
+  acknowledgements and publisher confirms]
+* STREAM-006: A consumer is handed messages as long as it has fewer unacknowledged ones than its prefetch limit, and
+  settling each one, in whatever way, lets one more come. Up to 3.13 a chunk (messages that were written together) that
+  was begun is handed over whole, beyond the limit if it is longer, and the excess counts; what begins a chunk waits for
+  credit. [rabbit_stream_queue:stream_entries, settle; osiris_writer:handle_batch]
+* QOS-004: Each ack/nack/reject(false) of a delivery frees one slot; multiple frees several; a requeued message may come
+  back to the same consumer. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.qos]
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,14 @@
 was granted there before), `operator.delete-user USER`, `operator.add-vhost V` (to which nobody has access yet),
 `operator.delete-vhost V`, `operator.close-connection NAME reason=`, `operator.set-alarm`, `operator.clear-alarm` (of
 memory). Settings and policies: `model.rules.operator.settings`.
+
+Requirements:
+
+* CONN-023: rabbitmqctl close_connection/close_all_connections, node stop, and deletion of the vhost or the user close
+  with hard code 320, also a connection that an alarm has blocked. [rabbit_reader.erl:handle_other {shutdown,..}; AMQP
+  0-9-1 class connection]
+* CANCEL-015: x-expires deletion cannot hit a queue with consumers; vhost deletion sends basic.cancel to each consumer,
+  then connection.close 320. [rabbit_channel.erl; rabbit_reader.erl]
 """
 
 from __future__ import annotations

@@ -2,6 +2,21 @@
 
 The steps are shared with the bindings of exchanges (`model.rules.extensions.exchange_binding`), as they are in
 RabbitMQ: rabbit_channel:binding_action.
+
+Requirements:
+
+* BIND-001: Binding to a missing queue or exchange is a soft 404 that names the missing entity.
+  [rabbit_channel.erl:binding_action; AMQP 0-9-1 queue.bind]
+* BIND-006: bind-ok/unbind-ok take effect before they are sent: a publish on the same channel after bind-ok is routed
+  with the binding. [rabbit_binding:add]
+* BIND-002: Unbinding a binding, queue or exchange that does not exist returns unbind-ok.
+  [rabbit_channel.erl:binding_action remove]
+* QUEUE-019: declare, passive declare, consume, get, purge, delete and bind from another connection are 405; unbind of
+  an existing binding as well, of a non-existing binding NOT (unbind-ok). [rabbit_amqqueue:check_exclusive_access; AMQP
+  0-9-1 class queue]
+* BIND-005: x-match other than all, any, all-with-x, any-with-x is 406. [rabbit_exchange_type_headers:validate_binding]
+* BIND-007: The key of a binding to a topic exchange may hold two words # at most; one with more is a soft 406.
+  [rabbit_exchange_type_topic:validate_binding (4.3.5 and later; not in 4.3.0 to 4.3.4)]
 """
 
 from __future__ import annotations

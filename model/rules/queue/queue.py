@@ -1,4 +1,65 @@
-"""Chapter queue: declare, purge, delete (0-9-1 section 1.7; area QUEUE)."""
+"""Chapter queue: declare, purge, delete (0-9-1 section 1.7; area QUEUE).
+
+Requirements:
+
+* QUEUE-005: A declare that is not passive of a queue named amq.* is 403, also if it exists (amq.gen-...); passive
+  declare of a missing amq.* queue is 404. [rabbit_channel.erl:check_name; AMQP 0-9-1 class queue]
+* QUEUE-001: queue.declare-ok carries the (CR/LF-stripped) queue name, number of READY messages and number of consumers.
+  [rabbit_channel.erl:return_queue_declare_ok; AMQP 0-9-1 class queue]
+* QUEUE-006: Empty name in a non-passive declare creates amq.gen-<22 base64url chars> and returns it; allowed for
+  classic only. [rabbit_channel.erl; rabbit_amqqueue:is_server_named_allowed; AMQP 0-9-1 class queue]
+* QUEUE-016: x-consumer-timeout as an argument of a classic queue is accepted up to 4.2, rejected from 4.3.
+  [rabbit_classic_queue:capabilities]
+* QUEUE-018: From 4.3 on a queue that is neither durable nor exclusive is made, or its declare is refused with a hard
+  541, as build and configuration have it (feature transient_nonexcl_queues, denied by default upstream); the refusal
+  comes behind those of arguments, and before those of properties. Older: made. [RabbitMQ 4.3.0 release notes;
+  rabbit_amqqueue:declare, deprecated feature]
+* QUORUM-007: Accepted as overflow value by quorum declare on all three versions. [rabbit_quorum_queue]
+* QUEUE-028: \\r and \\n are removed from queue/exchange names in declare, delete and bind.
+  [rabbit_channel.erl:strip_cr_lf]
+* QUEUE-013: Bad argument values are 406 with the fixed prefix "PRECONDITION_FAILED - invalid arg '<a>' for queue '<q>'
+  in vhost '/': <reason>". Looked at are x-queue-type, then the arguments that the type knows, in a fixed order; the
+  first wrong one is told. x-delivery-limit is never checked. [rabbit_amqqueue:check_declare_arguments, declare_args]
+* QUEUE-012: Declaring without x-queue-type and then with classic is equivalent; with quorum it is 406.
+  [rabbit_amqqueue:augment_declare_args]
+* QUEUE-011: Unknown arguments (x-foo) neither fail nor take part in equivalence.
+  [rabbit_amqqueue:assert_args_equivalence]
+* QUEUE-010: The arguments that the existing queue's type knows (x-message-ttl, x-expires, x-max-length, x-overflow,
+  x-dead-letter-exchange, x-queue-type, ...) are compared by value, in the order of that type, and not checked; received
+  none or a different value is 406. Whole numbers of all sizes are of one kind.
+  [rabbit_amqqueue:assert_args_equivalence; rabbit_misc:assert_args_equivalence1]
+* QUEUE-009: An exclusive queue is always non-durable: redeclaring with durable true or false is equivalent.
+  [rabbit_channel.erl: Durable = DurableDeclare andalso not ExclusiveDeclare]
+* QUEUE-003: Passive declare of a queue that does not exist is a soft 404. [rabbit_channel.erl:handle_method
+  queue.declare passive; AMQP 0-9-1 class queue]
+* CHAN-017: In bind, unbind, consume, get, purge, delete an empty queue name means the queue last declared on this
+  channel; none declared gives 404. queue.declare passive with empty name is NOT expanded.
+  [rabbit_channel.erl:expand_shortcuts; AMQP 0-9-1 class channel]
+* QUEUE-004: passive=true checks only existence, exclusive ownership and (4.3) permission; other arguments are not
+  compared. [rabbit_channel.erl; AMQP 0-9-1 class queue]
+* QUEUE-027: A queue with x-expires is deleted after being unused that long; no basic.cancel arises since there is no
+  consumer at that moment. Uses are a consumer, basic.get, on classic queues a declare with an answer, and on quorum
+  queues whoever holds messages; on these expiry is evaluated on a coarser tick (5 s).
+  [rabbit_amqqueue_process:ensure_expiry_timer; rabbit_fifo tick]
+* CANCEL-015: x-expires deletion cannot hit a queue with consumers; vhost deletion sends basic.cancel to each consumer,
+  then connection.close 320. [rabbit_channel.erl; rabbit_reader.erl]
+* QUEUE-002: Without confirms the message-count of a following declare may not include messages just published on the
+  same channel (stat is prioritised in the queue; quorum answers from a local query).
+  [rabbit_amqqueue_process:prioritise_call; rabbit_fifo_client:stat]
+* QUEUE-026: queue.declare-ok counts the live consumers of the queue, and nothing else. [rabbit_fifo:query_stat; AMQP
+  0-9-1 queue.declare-ok]
+* QUORUM-006: basic.consume and basic.cancel on a quorum queue run a raft command before the channel handles the next
+  method: what follows on the channel, also when it was sent with it, finds the consumer counted, or no longer.
+  [rabbit_fifo_client:checkout]
+* QUEUE-025: queue.purge of a missing queue is a soft 404; on a stream it is a hard error 540.
+  [rabbit_channel.erl:queue.purge; AMQP 0-9-1 queue.purge]
+* QUEUE-024: delete-ok and purge-ok return the number of READY messages removed; purge leaves unacked messages, which
+  return to the queue when nacked later. [rabbit_amqqueue; AMQP 0-9-1 class queue]
+* QUEUE-022: Deleting a queue that does not exist succeeds with message-count 0. [rabbit_amqqueue:delete_with]
+* QUEUE-023: Violated condition is 406 on classic, if-empty before if-unused; quorum does not implement the flags: hard
+  540 even when the condition holds, if-unused first; a stream is deleted whatever they say.
+  [rabbit_amqqueue:delete_with; rabbit_quorum_queue:delete; AMQP 0-9-1 class queue]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,21 @@
-"""Redeclaring a queue: what must be as it was (QUEUE-007, QUEUE-008, QUEUE-010, QUEUE-012)."""
+"""Redeclaring a queue: what must be as it was (QUEUE-007, QUEUE-008, QUEUE-010, QUEUE-012).
+
+Requirements:
+
+* QUEUE-007: Redeclaring with a different durable or auto_delete is 406. [rabbit_amqqueue:assert_equivalence; AMQP 0-9-1
+  class queue]
+* QUEUE-012: Declaring without x-queue-type and then with classic is equivalent; with quorum it is 406.
+  [rabbit_amqqueue:augment_declare_args]
+* QUEUE-010: The arguments that the existing queue's type knows (x-message-ttl, x-expires, x-max-length, x-overflow,
+  x-dead-letter-exchange, x-queue-type, ...) are compared by value, in the order of that type, and not checked; received
+  none or a different value is 406. Whole numbers of all sizes are of one kind.
+  [rabbit_amqqueue:assert_args_equivalence; rabbit_misc:assert_args_equivalence1]
+* QUEUE-019: declare, passive declare, consume, get, purge, delete and bind from another connection are 405; unbind of
+  an existing binding as well, of a non-existing binding NOT (unbind-ok). [rabbit_amqqueue:check_exclusive_access; AMQP
+  0-9-1 class queue]
+* QUEUE-008: Exclusive mismatch (either way, even on the owning connection) is 405, not 406.
+  [rabbit_amqqueue:check_exclusive_access]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Publishing when the transaction is committed, to queues that may be others by then (TX-002, TX-003)."""
+"""Publishing when the transaction is committed, to queues that may be others by then (TX-002, TX-003).
+
+Requirements:
+
+* TX-002: Messages published in a tx are routed at publish time but enqueued at commit, in their order and before
+  anything is settled; rolled back ones vanish. What becomes of a message whose queue was deleted meanwhile is not
+  promised. [rabbit_channel.erl:tx.commit; AMQP 0-9-1 class tx]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,26 @@
-"""Chapter tx (0-9-1 section 1.9; area TX): publishes and settlements that take effect together, or not at all."""
+"""Chapter tx (0-9-1 section 1.9; area TX): publishes and settlements that take effect together, or not at all.
+
+Requirements:
+
+* CONFIRM-015: tx.select on a confirm channel and confirm.select on a tx channel are 406. [RabbitMQ guide: consumer
+  acknowledgements and publisher confirms]
+* TX-001: tx.select is idempotent, what is pending included; commit or rollback without select is 406. A new transaction
+  begins after each commit and rollback. [rabbit_channel.erl; AMQP 0-9-1 class tx]
+* TX-005: ack/nack/reject only reserve the tag: no new delivery for a full prefetch window until the commit, nothing
+  comes back and nothing is dead-lettered before. What follows each other with one outcome is carried out as one.
+  basic.recover does not wait, and leaves what is reserved. [rabbit_channel.erl:basic.ack tx; AMQP 0-9-1 class tx]
+* TX-008: A tx publish rejected by a queue (reject-publish) makes commit close the channel with 406 partial tx
+  completion; the rest of the transaction is carried out. [rabbit_channel.erl:complete_tx failed]
+* TX-004: tx.commit-ok is sent only when every published message has been confirmed by all queues; no basic.ack is sent
+  to the client. [rabbit_channel.erl:maybe_complete_tx]
+* TX-007: After rollback the tags acked in the tx are unacked again (not redelivered) and may be acked afresh.
+  [rabbit_channel.erl:tx.rollback; AMQP 0-9-1 class tx]
+* TX-002: Messages published in a tx are routed at publish time but enqueued at commit, in their order and before
+  anything is settled; rolled back ones vanish. What becomes of a message whose queue was deleted meanwhile is not
+  promised. [rabbit_channel.erl:tx.commit; AMQP 0-9-1 class tx]
+* TX-010: While a commit waits for its queues any other method is hard 504; channel.close is answered, and commit-ok may
+  not come. A commit that waits for nothing is over at once. [rabbit_channel.erl]
+"""
 
 from __future__ import annotations
 

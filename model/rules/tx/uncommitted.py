@@ -1,4 +1,16 @@
-"""What a transaction keeps back, and what becomes of it when it is dropped (TX-002, TX-005, TX-007, TX-009)."""
+"""What a transaction keeps back, and what becomes of it when it is dropped (TX-002, TX-005, TX-007, TX-009).
+
+Requirements:
+
+* TX-002: Messages published in a tx are routed at publish time but enqueued at commit, in their order and before
+  anything is settled; rolled back ones vanish. What becomes of a message whose queue was deleted meanwhile is not
+  promised. [rabbit_channel.erl:tx.commit; AMQP 0-9-1 class tx]
+* TX-007: After rollback the tags acked in the tx are unacked again (not redelivered) and may be acked afresh.
+  [rabbit_channel.erl:tx.rollback; AMQP 0-9-1 class tx]
+* TX-005: ack/nack/reject only reserve the tag: no new delivery for a full prefetch window until the commit, nothing
+  comes back and nothing is dead-lettered before. What follows each other with one outcome is carried out as one.
+  basic.recover does not wait, and leaves what is reserved. [rabbit_channel.erl:basic.ack tx; AMQP 0-9-1 class tx]
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.registry import applies, requirements
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
-from amqpspec.targets.clock import HastyClock
+from amqpspec.targets.clock import FastForwardClock
 
 #: Areas of which every entry has a scenario, but for the ones named here with the reason.
 WHOLE_AREAS = (
@@ -139,7 +139,7 @@ IN_EACH_DIALECT = pytest.mark.parametrize(
 @cache
 def run_all(dialect: str, directory: Path) -> dict[str, tuple[CommandFile, SequenceJudgement]]:
     """Every scenario of the dialect on one embedded broker, by sequence name. What they wait for, they skip."""
-    clock = HastyClock()
+    clock = FastForwardClock()
     with (
         EmbeddedBroker(dialect_named(dialect), clock=clock) as broker,
         TraceWriter(directory / f"{dialect}.jsonl") as trace,
@@ -197,7 +197,7 @@ def test_what_is_counted_is_registered(dialect: str, directory: Path) -> None:
 @IN_EACH_DIALECT
 def test_nothing_is_left_on_the_broker(dialect: str, directory: Path) -> None:
     """Every queue and exchange that a scenario declares is deleted again, errors and lost connections or not."""
-    clock = HastyClock()
+    clock = FastForwardClock()
     with EmbeddedBroker(dialect_named(dialect), clock=clock) as broker, TraceWriter(directory / "left.jsonl") as trace:
         description = TargetDescription("embedded", "amqpspec", "0", dialect)
         target = TargetUnderTest(broker.address, description, deadline=1.0, clock=clock)

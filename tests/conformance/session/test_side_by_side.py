@@ -18,7 +18,7 @@ from amqpspec.conformance.verdicts.events import Event, SequenceFinished, Sequen
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
-from amqpspec.targets.clock import COMMON, HastyClock
+from amqpspec.targets.clock import COMMON, FastForwardClock
 from amqpspec.targets.errors import TargetUnreachable
 
 WAITS = "@requirement QUEUE-001\n@waits\na.1 queue.declare q\nbroker clock.wait 300\na.1 queue.declare q passive\n"
@@ -82,6 +82,6 @@ def test_who_skips_the_time_does_so_one_after_another() -> None:
         running.discard(id(scenario))
         return scenario
 
-    with under_way(scenarios()[:2], carry_out, HastyClock()) as waiting:  # type: ignore[arg-type]
+    with under_way(scenarios()[:2], carry_out, FastForwardClock()) as waiting:  # type: ignore[arg-type]
         assert most == [1, 1]
         assert [scenario.name for scenario, _ in waiting] == ["waits-1", "waits-2"]

@@ -79,7 +79,7 @@ def test_a_queue_takes_back_once_more_what_it_still_counts_for_a_channel_that_en
     if taker:
         plan.carry_out(parse_command(taker))
     process(plan.broker, frame_of(parse_command("a.1 channel.close")))
-    assert plan.broker.is_astray is bool(taker)
+    assert plan.broker.is_unpredictable is bool(taker)
 
 
 @pytest.mark.parametrize(("active", "left"), [("", 0), ("b.1 basic.consume q tag=s", 2)])
@@ -177,7 +177,7 @@ def test_a_publish_that_crosses_what_makes_room_crashes_the_queue_with_a_backlog
     backlog = defect("cancel-leaves-backlog")
     assert backlog.applies(broker, lift)
     backlog.process(broker, lift)
-    assert broker.is_astray is crossing
+    assert broker.is_unpredictable is crossing
 
 
 def test_room_that_an_exceeded_limit_gives_shows_when_what_took_it_is_delivered_again() -> None:
@@ -189,7 +189,7 @@ def test_room_that_an_exceeded_limit_gives_shows_when_what_took_it_is_delivered_
     assert any(each.defect is not None for each in talk.acceptor.explanations), "it is followed at rest"
 
 
-def test_what_a_namesake_has_settled_is_told_of_among_what_its_consumer_holds() -> None:
+def test_what_what_has_the_same_name_has_settled_is_told_of_among_what_its_consumer_holds() -> None:
     """a.1 has settled m2 by the number of m1; when it settles m2 and m3 the queue, in vain looking for the one, forgets
     the other when it counts.
     """

@@ -455,7 +455,7 @@ def test_the_acceptor_follows_it_and_says_so(defect: DefectTransition, dialect: 
             assert [failure.defect for failure in acceptor.failures] == [defect.name]
             assert acceptor.failures[0].requirement == defect.requirement
             assert acceptor.verdict is Verdict.FAIL
-            assert acceptor.finished is target.is_astray, "judging goes on where it can"
+            assert acceptor.finished is target.is_unpredictable, "judging goes on where it can"
             assert defect.name not in acceptor.refuted
         else:
             assert acceptor.failures == []
@@ -529,7 +529,7 @@ def test_a_publish_that_crosses_the_cancel_crashes_the_queue_with_a_backlog(cros
     cancel = frame_of(parse_command("a.1 basic.cancel t"))
     assert backlog.applies(plan.broker, cancel)
     backlog.process(plan.broker, cancel)
-    assert plan.broker.is_astray is crossing
+    assert plan.broker.is_unpredictable is crossing
 
 
 #: What a namesake does to others, or much later: commands, the last ones as a broker that settles namesakes takes them,
@@ -551,7 +551,7 @@ HARMED = {
 
 @pytest.mark.parametrize("dialect", ["rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"])
 @pytest.mark.parametrize("way", list(HARMED))
-def test_what_a_namesake_does_shows_later(way: str, dialect: str) -> None:
+def test_what_what_has_the_same_name_does_shows_later(way: str, dialect: str) -> None:
     """Nothing is wrong behind the settlement; what it did shows when something is due that it should not touch."""
     settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
     answered, (settlement, last) = HARMED[way]
@@ -628,7 +628,7 @@ def test_where_a_limiter_has_shown_the_next_limit_is_counted_by_it() -> None:
     assert (limited.limit, limited.is_followed) == (2, True)
 
 
-def test_what_a_namesake_was_told_makes_no_room_by_the_limiter_until_it_is_settled() -> None:
+def test_what_what_has_the_same_name_was_told_makes_no_room_by_the_limiter_until_it_is_settled() -> None:
     settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
     plan = Plan(dialect_named("rabbitmq-3"), HOOKS)
     lines = (
@@ -661,7 +661,7 @@ def test_who_is_served_by_a_former_priority_breaks_as_well() -> None:
     assert breaks.applies(plan.broker, frame_of(parse_command("b.1 basic.publish q body=m2")))
 
 
-def test_a_commit_settles_at_a_namesake_what_was_reserved() -> None:
+def test_a_commit_settles_at_what_has_the_same_name_what_was_reserved() -> None:
     settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
     plan = Plan(dialect_named("rabbitmq-4.3"), HOOKS)
     lines = (
@@ -704,7 +704,7 @@ def test_a_classic_queue_with_consumers_takes_back_twice_by_different_consumers(
 
 
 @pytest.mark.parametrize(("dialect", "failures"), [("rabbitmq-3", 1), ("rabbitmq-4.0", 1), ("rabbitmq-4.3", 0)])
-def test_what_a_quorum_namesake_gives_back_has_failed_as_the_method_says(dialect: str, failures: int) -> None:
+def test_what_a_quorum_same_name_gives_back_has_failed_as_the_method_says(dialect: str, failures: int) -> None:
     """From 4.3 on basic.nack counts no failed delivery (QUORUM-002)."""
     settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
     plan = Plan(dialect_named(dialect), HOOKS)
@@ -720,7 +720,7 @@ def test_what_a_quorum_namesake_gives_back_has_failed_as_the_method_says(dialect
 
 
 @pytest.mark.parametrize("way", list(HARMED))
-def test_what_a_namesake_does_not_do_is_no_failure(way: str) -> None:
+def test_what_what_has_the_same_name_does_not_do_is_no_failure(way: str) -> None:
     answered, settlements = HARMED[way]
     plan = Plan(dialect_named("rabbitmq-4.3"), HOOKS)
     for line in answered:

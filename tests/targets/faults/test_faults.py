@@ -24,7 +24,7 @@ from amqpspec.model.protocol.methods import Content, Frame
 from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.client.wire import WireClient
-from amqpspec.targets.clock import HastyClock
+from amqpspec.targets.clock import FastForwardClock
 from amqpspec.targets.embedded.hooks import Chapter
 from amqpspec.targets.faults.all_faults import FAULTS, UnknownFault, fault_named
 from tests.targets.faults.fault_lines import LINES
@@ -250,7 +250,7 @@ def run_lines(
     """The commands that show the fault `name`, in lockstep by a session, on the embedded broker that has `fault`."""
     (file,) = parse_command_file(lines.replace("        ", ""))
     dialect = dialect_named(FAULTS[name].dialect)
-    clock = HastyClock()
+    clock = FastForwardClock()
     with EmbeddedBroker(dialect, fault=fault, clock=clock) as broker, TraceWriter(trace_file) as trace:
         description = TargetDescription("embedded", "amqpspec", "0", dialect.name)
         operator = broker.operator()

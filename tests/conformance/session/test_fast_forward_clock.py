@@ -15,13 +15,13 @@ from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDes
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT
 from amqpspec.model.promises.verdict import Shape, Verdict
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
-from amqpspec.targets.clock import HastyClock
+from amqpspec.targets.clock import FastForwardClock
 from tests.patience import patience
 
 
 def run(path: Path, *lines: str, fault: str | None = None) -> tuple[SequenceJudgement, float]:
     """What becomes of these commands, and the seconds that passed by the clock that was shared."""
-    clock = HastyClock()
+    clock = FastForwardClock()
     with (
         EmbeddedBroker(DEFAULT_DIALECT, fault=fault, clock=clock) as broker,
         TraceWriter(path / "trace.jsonl") as trace,
