@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,8 @@ class Scheduling:
     """The part of the tests' plugin that is about workers."""
 
     def pytest_configure(self, config: pytest.Config) -> None:
+        # whoever ends a process in good order wants its brokers gone as well
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         shared = getattr(config, "workerinput", {}).get("shared")
         config.stash[_shared_key] = Path(shared or tempfile.mkdtemp(prefix="amqpspec-tests-"))
 
