@@ -38,7 +38,11 @@ class Broker(QueueSteps):
     # -------------------------------------------------------------------- consumers and queues that go
 
     def remove_consumer(self, consumer: Consumer, requirement: str) -> None:
-        """The consumer is gone from its channel and its queue; its unacknowledged deliveries stay with the channel."""
+        """The consumer is gone from its channel and its queue; its unacknowledged deliveries stay with the channel.
+
+        Its own limit goes with it; in a limit that the channel shares these deliveries still count until they are
+        settled.
+        """
         channel = self.channels[consumer.channel]
         channel.consumers.pop(consumer.tag, None)
         _remember_end(channel, consumer.tag, requirement)
@@ -48,7 +52,7 @@ class Broker(QueueSteps):
                 told(self, consumer, requirement)
             queue.consumers.remove(consumer)
             self.used(queue)
-            queue.leaving += 1
+            queue.still_counted += 1
             self.elect(queue, "SAC-002" if requirement.startswith("CANCEL") else "SAC-003")
         if queue.reply_address:
             self.delete_queue(queue, "REPLY-004")
@@ -104,14 +108,14 @@ class Broker(QueueSteps):
             channel = self.channels[consumer.channel]
             if self.has_room(consumer):
                 consumer.stamp = self.stamp
-                channel.leaving[consumer.tag] = consumer
+                channel.may_still_be_served[consumer.tag] = consumer
                 if not self.connections[channel.connection].is_told_of_cancels:
                     # only a round trip says where that ends
                     self.touch(channel, queue, keeps_state=False)
 
     def nothing_more(self, key: ChannelKey, tag: str) -> None:
         """The client knows now that the consumer is gone: it is handed nothing more."""
-        self.channels[key].leaving.pop(tag, None)
+        self.channels[key].may_still_be_served.pop(tag, None)
 
     def _cross_cancels(self, queue: Queue, crossing: str) -> None:
         """Cancels that are being answered cross the deletion of their queue: nothing comes of that."""
@@ -151,13 +155,13 @@ class Broker(QueueSteps):
         self.owe(
             channel, "basic.cancel", {"consumer_tag": tag, "nowait": True}, *dict.fromkeys(requirements),
             blame={"nowait": "CANCEL-008"}, lane=_end_of(tag), crossing=crossing,
-            effect=ConsumerOver(channel.key, tag) if tag in channel.leaving else None,
+            effect=ConsumerOver(channel.key, tag) if tag in channel.may_still_be_served else None,
         )  # fmt: skip
 
     # ---------------------------------------------------------------------------- settling deliveries
 
     def release(self, channel: Channel, tag: int, requirement: str) -> Unacknowledged:
-        """Take a delivery off the channel's unacknowledged ones; its consumer has room for one more."""
+        """Take a delivery off the unacknowledged ones; its consumer, if it is still there, has room for one more."""
         entry = channel.unacknowledged.pop(tag)
         channel.settled.append(tag)
         consumer = entry.consumer

@@ -32,9 +32,9 @@ def contenders(queue: Queue) -> list[Consumer]:
     return beside if seat.holder is None or seat.is_being_left else [seat.holder, *beside]
 
 
-def owes_nothing(broker: BrokerState, queue: Queue) -> bool:
-    """Is it not known what the queue does with what it has? Then it need not hand it out, and may, to any consumer."""
-    asked = broker.hooks.owes_nothing
+def service_is_unknown(broker: BrokerState, queue: Queue) -> bool:
+    """Can nobody know what the queue does? Then it may deliver to any consumer, or to none."""
+    asked = broker.hooks.service_is_unknown
     return bool(asked and answer(asked, broker, queue))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dispatch import owes_nothing, priority
+from amqpspec.model.broker.dispatch import priority, service_is_unknown
 from amqpspec.model.broker.queues import Consumer, Exchange, Message, Queue
 from amqpspec.model.broker.state import Channel, Connection, Expected, PendingGet
 from amqpspec.model.broker.transaction import Transaction
@@ -132,7 +132,7 @@ def _channel(channel: Channel) -> Hashable:
         channel.direct_replies,
         None if channel.assembly is None else repr(channel.assembly),
         (channel.limited_since, channel.under_way) if channel.channel_prefetch else None,
-        tuple(sorted(map(_leaving, channel.leaving.values()))),
+        tuple(sorted(map(_leaving, channel.may_still_be_served.values()))),
         tuple((each.consumer.tag, each.consumer.queue.name, each.as_it_was.position) for each in channel.lost),
         None if channel.transaction is None else _transaction(channel.transaction),
     )
@@ -191,7 +191,7 @@ def _queue(broker: Broker, queue: Queue) -> Hashable:
         (
             queue.returned,
             len(queue.unproven),
-            queue.leaving,
+            queue.still_counted,
             queue.next_position,
             queue.turn,
             queue.at_rest,
@@ -210,7 +210,7 @@ def _turns(broker: Broker, queue: Queue) -> Hashable:
         holder, former = (None if c is None else (c.channel, c.tag) for c in (seat.holder, seat.former))
         last = seat.unseen_before if former else 0
         return holder, seat.is_being_left, former, last
-    if len(queue.consumers) < 2 or owes_nothing(broker, queue):
+    if len(queue.consumers) < 2 or service_is_unknown(broker, queue):
         return None
     waiting = ((c.channel, c.tag, priority(c), c.is_doubtful, sorted(c.overtaken_by)) for c in queue.consumers)
     return repr(sorted(waiting, key=lambda each: each[:2]))

@@ -141,7 +141,7 @@ class Guest:
         """Is there a limit of the channel?"""
         return None
 
-    def owes_nothing(self, broker: Any, queue: Queue) -> bool | None:
+    def service_is_unknown(self, broker: Any, queue: Queue) -> bool | None:
         """Does nobody know what the queue does with what it has? It need not hand it out, and may, to any consumer."""
         return None
 

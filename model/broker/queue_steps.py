@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.deadlines import NEVER
-from amqpspec.model.broker.dispatch import contenders, elect, highest, owes_nothing, was_on_its_way
+from amqpspec.model.broker.dispatch import contenders, elect, highest, service_is_unknown, was_on_its_way
 from amqpspec.model.broker.limits import own_limit_holds, shared_limit_holds, sharing, shown_by_waiting
 from amqpspec.model.broker.message_order import all_have_left, has_left, put_new
 from amqpspec.model.broker.overflow import has_dropped, most_ready, tell_publishers
@@ -53,7 +53,7 @@ class QueueSteps(BrokerState):
         for channel in self.channels.values():
             channel.under_way = 0
             channel.admissions = {queue: told.heard for queue, told in channel.admissions.items() if not queue.deleted}
-            channel.leaving.clear()
+            channel.may_still_be_served.clear()
             channel.may_be_told.clear()
             channel.lost.clear()
 
@@ -79,7 +79,7 @@ class QueueSteps(BrokerState):
 
     def with_room(self, queue: Queue) -> list[Consumer]:
         """The consumers that may be handed messages, whatever their priority: one after another, if there are many."""
-        if owes_nothing(self, queue):
+        if service_is_unknown(self, queue):
             return []
         return [consumer for consumer in contenders(queue) if self.has_room(consumer)]
 
@@ -240,7 +240,7 @@ class QueueSteps(BrokerState):
         """
         high = most_ready(queue)
         low = len(queue.messages) - len(queue.unproven)
-        if owes_nothing(self, queue):
+        if service_is_unknown(self, queue):
             return 0, high
         takers = self.with_room(queue) if queue in self.deliverable else []
         for consumer in (*takers, *self._leaving(queue), *self._giving_up_seat(queue)):
@@ -250,8 +250,8 @@ class QueueSteps(BrokerState):
         return max(low, 0), high
 
     def _leaving(self, queue: Queue) -> Iterator[Consumer]:
-        """Consumers that are gone while messages of the queue may be on their way to them (`Channel.leaving`)."""
-        gone = (consumer for channel in self.channels.values() for consumer in channel.leaving.values())
+        """Consumers that are gone while messages of the queue may be on their way to them."""
+        gone = (consumer for channel in self.channels.values() for consumer in channel.may_still_be_served.values())
         return (consumer for consumer in gone if consumer.queue is queue and self.has_room(consumer))
 
     def _giving_up_seat(self, queue: Queue) -> Iterator[Consumer]:
@@ -283,7 +283,7 @@ class QueueSteps(BrokerState):
         `counted`: the number that counts nobody who is gone; None: that of its consumers.
         """
         if arguments["consumer_count"] <= (len(queue.consumers) if counted is None else counted):
-            queue.leaving = 0
+            queue.still_counted = 0
             if queue.dropping and (self.counting or arguments["message_count"] > len(queue.messages)):
                 return  # what came has driven out as much as it brought, or is still to come; a barrier goes by this
             if arguments["message_count"] >= len(queue.messages):

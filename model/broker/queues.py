@@ -15,7 +15,7 @@ from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Content, Table
 
-#: … and so the tag of a consumer. What the broker chooses begins with the first of these.
+#: Begins a consumer tag that the broker chose; and the tag in the model until its reply has told it.
 CHOSEN_TAG = "amq.ctag-"
 UNKNOWN_TAG = "amq.ctag-?"
 
@@ -66,7 +66,7 @@ class Message:
     may_have_timed_out: bool = field(default=False, kw_only=True)
     #: what its priority is worth in its queue (model.broker.message_order)
     priority: int = 0
-    #: entries of its history if it is a dead letter, the latest first (model.broker.dead_letters)
+    #: entries of its history if it is a dead letter, the latest first (model.broker.dead_letter_headers)
     deaths: tuple[Table, ...] = ()
     #: routing keys besides the first: those in CC and BCC, and of these the ones in BCC
     further_keys: tuple[str, ...] = ()
@@ -180,7 +180,7 @@ class Queue:
     transit_group_via: ChannelKey | None = field(default=None, kw_only=True)
     consumers: list[Consumer] = field(default_factory=list)
     #: consumers that are gone but may still be counted
-    leaving: int = 0
+    still_counted: int = 0
     #: what changed the number of ready messages last
     reason: str = "QUEUE-001"
     next_position: int = 0

@@ -196,8 +196,9 @@ class Channel:
     #: how many deliveries were on their way to the client when that limit came: not held back by it (QOS-011)
     under_way: int = 0
     #: consumers that are gone while messages may be under way to them: until the client hears that their queue is
-    #: deleted, or until everything has come if it has cancelled them and wants no answer
-    leaving: dict[str, Consumer] = field(default_factory=dict)
+    #: deleted; until cancel-ok where it has cancelled one that may have been served again; or until everything has come
+    #: where it wants no answer
+    may_still_be_served: dict[str, Consumer] = field(default_factory=dict)
     #: what may be seen of a channel that has ended, until the end is seen as well (model.outputs.late_deliveries)
     lost: list[Lost] = field(default_factory=list)
     #: replies that it owed when its connection ended: sent before, perhaps, where the end is known from elsewhere

@@ -46,7 +46,7 @@ def _without_consume_ok(broker: Broker, frame: Frame) -> None:
     consumer = channel.consumers[frame.arguments["consumer_tag"]]
     consumer.announced = True
     if consumer.queue in broker.deliverable and broker.has_room(consumer):
-        channel.leaving[consumer.tag] = consumer
+        channel.may_still_be_served[consumer.tag] = consumer
     process(broker, frame)
 
 
@@ -76,7 +76,7 @@ def _break_after_cancel(broker: Broker, frame: Frame) -> None:
     consumer = channel.consumers[frame.arguments["consumer_tag"]]
     lose(broker, channel, [consumer])
     _break_after_it(broker, frame)
-    consumer.queue.leaving += 1  # no cancel-ok says that the queue has come to it
+    consumer.queue.still_counted += 1  # no cancel-ok says that the queue has come to it
 
 
 CONSUME_OK_DEFECTS: tuple[DefectTransition, ...] = (

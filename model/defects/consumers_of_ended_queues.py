@@ -99,7 +99,7 @@ def _next_queues(broker: Broker) -> Iterator[Queue]:
 def _serve_unseen(broker: Broker, frame: Frame) -> None:
     """Who is served from now on, and with what, nobody can tell."""
     for queue in list(_next_queues(broker)):
-        queue.leaving += 1
+        queue.still_counted += 1
         if queue.type is QueueType.QUORUM:
             note_serving_unseen(broker, queue)
         stall(broker, [queue])

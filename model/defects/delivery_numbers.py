@@ -214,7 +214,7 @@ def _doubt_consumers(broker: Broker, name: str) -> None:
     """
     living = broker.queues.get(name)
     if living is not None and living.type is QueueType.CLASSIC and living.consumers:
-        living.leaving += 1
+        living.still_counted += 1
 
 
 def _takes_back_from_others(broker: Broker, memory: NumbersMemory, channel: Channel) -> bool:

@@ -115,7 +115,7 @@ def _settle_at_queue(
         entry.consumer.outstanding -= 1
     broker.touch(channel, queue)
     if outcome is Outcome.REQUEUED:
-        failed = frame.method == "basic.reject" or not broker.dialect.quorum_nack_keeps_count
+        failed = frame.method == "basic.reject" or not broker.dialect.quorum_nack_has_not_failed
         give_back(broker, queue, [entry.message], "TIMEOUT-019", failed=failed, holder=channel.key)
     else:
         broker.drop(queue, entry.message, "TIMEOUT-019")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dead_letters import published_expiration, without_history
+from amqpspec.model.broker.dead_letter_headers import published_expiration, without_history
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.overflow import BYTES, tell_publishers
 from amqpspec.model.broker.queues import Message, Queue

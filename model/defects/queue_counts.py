@@ -13,7 +13,7 @@ from typing import Any
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.deadlines import NEVER
-from amqpspec.model.broker.dispatch import owes_nothing
+from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.broker.effects import CountsTold
 from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.queues import Queue
@@ -86,8 +86,8 @@ class QueueCounts(Guest):
             settling = _memory(broker).settling.get(queue, 0)
             counted, most = places(broker, queue)
             # a stalled one may count a consumer that is gone (closed-seat-keeps-messages)
-            is_unknown = owes_nothing(broker, queue)  # it may count one that is gone
-            consumers = between(0 if is_unknown else counted, most + queue.leaving + settling + is_unknown)
+            is_unknown = service_is_unknown(broker, queue)  # it may count one that is gone
+            consumers = between(0 if is_unknown else counted, most + queue.still_counted + settling + is_unknown)
             told = CountsToldAsKnown(queue, HOLDERS_COUNTED, consumers, frame.time)
         elif queue.type is QueueType.STREAM and queue.consumers:
             told = CountsToldAsKnown(queue, STREAM_CONSUMERS_NOT_COUNTED, 0, NEVER)

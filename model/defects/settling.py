@@ -30,7 +30,7 @@ from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.rules.basic.requeue import give_back
 from amqpspec.model.rules.basic.settlement import tags_meant
-from amqpspec.model.rules.extensions.dead_letter import give_up
+from amqpspec.model.rules.extensions.dead_letter import discard_message
 from amqpspec.model.rules.inputs import process
 
 RECOVERS = ("basic.recover", "basic.recover-async")
@@ -61,7 +61,7 @@ def _ruling(broker: Broker, channel: Channel, frame: Frame, tag: int) -> Ruling:
         return next(ruling for ruling, tags in channel.transaction.rulings if tag in tags)
     if frame.method == "basic.ack":
         return Ruling(Outcome.DONE)
-    failed = frame.method == "basic.reject" or not broker.dialect.quorum_nack_keeps_count
+    failed = frame.method == "basic.reject" or not broker.dialect.quorum_nack_has_not_failed
     return Ruling(Outcome.REQUEUED if frame.arguments.get("requeue") else Outcome.DISCARDED, failed)
 
 
@@ -305,7 +305,7 @@ def _settle_hit(broker: Broker, channel: Channel, hit: _Hit, gives_room: bool) -
     else:
         broker.drop(queue, entry.message, "ACK-024")
         if ruling.outcome is Outcome.DISCARDED:
-            give_up(broker, queue, entry.message, channel.key, failed=ruling.failed)
+            discard_message(broker, queue, entry.message, channel.key, failed=ruling.failed)
 
 
 SETTLING_DEFECTS: tuple[DefectTransition, ...] = (

@@ -42,7 +42,7 @@ class StalledQueues(Guest):
             del _memory(broker).since[queue]
             has_seat(queue, consumer)
 
-    def owes_nothing(self, broker: Broker, queue: Queue) -> bool | None:
+    def service_is_unknown(self, broker: Broker, queue: Queue) -> bool | None:
         return is_stalled(broker, queue) or None
 
     def serves_nobody(self, broker: Broker, queue: Queue) -> bool | None:

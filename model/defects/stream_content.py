@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dead_letters import HISTORY, published_expiration
+from amqpspec.model.broker.dead_letter_headers import HISTORY, published_expiration
 from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel

@@ -408,7 +408,7 @@ class Acceptor:
 
     def _untold_queues(self, broker: Broker) -> list[str]:
         """Names of queues of which more should be known, and that did not tell it when they were asked last."""
-        return [name for name in self._defects.untold(broker) if (q := broker.queues[name]).unproven or q.leaving]
+        return [name for name in self._defects.untold(broker) if (q := broker.queues[name]).unproven or q.still_counted]
 
     def _go_on_from_defect(self) -> None:
         """The broker has a known defect of RabbitMQ: so it may have this one too, which is hard to tell by itself."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dispatch import owes_nothing
+from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import ChannelState, Connection, ConnectionState
 from amqpspec.model.judging.acceptor import Acceptor
@@ -119,17 +119,17 @@ class AcceptorQuestions:
         # nobody can ask for a queue of unknown name on another channel
         if known is None or known.type is QueueType.STREAM or queue.startswith(UNKNOWN_NAME):
             return False
-        return bool(known.messages or known.unproven or known.dropping or known.leaving)
+        return bool(known.messages or known.unproven or known.dropping or known.still_counted)
 
     def is_as_counted(self, queue: str) -> bool:
         known = self._usual.queues.get(queue)
-        if known is None or owes_nothing(self._usual, known):
+        if known is None or service_is_unknown(self._usual, known):
             return True
         if self.is_doubtful() and self._acceptor.may_be_proven(queue):
             return True
         # a quorum queue counts those who hold its deliveries as consumers, so their number never becomes the model's
         counts_holders = known.type is QueueType.QUORUM and self._usual.holders(known) > 0
-        return not known.unproven and not known.dropping and (not known.leaving or counts_holders)
+        return not known.unproven and not known.dropping and (not known.still_counted or counts_holders)
 
     def unproven(self) -> list[str]:
         return self._acceptor.unproven_queues()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dispatch import owes_nothing
+from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.explanations import TooManyExplanations, points
 from amqpspec.model.judging.known_defect import DefectsFollowed
@@ -41,7 +41,7 @@ def unproven_queues(
     for broker in _at_rest(explanations, defects, bound):
         # one that owes nothing will not say
         queues = broker.queues.items()
-        unproven = [name for name, queue in queues if queue.unproven and not owes_nothing(broker, queue)]
+        unproven = [name for name, queue in queues if queue.unproven and not service_is_unknown(broker, queue)]
         if not unproven:
             return []
         names.update(dict.fromkeys(unproven))
@@ -54,7 +54,7 @@ def may_be_proven(
     """Is the queue as it shall be at some point?"""
     for broker in _at_rest(explanations, defects, bound):
         queue = broker.queues.get(name)
-        if queue is None or not (queue.unproven or queue.dropping or queue.leaving):
+        if queue is None or not (queue.unproven or queue.dropping or queue.still_counted):
             return True
     return False
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dispatch import owes_nothing
+from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.broker.overflow import is_limited
 from amqpspec.model.broker.stream_log import know_no_more_than, known_chunks
@@ -248,7 +248,7 @@ def may_be_quiet(explanation: Explanation, defects: DefectsFollowed, bound: int)
 def _may_have_crashed(broker: Broker) -> bool:
     """Is something on its way to a queue that may crash over it, and that no barrier waits for (SAC-002)?"""
     return any(
-        queue.unproven and queue.type is QueueType.CLASSIC and owes_nothing(broker, queue)
+        queue.unproven and queue.type is QueueType.CLASSIC and service_is_unknown(broker, queue)
         for queue in broker.queues.values()
     )
 

@@ -3,6 +3,46 @@
 RabbitMQ's channel collects what its queues tell it and sends it in batches: first the acks, then the nacks. Of either,
 what lies below everything that is still open goes in one frame with `multiple`, the rest one by one. How much is in a
 batch, and in which order publishes become ready for it, is the broker's choice.
+
+Requirements:
+
+* CONFIRM-001: confirm.select. Answered by select-ok unless nowait; repeating it is allowed and does not reset the
+  counter. [RabbitMQ guide: consumer acknowledgements and publisher confirms; rabbit_channel.erl:confirm.select]
+* CONFIRM-002: Sequence numbers. The n-th basic.publish after the first confirm.select on the channel has delivery-tag n
+  (from 1); publishes before select are not counted. [RabbitMQ guide: consumer acknowledgements and publisher confirms]
+* CONFIRM-003: Every publish confirmed exactly once. Each sequence number is covered by exactly one ack or nack EVENT
+  for the first time; never both ack and nack. A multiple=true frame may cover tags already confirmed individually, so
+  the checker must treat it as "all still outstanding <= tag". [RabbitMQ guide: consumer acknowledgements and publisher
+  confirms; rabbit_channel.erl:coalesce_and_send]
+* CONFIRM-004: Confirms may be out of order. Confirm tags are not monotone: unroutable messages are confirmed at once
+  while earlier routed ones are pending. [rabbit_channel.erl:send_confirms_and_nacks]
+* CONFIRM-005: multiple is set only below the lowest unconfirmed. A multiple=true ack with tag t is sent only if no tag
+  <= t is still unconfirmed and (for acks) no nacked tag of the same batch is lower.
+  [rabbit_channel.erl:coalesce_and_send]
+* CONFIRM-006: Single-tag batches of nacks use multiple=true. basic.nack for one message is sent through the coalescer:
+  with nothing outstanding below, even a single nack has multiple=true; a single ack has multiple=false.
+  [rabbit_channel.erl:send_nacks vs send_confirms([MsgSeqNo])]
+* CONFIRM-007: nack fields. Server basic.nack has requeue=true set by default on the wire; clients must ignore it.
+  [RabbitMQ guide: consumer acknowledgements and publisher confirms; rabbit_framing default]
+* CONFIRM-008: Unroutable is acked. An unroutable message is acked as soon as routing found no queue. [RabbitMQ guide:
+  consumer acknowledgements and publisher confirms; rabbit_channel.erl:process_routing_confirm]
+* CONFIRM-009: Return before ack. For an unroutable mandatory message basic.return precedes its basic.ack on the
+  channel. [RabbitMQ guide: consumer acknowledgements and publisher confirms; rabbit_channel.erl:deliver_to_queues]
+* CONFIRM-010: Routed message acked when ALL queues accepted. With several target queues exactly one ack, after all of
+  them confirmed. [RabbitMQ guide: consumer acknowledgements and publisher confirms; rabbit_confirms]
+* CONFIRM-011: Any rejecting queue makes it a nack. If one target queue rejects (overflow reject-publish) the message is
+  nacked although other queues keep their copy. [rabbit_confirms:reject]
+* CONFIRM-012: Confirm survives queue deletion. If a target queue is deleted while confirms are pending, the messages
+  are ACKED (not nacked). [rabbit_channel.erl:handle_eol]
+* CONFIRM-016: Persistent vs transient. Persistent to durable: ack after disk write; transient to classic: ack as soon
+  as the queue process accepted it; quorum: after raft commit. Delay not bounded. [RabbitMQ guide: consumer
+  acknowledgements and publisher confirms]
+* CONFIRM-018: Pending confirms at channel error. If the channel dies, outstanding confirms are never sent.
+  [rabbit_channel.erl:terminate]
+* CONFIRM-019: Publish failing with a channel error consumes no seqno. A publish that closes the channel (404, 403, 406)
+  gets neither return nor ack. [rabbit_channel.erl]
+* TX-004: commit-ok waits for all confirms. tx.commit-ok is sent only when every published message has been confirmed by
+  all queues; no basic.ack is sent to the client. [rabbit_channel.erl:maybe_complete_tx]
 """
 
 from __future__ import annotations

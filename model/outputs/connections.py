@@ -1,4 +1,32 @@
-"""Frames on channel 0, and the end of the TCP connection."""
+"""Frames on channel 0, and the end of the TCP connection.
+
+Requirements:
+
+* CAP-001: Server capabilities table. connection.start capabilities: publisher_confirms, exchange_exchange_bindings,
+  basic.nack, consumer_cancel_notify, connection.blocked, consumer_priorities, authentication_failure_close,
+  per_consumer_qos, direct_reply_to all true. [rabbit_reader.erl:server_capabilities; RabbitMQ guide: consumer cancel
+  notification]
+* CHAN-007: Soft and hard error classes. Soft (channel) codes: 311,312(return only),313,403,404,405,406. Hard
+  (connection) codes: 320,402,501,502,503,504,505,506,530,540,541. The class-id/method-id of the close are those of the
+  offending method, or 0/0 when the failure was not caused by a decoded method. [AMQP 0-9-1 1.1 constants;
+  rabbit_framing_amqp_0_9_1:lookup_amqp_exception]
+* CONN-001: Protocol header accepted. Sending 8 bytes "AMQP" 0 0 9 1 makes the server answer connection.start with
+  version-major 0, version-minor 9, locales "en_US" and a mechanisms list that contains PLAIN and AMQPLAIN (order not
+  fixed). In amqp-0-9-1: as stated, with mechanisms and locales of the server's choice. [AMQP 0-9-1 4.2.2;
+  rabbit_reader.erl:handshake]
+* CONN-019: Connection method out of state. On channel 0 of an open connection anything but connection.close and
+  update-secret is hard error 504: another step of the handshake, close-ok, any method of another class. Methods of the
+  class connection on a channel come under CHAN-011. [rabbit_reader.erl:handle_method0]
+* CONN-020: Client-initiated close. connection.close is answered by connection.close-ok and the socket closes; all
+  exclusive queues of the connection are already deleted when close-ok arrives. [rabbit_reader.erl:handle_method0
+  connection.close; AMQP 0-9-1 class connection]
+* CONN-022: Heartbeat timeout. With negotiated heartbeat h, a client that sends nothing is disconnected (bare socket
+  close) after about 2-3 h. [rabbit_reader.erl:heartbeat; rabbit_heartbeat; AMQP 0-9-1 class connection]
+* CONN-026: Method out of turn in the handshake. Until connection.open-ok only the next step of the handshake is
+  accepted, connection.close included. Anything else before tune-ok is the end without a frame; after it, a method on
+  channel 0 is hard error 504 and a frame on another channel 505. [rabbit_reader.erl:handle_method0, handle_frame,
+  handle_exception]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,25 @@
-"""What a broker still owes, and the requirement that each debt comes under."""
+"""What a broker still owes, and the requirement that each debt comes under.
+
+Requirements:
+
+* CHAN-018: no-wait suppresses only the ok. With nowait=true the -ok is omitted; errors still close the channel.
+  [rabbit_channel.erl:return_ok; AMQP 0-9-1 class channel]
+* CONFIRM-003: Every publish confirmed exactly once. Each sequence number is covered by exactly one ack or nack EVENT
+  for the first time; never both ack and nack. A multiple=true frame may cover tags already confirmed individually, so
+  the checker must treat it as "all still outstanding <= tag". [RabbitMQ guide: consumer acknowledgements and publisher
+  confirms; rabbit_channel.erl:coalesce_and_send]
+* CONN-020: Client-initiated close. connection.close is answered by connection.close-ok and the socket closes; all
+  exclusive queues of the connection are already deleted when close-ok arrives. [rabbit_reader.erl:handle_method0
+  connection.close; AMQP 0-9-1 class connection]
+* GET-001: get-ok / get-empty. Message-count in get-ok is the number of ready messages left; empty queue gives
+  get-empty. [rabbit_channel.erl:basic.get; AMQP 0-9-1 basic.get]
+* QUEUE-001: declare-ok content. queue.declare-ok carries the (CR/LF-stripped) queue name, number of READY messages and
+  number of consumers. [rabbit_channel.erl:return_queue_declare_ok; AMQP 0-9-1 class queue]
+* SAC-001: Only one consumer active. With x-single-active-consumer=true only the first registered consumer gets
+  deliveries. [rabbit test suite single_active_consumer_SUITE]
+* TIMEOUT-022: Other consumers of the channel unaffected. Two consumers on one channel with different timeouts: only the
+  expired one is cancelled. [RabbitMQ guide: consumer timeouts]
+"""
 
 from __future__ import annotations
 
@@ -6,7 +27,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dispatch import owes_nothing
+from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.broker.limits import suspected
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Expected, PendingGet
@@ -38,14 +59,14 @@ def debts(broker: Broker) -> Iterator[Debt]:
 def unproven(broker: Broker) -> Iterator[Debt]:
     """Messages that should be ready, and consumers that should be gone, and that no count has shown to be so."""
     for queue in () if broker.is_unpredictable else broker.queues.values():
-        if owes_nothing(broker, queue):
+        if service_is_unknown(broker, queue):
             continue  # what it does with what it has nobody can tell
         if queue.unproven:
             numbers = f"{len(queue.unproven)} of {len(queue.messages)}"
             expected = missed(queue, broker.latest) if any(each.deadline for each in queue.unproven) else None
             yield Debt(expected or queue.reason, f"{numbers} ready messages of {queue.name}", None)
-        if queue.leaving and queue.type is not QueueType.STREAM:  # which is asked by nobody: it counts none
-            yield Debt("QUEUE-001", f"{queue.leaving} consumers of {queue.name} are still counted", None)
+        if queue.still_counted and queue.type is not QueueType.STREAM:  # which is asked by nobody: it counts none
+            yield Debt("QUEUE-001", f"{queue.still_counted} consumers of {queue.name} are still counted", None)
 
 
 def _requirement(broker: Broker, frame: Frame) -> str:

@@ -1,14 +1,61 @@
 """Deliveries and answers to basic.get: a message leaves its queue for a client (areas CONSUME, GET, QOS).
 
 Those from a stream: `model.outputs.stream_deliveries`.
+
+Requirements:
+
+* CONSUME-001: consume-ok precedes deliveries. consume-ok for a tag is sent before the first basic.deliver with that tag
+  (unless nowait, then no consume-ok). [rabbit_channel.erl:basic_consume]
+* CONSUME-013: no_ack consumer. Deliveries of a no_ack consumer count as acked when sent: ack of such a tag is 406; on
+  channel close they are lost. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1
+  basic.consume]
+* CONSUME-014: Delivery tags are shared per channel. Tags start at 1 per channel and increase by 1 over ALL deliveries
+  and get-oks of the channel, ack or no-ack, across consumers and queues. [RabbitMQ guide: consumer acknowledgements and
+  publisher confirms; rabbit_channel.erl:record_sent]
+* CONSUME-015: Consumers of different queues interleave freely. Only per-queue order is defined between two consumers on
+  one channel. [rabbit_channel.erl]
+* REPLY-001: A reply goes straight to the requester. On a channel that consumes from amq.rabbitmq.reply-to, the reply-to
+  amq.rabbitmq.reply-to of a published message is replaced by an address of the channel, which begins with
+  amq.rabbitmq.reply-to. and is the same in each of them. What anybody publishes with that address as routing key
+  through the default exchange is delivered to that consumer, in the order of publishing, under the next delivery tag,
+  with redelivered=false. [rabbit_channel:override_reply_to; rabbit_volatile_queue:deliver (up to 4.1
+  rabbit_channel:deliver_reply)]
+* REPLY-006: Replies take part in the count of deliveries. Deliveries of direct replies have delivery tags of their own,
+  in one series with all others of the channel. In rabbitmq-3: broken: a reply has the tag that the next delivery has as
+  well. In rabbitmq-4.0: broken: a reply has the tag that the next delivery has as well. [AMQP 0-9-1 basic.deliver,
+  delivery-tag; rabbit_channel:handle_cast deliver_reply (up to 4.1)]
+* GET-001: get-ok / get-empty. Message-count in get-ok is the number of ready messages left; empty queue gives
+  get-empty. [rabbit_channel.erl:basic.get; AMQP 0-9-1 basic.get]
+* GET-003: get is not limited by prefetch. basic.get ignores basic.qos limits. [rabbit_channel.erl]
+* GET-004: Unacked get is requeued at channel close. An unacked get returns to its queue (redelivered=true) when the
+  channel's process ends, which is just after close-ok; before close-ok only on a classic queue that the channel also
+  consumes from. After a server-sent channel.close this waits for the client's close-ok.
+  [rabbit_channel.erl:notify_queues]
+* GET-007: get right after an unconfirmed publish. Classic: get is FIFO behind the publish from the same channel.
+  Quorum: enqueue is a low-priority raft command and may be overtaken, so get-empty is possible.
+  [rabbit_fifo_client:enqueue (low) vs dequeue]
+* PUBLISH-015: Per-channel publish order per queue. Messages published on one channel to one queue through one exchange
+  path are enqueued in publish order, and come out in it where one channel takes them, by basic.get or as consumer.
+  [AMQP 0-9-1 4.7; rabbit_channel.erl]
+* PUBLISH-016: Properties and body are preserved bit-exact. Properties, header table and body (also empty and
+  multi-frame) arrive unchanged apart from broker-added headers (x-death*, x-delivery-count, x-acquired-count,
+  x-stream-offset) and BCC removal. In rabbitmq-3: as stated, but a long-long-int of type L comes back as l from quorum
+  queues and streams. In rabbitmq-4.0: as stated, but expiration comes back as the number that it is (060000 as 60000),
+  and type L as l. In rabbitmq-4.3: as stated, but expiration comes back as the number that it is (060000 as 60000), and
+  type L as l. [rabbit_channel.erl:handle_deliver0; AMQP 0-9-1 basic.publish]
+* QUORUM-001: x-delivery-count header. Counts earlier failed deliveries; absent on the first delivery from 4.0 on, 0 on
+  basic.get in 3.10. A client's own header of that name comes through as long as the broker has no count. Classic queues
+  count nothing. In rabbitmq-3: 0 on get, absent on first deliver. In rabbitmq-4.0: absent first, then 1,2.. In
+  rabbitmq-4.3: absent unless failed; x-acquired-count counts every return.
+  [rabbit_fifo_client:add_delivery_count_header]
 """
 
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import begin_delivery, spare
-from amqpspec.model.broker.dead_letters import EXPIRED, is_first_here, is_likely
-from amqpspec.model.broker.dead_letters import shown_by as shown_by_dead_letter
+from amqpspec.model.broker.dead_letter_headers import EXPIRED, is_first_here, is_likely
+from amqpspec.model.broker.dead_letter_headers import shown_by as shown_by_dead_letter
 from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.limits import broken_by_delivery, note_delivery, nothing_was_got, shown_by_delivery
 from amqpspec.model.broker.message_order import priority_requirement, shows_priority
@@ -48,7 +95,7 @@ def _named_by(broker: Broker, channel: Channel, frame: Frame) -> Consumer | None
 def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
     consumer = channel.consumers.get(frame.arguments["consumer_tag"]) or _named_by(broker, channel, frame)
     if consumer is None:
-        consumer = channel.leaving.get(frame.arguments["consumer_tag"])
+        consumer = channel.may_still_be_served.get(frame.arguments["consumer_tag"])
     if consumer is None or channel.state is not ChannelState.OPEN:
         lost = lost_with_channel(broker, channel, frame)
         if lost is not None:

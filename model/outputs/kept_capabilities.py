@@ -1,4 +1,12 @@
-"""Is what a broker advertises in connection.start there (CAP-001)?"""
+"""Is what a broker advertises in connection.start there (CAP-001)?
+
+Requirements:
+
+* CAP-001: Server capabilities table. connection.start capabilities: publisher_confirms, exchange_exchange_bindings,
+  basic.nack, consumer_cancel_notify, connection.blocked, consumer_priorities, authentication_failure_close,
+  per_consumer_qos, direct_reply_to all true. [rabbit_reader.erl:server_capabilities; RabbitMQ guide: consumer cancel
+  notification]
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,18 @@ channel, and the deletion is answered by another one; what of it reaches the cli
 
 Those of a channel may come until its end is answered or told (CHAN-016). What it held goes to consumers on other
 channels meanwhile, each of which has a writer of its own (rabbit_writer): the later delivery may be seen first.
+
+Requirements:
+
+* CANCEL-007: Server cancel on queue deletion. When a consumed queue is deleted (by any connection), every consumer on a
+  capable connection gets basic.cancel(tag, nowait=true), once; nothing is delivered to it behind that. Consumers of
+  other queues go on. [RabbitMQ guide: consumer cancel notification]
+* CONSUME-013: no_ack consumer. Deliveries of a no_ack consumer count as acked when sent: ack of such a tag is 406; on
+  channel close they are lost. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1
+  basic.consume]
+* OVERFLOW-002: max-length counts ready only. Unacknowledged messages do not count, nor does what a waiting consumer is
+  handed at once. What is given back may be too much, and then the head is dropped; by a classic queue before, by a
+  quorum queue after waiting consumers are served. [rabbit_amqqueue_process:requeue_and_run; rabbit_fifo:checkout]
 """
 
 from __future__ import annotations

@@ -1,4 +1,59 @@
-"""Which message a delivery carries, and what its content must look like (PUBLISH-016, QUORUM-001, STREAM-003)."""
+"""Which message a delivery carries, and what its content must look like (PUBLISH-016, QUORUM-001, STREAM-003).
+
+Requirements:
+
+* ACK-001: Single ack. ack(tag,false) removes exactly that delivery. [RabbitMQ guide: consumer acknowledgements and
+  publisher confirms; AMQP 0-9-1 basic.ack]
+* ACK-015: redelivered flag. false on first delivery of a message from this queue, true on every later delivery after
+  requeue by nack, reject, recover, cancel+close, channel/connection close, timeout - whether or not the client saw the
+  first delivery. [AMQP 0-9-1 basic.deliver; rabbit_channel.erl]
+* CANCEL-016: Cancel holds unacked. After cancel-ok, unacked messages are neither requeued nor lost until acked, nacked
+  or channel close. [RabbitMQ Java client test NoRequeueOnCancel; AMQP 0-9-1 basic.cancel]
+* CONSUME-014: Delivery tags are shared per channel. Tags start at 1 per channel and increase by 1 over ALL deliveries
+  and get-oks of the channel, ack or no-ack, across consumers and queues. [RabbitMQ guide: consumer acknowledgements and
+  publisher confirms; rabbit_channel.erl:record_sent]
+* DLX-005: Routing. Dead-lettering uses x-dead-letter-routing-key or the original keys; the delivered exchange is the
+  name of the dead-letter exchange. [RabbitMQ Java client test DeadLetterExchange]
+* DLX-009: Order. What is rejected together is dead-lettered in delivery order, and what a limit on length drops at one
+  time from the head on. In rabbitmq-3: as stated, but of what a quorum queue drops at one time the latest comes first.
+  In rabbitmq-4.0: as stated, but of what a quorum queue drops at one time the latest comes first. [observed]
+* DLX-010: redelivered flag and counts in the DLQ. From 4.0 on a dead letter takes the number of its failed deliveries
+  along. From the queue that it comes to it is redelivered on its first delivery if that number is not 0; a quorum queue
+  gives it as x-delivery-count, and in 4.3 as x-acquired-count, until the message is given back there. In rabbitmq-3:
+  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each rejection and lost holder; only a quorum
+  queue looks at the number. In rabbitmq-4.3: as failed counts what QUORUM-002 says, in classic queues too; it goes on
+  counting towards the limit. A classic queue that hands the message to a waiting consumer at once does not look at it:
+  redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag
+  (4.3)]
+* PUBLISH-002: Default exchange routes by queue name. routing key = queue name; unknown name is unroutable.
+  [rabbit_exchange:route; AMQP 0-9-1 basic.publish]
+* PUBLISH-015: Per-channel publish order per queue. Messages published on one channel to one queue through one exchange
+  path are enqueued in publish order, and come out in it where one channel takes them, by basic.get or as consumer.
+  [AMQP 0-9-1 4.7; rabbit_channel.erl]
+* PUBLISH-016: Properties and body are preserved bit-exact. Properties, header table and body (also empty and
+  multi-frame) arrive unchanged apart from broker-added headers (x-death*, x-delivery-count, x-acquired-count,
+  x-stream-offset) and BCC removal. In rabbitmq-3: as stated, but a long-long-int of type L comes back as l from quorum
+  queues and streams. In rabbitmq-4.0: as stated, but expiration comes back as the number that it is (060000 as 60000),
+  and type L as l. In rabbitmq-4.3: as stated, but expiration comes back as the number that it is (060000 as 60000), and
+  type L as l. [rabbit_channel.erl:handle_deliver0; AMQP 0-9-1 basic.publish]
+* QUORUM-001: x-delivery-count header. Counts earlier failed deliveries; absent on the first delivery from 4.0 on, 0 on
+  basic.get in 3.10. A client's own header of that name comes through as long as the broker has no count. Classic queues
+  count nothing. In rabbitmq-3: 0 on get, absent on first deliver. In rabbitmq-4.0: absent first, then 1,2.. In
+  rabbitmq-4.3: absent unless failed; x-acquired-count counts every return.
+  [rabbit_fifo_client:add_delivery_count_header]
+* QUORUM-002: What counts as failed (4.3). reject(requeue=true), channel/connection close: x-delivery-count +1 and
+  x-acquired-count +1. nack(requeue=true), recover, timeout: only x-acquired-count +1. In rabbitmq-3: every return +1
+  x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
+  reject->settle(true,false)]
+* RECOVER-005: recover on quorum counts like nack. 4.0: x-delivery-count +1; 4.3: only x-acquired-count +1. In
+  rabbitmq-3: x-delivery-count 1, message to tail. In rabbitmq-4.0: x-delivery-count 1. In rabbitmq-4.3:
+  x-acquired-count 1. [rabbit_fifo]
+* STREAM-003: Non-destructive, offset header. Reading a stream takes nothing away: every consumer is handed the same
+  messages, in the order of the log, also after others have acknowledged them. Deliveries carry x-stream-offset (from
+  0), and redelivered is always false. [RabbitMQ guide: streams; rabbit_stream_queue:stream_entries]
+* TIMEOUT-012: Messages are returned. Timed-out messages become ready at once: passive declare counts them, another
+  consumer gets them with redelivered=true. [RabbitMQ guide: consumer timeouts]
+"""
 
 from __future__ import annotations
 
@@ -7,7 +62,7 @@ from itertools import product
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dead_letters import (
+from amqpspec.model.broker.dead_letter_headers import (
     CYCLES,
     as_seen,
     is_dead_letter,
@@ -16,7 +71,7 @@ from amqpspec.model.broker.dead_letters import (
     may_be_handed_on,
     wrong_of_death,
 )
-from amqpspec.model.broker.dispatch import owes_nothing
+from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.message_order import (
     is_broken_priority,
@@ -169,7 +224,7 @@ def _count_failed(message: Message, times: int) -> None:
 def _count_recalled(broker: Broker, message: Message, times: int) -> None:
     """Add so many deliveries to a consumer that was cancelled, given back as by basic.nack (QUORUM-002)."""
     message.acquired_count += times
-    if not broker.dialect.quorum_nack_keeps_count:
+    if not broker.dialect.quorum_nack_has_not_failed:
         message.delivery_count += times
 
 
@@ -280,7 +335,7 @@ def _place(messages: Iterable[Message], frame: Frame, body: bytes) -> int:
 
 def _room(broker: Broker, queue: Queue, apart_from: ChannelKey | None) -> float:
     """How many messages can be on their way to consumers, but for those on that channel."""
-    room = float("inf") if owes_nothing(broker, queue) else 0.0
+    room = float("inf") if service_is_unknown(broker, queue) else 0.0
     for consumer in broker.with_room(queue):
         if consumer.channel != apart_from:
             room += consumer.prefetch - consumer.outstanding if consumer.prefetch else float("inf")

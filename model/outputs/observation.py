@@ -2,6 +2,11 @@
 
 `observe` is the one definition of what a broker may send. The judge asks it about frames that a target sent, the
 embedded broker and the explorer about frames that `model.outputs.permitted` enumerates.
+
+Requirements:
+
+* CHAN-001: Method on a channel that is not open. Any method on an unopened channel id is a HARD error 504.
+  [rabbit_channel.erl:handle_method state=starting; AMQP 0-9-1 class channel]
 """
 
 from __future__ import annotations

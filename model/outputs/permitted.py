@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dead_letters import chosen
+from amqpspec.model.broker.dead_letter_headers import chosen
 from amqpspec.model.broker.overflow import refusal_of
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet

@@ -1,4 +1,64 @@
-"""Replies and other frames that a channel owes, and the blame for a frame that nothing explains."""
+"""Replies and other frames that a channel owes, and the blame for a frame that nothing explains.
+
+Requirements:
+
+* CANCEL-001: Client cancel. basic.cancel is answered by cancel-ok; after cancel-ok no basic.deliver with that tag is
+  sent. [RabbitMQ guide: consumer cancel notification; rabbit_channel.erl:cancel_consumer comment; AMQP 0-9-1
+  basic.cancel]
+* CANCEL-002: No server cancel for client cancel. A client-initiated cancel never causes a server-sent basic.cancel.
+  [RabbitMQ guide: consumer cancel notification]
+* CANCEL-007: Server cancel on queue deletion. When a consumed queue is deleted (by any connection), every consumer on a
+  capable connection gets basic.cancel(tag, nowait=true), once; nothing is delivered to it behind that. Consumers of
+  other queues go on. [RabbitMQ guide: consumer cancel notification]
+* CANCEL-010: Without the capability. Nothing is sent when the queue is deleted; the consumer is silently gone; a later
+  cancel of its tag gets cancel-ok. [RabbitMQ guide: consumer cancel notification]
+* CANCEL-011: Order delete-ok / cancel on one channel. Deleting the queue from the channel that consumes it: DeleteOk
+  first, then Basic.Cancel (cancel comes with the asynchronous eol event). From another channel the order relative to
+  that channel is open. [rabbit_channel.erl:handle_eol]
+* CAP-005: consumer_cancel_notify must be inside capabilities table as boolean true. Server-sent basic.cancel is enabled
+  only by client-properties.capabilities.consumer_cancel_notify = true (field type t). Anything else means disabled.
+  [rabbit_channel.erl:server_consumer_cancel_supported; RabbitMQ guide: consumer cancel notification]
+* CHAN-007: Soft and hard error classes. Soft (channel) codes: 311,312(return only),313,403,404,405,406. Hard
+  (connection) codes: 320,402,501,502,503,504,505,506,530,540,541. The class-id/method-id of the close are those of the
+  offending method, or 0/0 when the failure was not caused by a decoded method. [AMQP 0-9-1 1.1 constants;
+  rabbit_framing_amqp_0_9_1:lookup_amqp_exception]
+* CHAN-019: Replies are not in request order. Pipelined synchronous methods may be answered out of order: consume-ok and
+  cancel-ok are sent by way of the queue, so a qos-ok, declare-ok or delete-ok for a LATER request can precede them.
+  Order within the channel-only methods is FIFO. [rabbit_channel.erl:basic_consume/cancel_consumer (ok_msg sent by
+  queue)]
+* CONFIRM-003: Every publish confirmed exactly once. Each sequence number is covered by exactly one ack or nack EVENT
+  for the first time; never both ack and nack. A multiple=true frame may cover tags already confirmed individually, so
+  the checker must treat it as "all still outstanding <= tag". [RabbitMQ guide: consumer acknowledgements and publisher
+  confirms; rabbit_channel.erl:coalesce_and_send]
+* CONN-020: Client-initiated close. connection.close is answered by connection.close-ok and the socket closes; all
+  exclusive queues of the connection are already deleted when close-ok arrives. [rabbit_reader.erl:handle_method0
+  connection.close; AMQP 0-9-1 class connection]
+* GET-001: get-ok / get-empty. Message-count in get-ok is the number of ready messages left; empty queue gives
+  get-empty. [rabbit_channel.erl:basic.get; AMQP 0-9-1 basic.get]
+* PUBLISH-008: Mandatory and routed. A message routed to at least one queue is never returned, even if the queue later
+  rejects it (reject-publish) or drops it. [rabbit_channel.erl:process_routing_mandatory]
+* TIMEOUT-001: <=4.2: channel closed with 406. When the OLDEST unacked delivery of a channel is older than the timeout,
+  the channel is closed with 406, whatever the capabilities and the queue type (classic, quorum, stream, basic.get).
+  [RabbitMQ guide: consumer timeouts; rabbit_channel v4.0.5:evaluate_consumer_timeout]
+* TIMEOUT-003: <=4.2: only the head of the unacked list counts. Only the oldest outstanding tag is examined; acking it
+  resets the clock to the next oldest. All consumers of the channel die together. [rabbit_channel
+  v4.0.5:evaluate_consumer_timeout]
+* TIMEOUT-008: basic.cancel on timeout. With consumer_cancel_notify the server sends basic.cancel(tag, nowait=true) at
+  (delivery time + timeout), within about 10 ms on an idle broker; the channel and its other consumers live on.
+  [RabbitMQ guide: consumer timeouts; rabbit_channel.erl:handle_queue_actions released]
+* TIMEOUT-009: Without the capability: channel close. Channel is closed with 406; the text names the timeout value used.
+  In rabbitmq-4.3: as stated, but the text names -1 ms. [RabbitMQ guide: consumer timeouts;
+  rabbit_channel.erl:handle_consumer_timed_out(-1,..)]
+* TIMEOUT-011: Timeout after a client cancel. The client has cancelled its consumer and still holds unacknowledged
+  messages; their time passes. They go back to their queue, and a client with the capability keeps its channel. In
+  rabbitmq-4.3: the channel is closed. [rabbit_channel.erl: is_map_key(CTag, consumer_mapping)]
+* TIMEOUT-022: Other consumers of the channel unaffected. Two consumers on one channel with different timeouts: only the
+  expired one is cancelled. [RabbitMQ guide: consumer timeouts]
+* TIMEOUT-028: Values are fixed at consume time. Changing the global value or a policy does not affect consumers that
+  already exist. [rabbit_quorum_queue:consume Spec timeout]
+* TX-003: Mandatory returns at commit. basic.return for unroutable messages is sent during commit, before commit-ok;
+  publish to a missing exchange closes the channel immediately. [rabbit_channel.erl]
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,52 @@
-"""Deliveries from a stream: read from the log, and nothing is taken away (area STREAM)."""
+"""Deliveries from a stream: read from the log, and nothing is taken away (area STREAM).
+
+Requirements:
+
+* ACK-021: Reject on a stream. nack/reject on a stream is hard 540 in 3.10; accepted as a credit return from 4.0
+  (nothing is requeued). In rabbitmq-3: 540. In rabbitmq-4.0: accepted. In rabbitmq-4.3: accepted.
+  [rabbit_stream_queue:settle]
+* CONSUME-014: Delivery tags are shared per channel. Tags start at 1 per channel and increase by 1 over ALL deliveries
+  and get-oks of the channel, ack or no-ack, across consumers and queues. [RabbitMQ guide: consumer acknowledgements and
+  publisher confirms; rabbit_channel.erl:record_sent]
+* PUBLISH-015: Per-channel publish order per queue. Messages published on one channel to one queue through one exchange
+  path are enqueued in publish order, and come out in it where one channel takes them, by basic.get or as consumer.
+  [AMQP 0-9-1 4.7; rabbit_channel.erl]
+* PUBLISH-016: Properties and body are preserved bit-exact. Properties, header table and body (also empty and
+  multi-frame) arrive unchanged apart from broker-added headers (x-death*, x-delivery-count, x-acquired-count,
+  x-stream-offset) and BCC removal. In rabbitmq-3: as stated, but a long-long-int of type L comes back as l from quorum
+  queues and streams. In rabbitmq-4.0: as stated, but expiration comes back as the number that it is (060000 as 60000),
+  and type L as l. In rabbitmq-4.3: as stated, but expiration comes back as the number that it is (060000 as 60000), and
+  type L as l. [rabbit_channel.erl:handle_deliver0; AMQP 0-9-1 basic.publish]
+* QOS-001: Per-consumer prefetch. basic.qos(n, global=false) limits each consumer created LATER on the channel to n
+  unacked messages, independently. [RabbitMQ guide: consumer prefetch]
+* QOS-006: Never exceed. At no time has a consumer more than its prefetch unacked (as seen on the wire, counting acks
+  when sent), except after qos(global) changes mid-stream on <=4.2. In amqp-0-9-1: as stated, for the window of the
+  channel. [RabbitMQ guide: consumer acknowledgements and publisher confirms; RabbitMQ guide: consumer prefetch; AMQP
+  0-9-1 basic.qos]
+* STREAM-003: Non-destructive, offset header. Reading a stream takes nothing away: every consumer is handed the same
+  messages, in the order of the log, also after others have acknowledged them. Deliveries carry x-stream-offset (from
+  0), and redelivered is always false. [RabbitMQ guide: streams; rabbit_stream_queue:stream_entries]
+* STREAM-004: Default offset is next. Without x-stream-offset only messages published after the consume arrive.
+  [RabbitMQ guide: streams]
+* STREAM-006: Credit granularity. A consumer is handed messages as long as it has fewer unacknowledged ones than its
+  prefetch limit, and settling each one, in whatever way, lets one more come. Up to 3.13 a chunk (messages that were
+  written together) that was begun is handed over whole, beyond the limit if it is longer, and the excess counts; what
+  begins a chunk waits for credit. In rabbitmq-3: whole chunks. In rabbitmq-4.0: one by one. In rabbitmq-4.3: one by
+  one. [rabbit_stream_queue:stream_entries, settle; osiris_writer:handle_batch]
+* STREAM-007: Recover on a stream. basic.recover and basic.recover-async settle a stream's deliveries as acknowledging
+  does: their credit returns, reading goes on, and nothing is delivered again. In rabbitmq-3: hard 541, INTERNAL_ERROR.
+  [rabbit_stream_queue:settle; rabbit_channel:internal_requeue]
+* STREAM-008: Where an offset begins. x-stream-offset says where reading begins: first (the oldest message), last (the
+  last chunk), next (what is published from now on), a number (the message of that offset; beyond the end nothing until
+  there is one), a time stamp or an interval back from now (the first chunk written since then). Below 0 is the oldest
+  message. [RabbitMQ guide: streams (consuming); rabbit_stream_queue:parse_offset_arg; osiris_log:init_offset_reader]
+"""
 
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import begin_delivery
-from amqpspec.model.broker.dead_letters import shown_by
+from amqpspec.model.broker.dead_letter_headers import shown_by
 from amqpspec.model.broker.queues import Consumer, Message
 from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.broker.stream_log import begin, begins_at, first_owed, goes_on_in_chunk, stored

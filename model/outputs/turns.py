@@ -5,6 +5,25 @@ only what is certain counts against a delivery. Room that came by a settlement i
 that settles for several consumers reaches the queue consumer by consumer (rabbit_channel:foreach_per_queue), and with
 room unsaid for the second the first is served whatever its priority. What else is ready may be on its way to those
 who seem to have been passed over.
+
+Requirements:
+
+* PRIORITY-001: Higher priority served first. A ready message goes to a consumer of the highest priority that has room;
+  to those of a lower one only when all of a higher one are full. Without x-priority it is 0, and it may be negative.
+  What settles for several consumers at once makes room for one after another, and may serve any of them in between.
+  [rabbit_queue_consumers; RabbitMQ Java client test ConsumerPriorities]
+* PRIORITY-002: Turns within a priority. Consumers of one priority take turns: while one waits with room, no other is
+  served twice before it has had its turn. One without room holds up nobody. Whose turn comes first is open. [RabbitMQ
+  guide: consumer priorities; rabbit_queue_consumers:deliver, rabbit_fifo:checkout_one]
+* SAC-001: Only one consumer active. With x-single-active-consumer=true only the first registered consumer gets
+  deliveries. [rabbit test suite single_active_consumer_SUITE]
+* SAC-003: Failover on channel close. Unacked messages of the closed channel are delivered first to the next consumer,
+  redelivered=true. [rabbit test suite single_active_consumer_SUITE]
+* SAC-004: Priority takeover. quorum 4.x: a later consumer with higher x-priority takes over once the active one has no
+  unacknowledged messages; until then the active one gets nothing new, unless the other ends before. Classic queues and
+  3.10: the active one stays. In rabbitmq-3: no takeover. In rabbitmq-4.0: quorum takeover; broken: not when the last
+  message was given back, and not undone when the other ends. In rabbitmq-4.3: quorum takeover; broken: not undone when
+  the other ends. [rabbit_fifo:quiescing]
 """
 
 from __future__ import annotations
@@ -13,7 +32,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dispatch import contenders, owes_nothing, priority, stays_after_all, was_on_its_way
+from amqpspec.model.broker.dispatch import contenders, priority, service_is_unknown, stays_after_all, was_on_its_way
 from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.broker.state import ChannelState
@@ -29,7 +48,7 @@ def check_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Messag
     """What is wrong about handing this ready message to this consumer, and not to another."""
     if queue.single_active_consumer:
         return _check_seat(broker, queue, consumer, message)
-    if len(queue.consumers) < 2 or owes_nothing(broker, queue):
+    if len(queue.consumers) < 2 or service_is_unknown(broker, queue):
         return NONE
     others_ready = len(queue.messages) - 1
     above = [other for other in _waiting(broker, queue, consumer) if priority(other) > priority(consumer)]
@@ -42,7 +61,7 @@ def check_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Messag
 
 def _check_seat(broker: Broker, queue: Queue, consumer: Consumer, message: Message) -> Mismatches:
     seat = queue.seat
-    if owes_nothing(broker, queue):
+    if service_is_unknown(broker, queue):
         if answer(broker.hooks.serves_nobody, broker, queue):
             return unexpected("SAC-001", "basic.deliver by a queue that serves nobody")
         return NONE

@@ -86,7 +86,7 @@ class Dialect:
     #: a negative `x-delivery-limit` means no limit; else it is exceeded at the first return (QUORUM-004)
     negative_delivery_limit_is_none: bool
     #: only reject and a lost holder count as failed deliveries, nack and recover do not (rabbit_fifo, 4.3)
-    quorum_nack_keeps_count: bool
+    quorum_nack_has_not_failed: bool
     #: the header `x-acquired-count` exists (rabbit_fifo, 4.3)
     quorum_acquired_count: bool
     #: basic.get-ok carries `x-delivery-count` 0 on a first delivery (rabbit_fifo of 3.10)

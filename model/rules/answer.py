@@ -2,8 +2,8 @@
 
 Requirements:
 
-* CHAN-018: With nowait=true the -ok is omitted; errors still close the channel. [rabbit_channel.erl:return_ok; AMQP
-  0-9-1 class channel]
+* CHAN-018: no-wait suppresses only the ok. With nowait=true the -ok is omitted; errors still close the channel.
+  [rabbit_channel.erl:return_ok; AMQP 0-9-1 class channel]
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from amqpspec.model.rules.extensions.message_expiry import EXPIRE as EXPIRE_MESS
 from amqpspec.model.rules.extensions.message_expiry import doubted_message, process_message_expiry
 from amqpspec.model.rules.extensions.queue_expiry import EXPIRE, is_outstanding, process_expiry
 from amqpspec.model.rules.extensions.timeouts import doubted_delivery, process_timeout
-from amqpspec.model.rules.unseen import GIVE_UP, LOSE, doubted, give_up, lose_message, lost_message
+from amqpspec.model.rules.unseen import GIVE_UP, LOSE, doubted, drop_over_limit, lose_message, lost_message
 
 
 def is_happening(frame: Frame) -> bool:
@@ -30,7 +30,7 @@ def come_about(broker: Broker, frame: Frame) -> None:
     elif frame.method in (TIME_OUT, TIME_OUT_IS_OVER):
         process_timeout(broker, frame)
     elif frame.method == GIVE_UP:
-        give_up(broker, frame)
+        drop_over_limit(broker, frame)
     elif frame.method == LOSE:
         lose_message(broker, frame)
     else:

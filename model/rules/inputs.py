@@ -2,15 +2,15 @@
 
 Requirements:
 
-* CHAN-011: A client sending a *-ok or other unhandled method gets hard 503. [rabbit_channel.erl:handle_method
-  catch-all]
-* CHAN-006: channel.open on a channel the server has closed, before sending close-ok, is hard error 504.
-  [rabbit_reader.erl:handle_frame]
-* CHAN-005: After sending channel.close the server drops all methods on that channel until channel.close-ok; a crossing
-  client channel.close is answered with close-ok. [rabbit_channel.erl:handle_exception; rabbit_reader.erl:handle_frame
-  closing; AMQP 0-9-1 class channel]
-* CHAN-001: Any method on an unopened channel id is a HARD error 504. [rabbit_channel.erl:handle_method state=starting;
-  AMQP 0-9-1 class channel]
+* CHAN-001: Method on a channel that is not open. Any method on an unopened channel id is a HARD error 504.
+  [rabbit_channel.erl:handle_method state=starting; AMQP 0-9-1 class channel]
+* CHAN-005: After a soft error the channel ignores everything but close/close-ok. After sending channel.close the server
+  drops all methods on that channel until channel.close-ok; a crossing client channel.close is answered with close-ok.
+  [rabbit_channel.erl:handle_exception; rabbit_reader.erl:handle_frame closing; AMQP 0-9-1 class channel]
+* CHAN-006: channel.open before close-ok. channel.open on a channel the server has closed, before sending close-ok, is
+  hard error 504. [rabbit_reader.erl:handle_frame]
+* CHAN-011: Method only valid server-to-client. A client sending a *-ok or other unhandled method gets hard 503.
+  [rabbit_channel.erl:handle_method catch-all]
 """
 
 from __future__ import annotations

@@ -5,16 +5,18 @@ read; rules call these checks where rabbit_channel does. Users whom the operator
 
 Requirements:
 
-* PERMISSION-003: Passive declare needs no permission up to 4.2; 4.3 needs any one of read/write/configure.
-  [rabbit_channel.erl:check_any_resource_access_permitted]
-* PERMISSION-002: declare/delete: configure; bind/unbind: write on the destination and read on the source; publish:
-  write on the exchange (the default exchange as amq.default); consume/get/purge: read. A new queue with
-  x-dead-letter-exchange, or exchange with alternate-exchange: also read on itself and write on what the argument names.
-  A permission is a pattern that is looked for in the name. [rabbit_channel:handle_method;
-  rabbit_auth_backend_internal:check_resource_access]
-* PERMISSION-001: An operation without the permission is refused with a soft 403, whether what it names exists or not;
-  the text of 4.x names the permission that is missing. The default exchange is called amq.default.
+* PERMISSION-001: Refusal text. An operation without the permission is refused with a soft 403, whether what it names
+  exists or not; the text of 4.x names the permission that is missing. The default exchange is called amq.default. In
+  rabbitmq-3: without the permission word. In rabbitmq-4.0: with. In rabbitmq-4.3: with.
   [rabbit_access_control:check_resource_access]
+* PERMISSION-002: Which permission. declare/delete: configure; bind/unbind: write on the destination and read on the
+  source; publish: write on the exchange (the default exchange as amq.default); consume/get/purge: read. A new queue
+  with x-dead-letter-exchange, or exchange with alternate-exchange: also read on itself and write on what the argument
+  names. A permission is a pattern that is looked for in the name. [rabbit_channel:handle_method;
+  rabbit_auth_backend_internal:check_resource_access]
+* PERMISSION-003: Passive declare. Passive declare needs no permission up to 4.2; 4.3 needs any one of
+  read/write/configure. In rabbitmq-3: none. In rabbitmq-4.0: none. In rabbitmq-4.3: any.
+  [rabbit_channel.erl:check_any_resource_access_permitted]
 """
 
 from __future__ import annotations

@@ -3,6 +3,11 @@
 A rule is a function that takes the broker, the channel and the frame, in the order of checks that RabbitMQ makes.
 It changes the state through the steps of `model.broker.broker.Broker` and raises `ProtocolError` where the broker owes
 a close. The 0-9-1 chapters and RabbitMQ's extensions are kept apart.
+
+Requirements:
+
+* CHAN-011: Method only valid server-to-client. A client sending a *-ok or other unhandled method gets hard 503.
+  [rabbit_channel.erl:handle_method catch-all]
 """
 
 from __future__ import annotations

@@ -6,10 +6,17 @@ of a tag that is not known any more); when the channel ends the queue takes it b
 
 Requirements:
 
-* CONSUME-013: Deliveries of a no_ack consumer count as acked when sent: ack of such a tag is 406; on channel close they
-  are lost. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.consume]
-* QUORUM-003: With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or dropped) when
-  its count would exceed L: L=2 gives 3 deliveries. [rabbit_fifo:return_one]
+* CONSUME-013: no_ack consumer. Deliveries of a no_ack consumer count as acked when sent: ack of such a tag is 406; on
+  channel close they are lost. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1
+  basic.consume]
+* QUORUM-002: What counts as failed (4.3). reject(requeue=true), channel/connection close: x-delivery-count +1 and
+  x-acquired-count +1. nack(requeue=true), recover, timeout: only x-acquired-count +1. In rabbitmq-3: every return +1
+  x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
+  reject->settle(true,false)]
+* QUORUM-003: Delivery limit. With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or
+  dropped) when its count would exceed L: L=2 gives 3 deliveries. In rabbitmq-3: nack or reject; default none. In
+  rabbitmq-4.0: nack or reject; default 20. In rabbitmq-4.3: reject/close only: nack(requeue) loops for ever; default
+  20. [rabbit_fifo:return_one]
 """
 
 from __future__ import annotations
@@ -19,7 +26,7 @@ from dataclasses import replace
 from itertools import islice
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dispatch import owes_nothing, priority
+from amqpspec.model.broker.dispatch import priority, service_is_unknown
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, Lost
 from amqpspec.model.promises.queue_types import QueueType
@@ -105,7 +112,7 @@ def _on_their_way(broker: Broker, consumer: Consumer) -> list[Message]:
 def may_serve_anybody(broker: Broker, queue: Queue) -> bool:
     """Is it not known whom the queue serves, who may have ended with the active consumer (rabbit_fifo:apply of `down`)?
     """
-    return queue.type is QueueType.QUORUM and owes_nothing(broker, queue)
+    return queue.type is QueueType.QUORUM and service_is_unknown(broker, queue)
 
 
 def be_away(broker: Broker, consumer: Consumer, message: Message) -> None:
@@ -164,7 +171,7 @@ def expect_exceeded_limits(broker: Broker) -> None:
 
 def _may_exceed_limit(broker: Broker, queue: Queue, message: Message) -> bool:
     # what is recalled is given back as by basic.nack (QUORUM-002)
-    failures = message.unseen + (0 if broker.dialect.quorum_nack_keeps_count else message.recalled)
+    failures = message.unseen + (0 if broker.dialect.quorum_nack_has_not_failed else message.recalled)
     if not failures or message.arrival is not Arrival.RETURNING:
         return False
     limit = delivery_limit(broker, queue)
@@ -180,7 +187,7 @@ def doubted(broker: Broker, frame: Frame) -> tuple[Queue, Message] | None:
     return None
 
 
-def give_up(broker: Broker, frame: Frame) -> None:
+def drop_over_limit(broker: Broker, frame: Frame) -> None:
     found = doubted(broker, frame)
     if found is None:
         return

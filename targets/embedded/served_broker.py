@@ -42,7 +42,7 @@ class ServedBroker(Broker):
 
     def remove_consumer(self, consumer: Consumer, requirement: str) -> None:
         super().remove_consumer(consumer, requirement)
-        consumer.queue.leaving = 0
+        consumer.queue.still_counted = 0
 
     def forget_connection(self, name: str) -> None:
         """Drop what the model keeps of a connection that is over."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from amqpspec.model.broker.dead_letters import HISTORY, TOO_MANY
+from amqpspec.model.broker.dead_letter_headers import HISTORY, TOO_MANY
 from amqpspec.model.broker.overflow import (
     BYTES,
     LENGTH,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from amqpspec.model.broker.dead_letters import HISTORY
+from amqpspec.model.broker.dead_letter_headers import HISTORY
 from amqpspec.model.broker.message_order import put_back_in_front
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.queue_types import QueueType

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from amqpspec.model.broker.dead_letters import EXPIRED, HISTORY, REJECTED
+from amqpspec.model.broker.dead_letter_headers import EXPIRED, HISTORY, REJECTED
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.time_to_live import ARGUMENT, GIVEN_BACK, NONE_AT_ALL, OF_QUEUE, OWN
 from amqpspec.model.protocol.methods import Content, Frame

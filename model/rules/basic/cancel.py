@@ -1,41 +1,52 @@
 """Chapter basic, cancel (0-9-1 section 1.8.3.5), and the broker's (seed: consumer cancel notification; area CANCEL).
 
-Consumers end with their queue in `Broker.delete_queue`.
+The step is `Broker.remove_consumer`: what the consumer holds stays with its channel. The end of a queue, with which its
+consumers end, is `Broker.delete_queue`.
 
 Requirements:
 
-* CANCEL-007: When a consumed queue is deleted (by any connection), every consumer on a capable connection gets
-  basic.cancel(tag, nowait=true), once; nothing is delivered to it behind that. Consumers of other queues go on.
+* CANCEL-001: Client cancel. basic.cancel is answered by cancel-ok; after cancel-ok no basic.deliver with that tag is
+  sent. [RabbitMQ guide: consumer cancel notification; rabbit_channel.erl:cancel_consumer comment; AMQP 0-9-1
+  basic.cancel]
+* CANCEL-002: No server cancel for client cancel. A client-initiated cancel never causes a server-sent basic.cancel.
   [RabbitMQ guide: consumer cancel notification]
-* CANCEL-018: After update-secret / credential refresh, consumers that lost read permission are cancelled by the server.
-  What they hold stays unacknowledged. [rabbit_channel.erl:recheck_consumers; rabbit_access_control.erl:update_state
-  (the internal backend keeps any secret)]
-* CANCEL-003: Answered with cancel-ok (echoing the tag), no error; with nowait nothing. [rabbit_channel.erl "Spec
-  requires we ignore this situation"; AMQP 0-9-1 basic.cancel]
-* CANCEL-001: basic.cancel is answered by cancel-ok; after cancel-ok no basic.deliver with that tag is sent. [RabbitMQ
-  guide: consumer cancel notification; rabbit_channel.erl:cancel_consumer comment; AMQP 0-9-1 basic.cancel]
-* CONSUME-005: basic.cancel sent before consume-ok arrived: each request deserves its reply; their order is open.
-  [rabbit_channel:handle_cast {command,consume_ok}]
-* CANCEL-002: A client-initiated cancel never causes a server-sent basic.cancel. [RabbitMQ guide: consumer cancel
-  notification]
-* TIMEOUT-015: Sending basic.cancel for the timed-out tag gets cancel-ok and removes the consumer; the tag can be reused
-  and returned messages are delivered again. [observed]
-* CANCEL-016: After cancel-ok, unacked messages are neither requeued nor lost until acked, nacked or channel close.
-  [RabbitMQ Java client test NoRequeueOnCancel; AMQP 0-9-1 basic.cancel]
-* QUORUM-008: What a cancelled consumer was handed stays unacknowledged with its channel. What was on its way to it is
-  given back by the channel, which counts as basic.nack does (QUORUM-002). [rabbit_fifo:maybe_return_all;
-  rabbit_fifo_client:handle_delivery of an unknown tag (issue 3729)]
-* REPLY-004: basic.cancel of the reply consumer is answered by cancel-ok; its address is gone, and what is published to
-  it then reaches nobody. Another consumer of replies may follow on the channel, with an address of its own.
-  [rabbit_channel:handle_method basic.cancel, clause of the reply consumer]
-* CANCEL-004: Cancelling a consumer the server already cancelled (queue deleted) is answered with cancel-ok. [RabbitMQ
-  guide: consumer cancel notification]
-* CANCEL-010: Nothing is sent when the queue is deleted; the consumer is silently gone; a later cancel of its tag gets
-  cancel-ok. [RabbitMQ guide: consumer cancel notification]
-* CANCEL-009: A client that answers a server-sent basic.cancel with basic.cancel-ok: an unhandled method (503) up to
-  4.2; accepted from 4.3, whether the consumer lives still or not. [rabbit_channel.erl:basic.cancel_ok]
-* CANCEL-008: Server-sent basic.cancel always has nowait=true: the client must not answer.
+* CANCEL-003: Cancel of an unknown tag. Answered with cancel-ok (echoing the tag), no error; with nowait nothing.
+  [rabbit_channel.erl "Spec requires we ignore this situation"; AMQP 0-9-1 basic.cancel]
+* CANCEL-004: Cancel after server cancel. Cancelling a consumer the server already cancelled (queue deleted) is answered
+  with cancel-ok. [RabbitMQ guide: consumer cancel notification]
+* CANCEL-007: Server cancel on queue deletion. When a consumed queue is deleted (by any connection), every consumer on a
+  capable connection gets basic.cancel(tag, nowait=true), once; nothing is delivered to it behind that. Consumers of
+  other queues go on. [RabbitMQ guide: consumer cancel notification]
+* CANCEL-008: nowait is true. Server-sent basic.cancel always has nowait=true: the client must not answer.
   [rabbit_channel.erl:cancel_consumer]
+* CANCEL-009: Answering with cancel-ok. A client that answers a server-sent basic.cancel with basic.cancel-ok: an
+  unhandled method (503) up to 4.2; accepted from 4.3, whether the consumer lives still or not. In rabbitmq-3: 503. In
+  rabbitmq-4.0: 503. In rabbitmq-4.3: accepted. [rabbit_channel.erl:basic.cancel_ok]
+* CANCEL-010: Without the capability. Nothing is sent when the queue is deleted; the consumer is silently gone; a later
+  cancel of its tag gets cancel-ok. [RabbitMQ guide: consumer cancel notification]
+* CANCEL-011: Order delete-ok / cancel on one channel. Deleting the queue from the channel that consumes it: DeleteOk
+  first, then Basic.Cancel (cancel comes with the asynchronous eol event). From another channel the order relative to
+  that channel is open. [rabbit_channel.erl:handle_eol]
+* CANCEL-016: Cancel holds unacked. After cancel-ok, unacked messages are neither requeued nor lost until acked, nacked
+  or channel close. [RabbitMQ Java client test NoRequeueOnCancel; AMQP 0-9-1 basic.cancel]
+* CANCEL-018: Permission revoked (4.3). After update-secret / credential refresh, consumers that lost read permission
+  are cancelled by the server. What they hold stays unacknowledged. [rabbit_channel.erl:recheck_consumers;
+  rabbit_access_control.erl:update_state (the internal backend keeps any secret)]
+* CONSUME-005: Pipelined consume and cancel. basic.cancel sent before consume-ok arrived: each request deserves its
+  reply; their order is open. In rabbitmq-3: broken: connection.close 541 in most tries. In rabbitmq-4.0: broken:
+  connection.close 541 in most tries. In rabbitmq-4.3: broken: the consume-ok never comes in most tries.
+  [rabbit_channel:handle_cast {command,consume_ok}]
+* REPLY-004: Cancelling the consumer of replies. basic.cancel of the reply consumer is answered by cancel-ok; its
+  address is gone, and what is published to it then reaches nobody. Another consumer of replies may follow on the
+  channel, with an address of its own. [rabbit_channel:handle_method basic.cancel, clause of the reply consumer]
+* QUORUM-006: consume/cancel are synchronous with the log. basic.consume and basic.cancel on a quorum queue run a raft
+  command before the channel handles the next method: what follows on the channel, also when it was sent with it, finds
+  the consumer counted, or no longer. [rabbit_fifo_client:checkout]
+* QUORUM-008: No ready messages lost by cancel. What a cancelled consumer was handed stays unacknowledged with its
+  channel. What was on its way to it is given back by the channel, which counts as basic.nack does (QUORUM-002).
+  [rabbit_fifo:maybe_return_all; rabbit_fifo_client:handle_delivery of an unknown tag (issue 3729)]
+* TIMEOUT-015: Leaving the timed-out state by cancel. Sending basic.cancel for the timed-out tag gets cancel-ok and
+  removes the consumer; the tag can be reused and returned messages are delivered again. [observed]
 """
 
 from __future__ import annotations
@@ -85,15 +96,15 @@ def cancel(broker: Broker, channel: Channel, frame: Frame) -> None:
             broker.touch(channel, consumer.queue)
             if frame.arguments.get("nowait") and consumer.queue in broker.deliverable and broker.has_room(consumer):
                 # no cancel-ok says where what the queue has handed over ends
-                channel.leaving[tag] = consumer
+                channel.may_still_be_served[tag] = consumer
         has_recalled = recall(broker, consumer)
         if has_recalled:
             # it may have come before cancel-ok just as well, where it is read behind what others were handed later
-            channel.leaving[tag] = consumer
+            channel.may_still_be_served[tag] = consumer
         broker.remove_consumer(consumer, "CANCEL-001")
         if consumer.queue.type is QueueType.QUORUM and not has_recalled:
             # QUORUM-006: the queue knows of it before the client does
-            consumer.queue.leaving = max(consumer.queue.leaving - 1, 0)
+            consumer.queue.still_counted = max(consumer.queue.still_counted - 1, 0)
     elif channel.ended_consumers.get(tag) in _ENDED_BY_BROKER:
         requirements = ("CANCEL-004",) if _is_told(broker, channel) else ("CANCEL-010",)
         notice, later = _notice(channel, tag), _announced_later(channel, tag)
@@ -105,7 +116,7 @@ def cancel(broker: Broker, channel: Channel, frame: Frame) -> None:
             requirements = (later[2], *requirements)
         # from now on it is the client that has ended it
         channel.ended_consumers[tag] = "CANCEL-001"
-    effect = ConsumerOver(channel.key, tag) if tag in channel.leaving else None
+    effect = ConsumerOver(channel.key, tag) if tag in channel.may_still_be_served else None
     answer(broker, channel, frame, "basic.cancel-ok", {"consumer_tag": tag}, *requirements, lane=lane, effect=effect)
 
 

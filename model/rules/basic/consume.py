@@ -2,41 +2,51 @@
 
 Requirements:
 
-* REPLY-005: A basic.consume with the tag of the channel's reply consumer is refused with a hard 530, as for any other
-  consumer's. [rabbit_channel:handle_method basic.consume; AMQP 0-9-1 basic.consume, consumer-tag]
-* CONSUME-003: Consuming with a tag in use on the channel is a HARD error 530; the same tag on another channel is fine;
-  after cancel-ok it can be reused. [rabbit_channel.erl; AMQP 0-9-1 basic.consume]
-* CONSUME-006: Consuming from a queue that does not exist is a soft 404. [rabbit_channel.erl; AMQP 0-9-1 basic.consume]
-* QOS-012: consume on a quorum queue or a stream while a channel limit is active is hard 540 (<=4.2).
-  [rabbit_quorum_queue:consume, rabbit_stream_queue:consume, limiter_active]
-* CONSUME-002: Empty consumer tag yields amq.ctag-<22 chars>. [rabbit_channel.erl; AMQP 0-9-1 basic.consume]
-* SAC-001: With x-single-active-consumer=true only the first registered consumer gets deliveries. [rabbit test suite
-  single_active_consumer_SUITE]
-* CONSUME-010: no_local=true has no effect. [rabbit_channel.erl]
-* TIMEOUT-030: A client that treats the server's basic.cancel as final may consume again with the same tag, as after a
-  queue deletion. [rabbit_channel:cancel_consumer/3 removes the tag, handle_queue_actions released does not]
-* TIMEOUT-015: Sending basic.cancel for the timed-out tag gets cancel-ok and removes the consumer; the tag can be reused
-  and returned messages are delivered again. [observed]
-* CONSUME-016: After a consumer was cancelled its tag is free (CONSUME-003). A consumer made with it is a new one: its
-  prefetch limit counts its own deliveries, not those that the old one left unacknowledged. [RabbitMQ guide: consumer
-  prefetch (a limit for each new consumer); v4.3.5 rabbit_fifo:merge_consumer]
-* CANCEL-013: After a server cancel due to deletion the tag can be reused on the channel at once.
-  [rabbit_channel.erl:cancel_consumer maps:remove]
-* CANCEL-007: When a consumed queue is deleted (by any connection), every consumer on a capable connection gets
-  basic.cancel(tag, nowait=true), once; nothing is delivered to it behind that. Consumers of other queues go on.
-  [RabbitMQ guide: consumer cancel notification]
-* CONSUME-001: consume-ok for a tag is sent before the first basic.deliver with that tag (unless nowait, then no
-  consume-ok). [rabbit_channel.erl:basic_consume]
-* CONSUME-007: exclusive=true with any other consumer, or any consume while an exclusive consumer exists, is 403.
-  [rabbit_amqqueue_process:check_exclusive_access; AMQP 0-9-1 basic.consume]
-* CONSUME-008: An exclusive consumer is the only one: a consume with exclusive=true beside another consumer, or any
-  consume beside an exclusive one, is refused. [rabbit_quorum_queue:consume; AMQP 0-9-1 basic.consume]
-* CONSUME-009: exclusive=true on a queue with x-single-active-consumer is 403. [rabbit_amqqueue_process]
-* CONSUME-012: Negative is 406 value_negative, non-integer 406, on a classic queue 406 unsupported; 0 is accepted.
-  Before 4.3 any value is ignored. [rabbit_queue_type:consume; rabbit test suite quorum_queue_SUITE
-  consume_invalid_consumer_timeout_*]
-* CONSUME-011: x-priority must be an integer; x-consumer-timeout validated from 4.3 on.
+* CANCEL-007: Server cancel on queue deletion. When a consumed queue is deleted (by any connection), every consumer on a
+  capable connection gets basic.cancel(tag, nowait=true), once; nothing is delivered to it behind that. Consumers of
+  other queues go on. [RabbitMQ guide: consumer cancel notification]
+* CANCEL-013: Tag free after server cancel. After a server cancel due to deletion the tag can be reused on the channel
+  at once. [rabbit_channel.erl:cancel_consumer maps:remove]
+* CONSUME-001: consume-ok precedes deliveries. consume-ok for a tag is sent before the first basic.deliver with that tag
+  (unless nowait, then no consume-ok). [rabbit_channel.erl:basic_consume]
+* CONSUME-002: Server-generated tag. Empty consumer tag yields amq.ctag-<22 chars>. In amqp-0-9-1: any tag that is
+  unique. [rabbit_channel.erl; AMQP 0-9-1 basic.consume]
+* CONSUME-003: Tag reuse on the same channel. Consuming with a tag in use on the channel is a HARD error 530; the same
+  tag on another channel is fine; after cancel-ok it can be reused. [rabbit_channel.erl; AMQP 0-9-1 basic.consume]
+* CONSUME-006: Missing queue. Consuming from a queue that does not exist is a soft 404. [rabbit_channel.erl; AMQP 0-9-1
+  basic.consume]
+* CONSUME-007: Exclusive consumer, classic. exclusive=true with any other consumer, or any consume while an exclusive
+  consumer exists, is 403. [rabbit_amqqueue_process:check_exclusive_access; AMQP 0-9-1 basic.consume]
+* CONSUME-008: Exclusive consumer, quorum and stream. An exclusive consumer is the only one: a consume with
+  exclusive=true beside another consumer, or any consume beside an exclusive one, is refused. In rabbitmq-3: ignored:
+  consume-ok for every consumer. In rabbitmq-4.0: ignored: consume-ok for every consumer. In rabbitmq-4.3: ignored:
+  consume-ok for every consumer. [rabbit_quorum_queue:consume; AMQP 0-9-1 basic.consume]
+* CONSUME-009: Exclusive consume on a classic SAC queue. exclusive=true on a queue with x-single-active-consumer is 403.
+  [rabbit_amqqueue_process]
+* CONSUME-010: no_local ignored. no_local=true has no effect. [rabbit_channel.erl]
+* CONSUME-011: Consumer argument validation. x-priority must be an integer; x-consumer-timeout validated from 4.3 on.
   [rabbit_amqqueue/rabbit_queue_type:consume]
+* CONSUME-012: Consumer x-consumer-timeout validation (4.3). Negative is 406 value_negative, non-integer 406, on a
+  classic queue 406 unsupported; 0 is accepted. Before 4.3 any value is ignored. In rabbitmq-3: ignored. In
+  rabbitmq-4.0: ignored. In rabbitmq-4.3: validated. [rabbit_queue_type:consume; rabbit test suite quorum_queue_SUITE
+  consume_invalid_consumer_timeout_*]
+* CONSUME-016: A tag that is used again is a new consumer. After a consumer was cancelled its tag is free (CONSUME-003).
+  A consumer made with it is a new one: its prefetch limit counts its own deliveries, not those that the old one left
+  unacknowledged. [RabbitMQ guide: consumer prefetch (a limit for each new consumer); v4.3.5 rabbit_fifo:merge_consumer]
+* REPLY-005: The tag of a reply consumer is taken. A basic.consume with the tag of the channel's reply consumer is
+  refused with a hard 530, as for any other consumer's. In rabbitmq-3: broken: two consumers have one tag. In
+  rabbitmq-4.0: broken: two consumers have one tag. In rabbitmq-4.3: broken: two consumers have one tag.
+  [rabbit_channel:handle_method basic.consume; AMQP 0-9-1 basic.consume, consumer-tag]
+* QOS-012: Quorum queue or stream with global qos. consume on a quorum queue or a stream while a channel limit is active
+  is hard 540 (<=4.2). In rabbitmq-3: 540. In rabbitmq-4.0: 540. [rabbit_quorum_queue:consume,
+  rabbit_stream_queue:consume, limiter_active]
+* SAC-001: Only one consumer active. With x-single-active-consumer=true only the first registered consumer gets
+  deliveries. [rabbit test suite single_active_consumer_SUITE]
+* TIMEOUT-015: Leaving the timed-out state by cancel. Sending basic.cancel for the timed-out tag gets cancel-ok and
+  removes the consumer; the tag can be reused and returned messages are delivered again. [observed]
+* TIMEOUT-030: Tag reuse after a timeout. A client that treats the server's basic.cancel as final may consume again with
+  the same tag, as after a queue deletion. In rabbitmq-4.3: the connection is closed with 530.
+  [rabbit_channel:cancel_consumer/3 removes the tag, handle_queue_actions released does not]
 """
 
 from __future__ import annotations

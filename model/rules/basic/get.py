@@ -2,13 +2,14 @@
 
 Requirements:
 
-* GET-002: basic.get on a missing queue is a soft 404, without read permission a soft 403; class 60, method 70.
-  [rabbit_channel.erl; AMQP 0-9-1 basic.get]
-* GET-006: basic.get on a stream is a hard error 540. [rabbit_stream_queue:dequeue]
-* GET-005: basic.get on a quorum queue with x-single-active-consumer is a soft 405. Classic queues with it allow get.
-  [rabbit_channel.erl:unsupported_single_active_consumer_error]
-* GET-001: Message-count in get-ok is the number of ready messages left; empty queue gives get-empty.
-  [rabbit_channel.erl:basic.get; AMQP 0-9-1 basic.get]
+* GET-001: get-ok / get-empty. Message-count in get-ok is the number of ready messages left; empty queue gives
+  get-empty. [rabbit_channel.erl:basic.get; AMQP 0-9-1 basic.get]
+* GET-002: get on missing queue / no read permission. basic.get on a missing queue is a soft 404, without read
+  permission a soft 403; class 60, method 70. [rabbit_channel.erl; AMQP 0-9-1 basic.get]
+* GET-005: get on SAC quorum queue. basic.get on a quorum queue with x-single-active-consumer is a soft 405. Classic
+  queues with it allow get. In rabbitmq-3: 405, the text says: by quorum queues. In rabbitmq-4.0: 405, the text says: by
+  quorum queues. In rabbitmq-4.3: 405. [rabbit_channel.erl:unsupported_single_active_consumer_error]
+* GET-006: get on a stream. basic.get on a stream is a hard error 540. [rabbit_stream_queue:dequeue]
 """
 
 from __future__ import annotations

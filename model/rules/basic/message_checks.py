@@ -2,13 +2,15 @@
 
 Requirements:
 
-* PUBLISH-013: Body larger than max_message_size is 406 after the content was received.
+* PUBLISH-011: CC/BCC headers. CC and BCC (arrays of strings) add routing keys; BCC is removed before delivery, CC is
+  kept; each queue gets one copy; delivered routing_key is the primary one. Wrong type is 406.
+  [rabbit_basic/mc_amqpl:routing_keys]
+* PUBLISH-012: user-id. user_id property must equal the connection user, else 406. [rabbit_access_control:check_user_id]
+* PUBLISH-013: Max message size. Body larger than max_message_size is 406 after the content was received. In rabbitmq-3:
+  default limit 128 MiB (16 MiB+1 accepted). In rabbitmq-4.0: default 16 MiB. In rabbitmq-4.3: default 16 MiB.
   [rabbit_channel.erl:check_msg_size]
-* PUBLISH-011: CC and BCC (arrays of strings) add routing keys; BCC is removed before delivery, CC is kept; each queue
-  gets one copy; delivered routing_key is the primary one. Wrong type is 406. [rabbit_basic/mc_amqpl:routing_keys]
-* PUBLISH-012: user_id property must equal the connection user, else 406. [rabbit_access_control:check_user_id]
-* PUBLISH-014: expiration must be a decimal non-negative integer string of at most 315360000000 (ten years in
-  milliseconds); a sign is allowed. [rabbit_channel.erl:check_expiration_header]
+* PUBLISH-014: Invalid expiration. expiration must be a decimal non-negative integer string of at most 315360000000 (ten
+  years in milliseconds); a sign is allowed. [rabbit_channel.erl:check_expiration_header]
 """
 
 from __future__ import annotations

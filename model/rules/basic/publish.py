@@ -2,24 +2,28 @@
 
 Requirements:
 
-* PUBLISH-009: immediate=true is hard error 540. [rabbit_channel.erl]
-* TX-003: basic.return for unroutable messages is sent during commit, before commit-ok; publish to a missing exchange
-  closes the channel immediately. [rabbit_channel.erl]
-* PUBLISH-001: 404 soft error; the message is lost, no return, no confirm for it. [rabbit_channel.erl:basic.publish
-  lookup_or_die; AMQP 0-9-1 basic.publish]
-* EXCHANGE-009: Publishing to an internal exchange is 403 and closes the channel.
+* CONFIRM-002: Sequence numbers. The n-th basic.publish after the first confirm.select on the channel has delivery-tag n
+  (from 1); publishes before select are not counted. [RabbitMQ guide: consumer acknowledgements and publisher confirms]
+* CONFIRM-009: Return before ack. For an unroutable mandatory message basic.return precedes its basic.ack on the
+  channel. [RabbitMQ guide: consumer acknowledgements and publisher confirms; rabbit_channel.erl:deliver_to_queues]
+* CONFIRM-017: Confirm vs delivery order on one channel. If publisher and consumer share a channel, the delivery and the
+  confirm of the same message have no fixed order (classic transient: deliver usually first). [rabbit_channel.erl]
+* REPLY-003: A mandatory reply. A mandatory message whose only destination is the address of a live reply consumer is
+  not returned. Up to 4.1 the address does not count as a queue: the reply is delivered, and returned with 312 as well.
+  In rabbitmq-3: delivered and returned. In rabbitmq-4.0: delivered and returned. [the guide on direct reply-to;
+  rabbit_channel:deliver_to_queues]
+* EXCHANGE-009: Internal exchange. Publishing to an internal exchange is 403 and closes the channel.
   [rabbit_channel.erl:check_internal_exchange]
-* PUBLISH-008: A message routed to at least one queue is never returned, even if the queue later rejects it
-  (reject-publish) or drops it. [rabbit_channel.erl:process_routing_mandatory]
-* CONFIRM-017: If publisher and consumer share a channel, the delivery and the confirm of the same message have no fixed
-  order (classic transient: deliver usually first). [rabbit_channel.erl]
-* REPLY-003: A mandatory message whose only destination is the address of a live reply consumer is not returned. Up to
-  4.1 the address does not count as a queue: the reply is delivered, and returned with 312 as well. [the guide on direct
-  reply-to; rabbit_channel:deliver_to_queues]
-* CONFIRM-009: For an unroutable mandatory message basic.return precedes its basic.ack on the channel. [RabbitMQ guide:
-  consumer acknowledgements and publisher confirms; rabbit_channel.erl:deliver_to_queues]
-* PUBLISH-007: A mandatory message that no queue takes comes back as basic.return with code 312, text NO_ROUTE, original
-  exchange and routing key, same properties and body. [rabbit_channel.erl:basic_return; AMQP 0-9-1 basic.publish]
+* PUBLISH-001: Publish to a missing exchange. 404 soft error; the message is lost, no return, no confirm for it.
+  [rabbit_channel.erl:basic.publish lookup_or_die; AMQP 0-9-1 basic.publish]
+* PUBLISH-007: Mandatory and unroutable. A mandatory message that no queue takes comes back as basic.return with code
+  312, text NO_ROUTE, original exchange and routing key, same properties and body. [rabbit_channel.erl:basic_return;
+  AMQP 0-9-1 basic.publish]
+* PUBLISH-008: Mandatory and routed. A message routed to at least one queue is never returned, even if the queue later
+  rejects it (reject-publish) or drops it. [rabbit_channel.erl:process_routing_mandatory]
+* PUBLISH-009: immediate. immediate=true is hard error 540. [rabbit_channel.erl]
+* TX-003: Mandatory returns at commit. basic.return for unroutable messages is sent during commit, before commit-ok;
+  publish to a missing exchange closes the channel immediately. [rabbit_channel.erl]
 """
 
 from __future__ import annotations
@@ -85,6 +89,7 @@ def deliver(broker: Broker, channel: Channel, publication: Publication) -> tuple
     if channel.confirming:
         channel.published += 1
     if publication.mandatory and not _counts_as_routed(broker, copies):
+        # it comes before the confirm (CONFIRM-009), by its number in `Expected.publish`: model.outputs.confirms
         channel.owed.append(_returned(broker, channel, pattern, routes.decided_by))
         broker.debtors[channel.key] = None
     elif publication.mandatory:

@@ -6,22 +6,24 @@ false (rabbit_channel:is_global_qos_permitted).
 
 Requirements:
 
-* QOS-007: Non-zero prefetch_size is hard 540. [rabbit_channel.erl]
-* QOS-014: qos-ok does not wait for queues; deliveries already queued in the channel process come before it or after it.
-  [rabbit_channel.erl]
-* QOS-016: In the text qos(n,global=false) limits the sum of unacked over all consumers of the channel, those that were
-  there before included, and qos(n,global=true) the sum over all consumers of the connection; independently of each
-  other. [AMQP 0-9-1 basic.qos; RabbitMQ guide: consumer prefetch (the table of meanings)]
-* QOS-002: prefetch 0 = no limit. [RabbitMQ guide: consumer prefetch; AMQP 0-9-1]
-* QOS-008: qos(n, global=true) limits the sum of unacked over all consumers of the channel. [RabbitMQ guide: consumer
-  prefetch; rabbit_limiter]
-* QOS-009: Feature global_qos is denied by default: qos(n,global=true) is silently treated as qos(n,global=false),
-  qos-ok is sent, no error. [rabbit_channel.erl:is_global_qos_permitted]
-* QOS-001: basic.qos(n, global=false) limits each consumer created LATER on the channel to n unacked messages,
-  independently. [RabbitMQ guide: consumer prefetch]
-* QOS-010: qos(p,false) and qos(c,true) are enforced independently, in whatever order they come; a consumer gets
-  messages only if neither is reached. From 4.3 on there is one limit, and the last call sets it. [RabbitMQ guide:
-  consumer prefetch]
+* QOS-001: Per-consumer prefetch. basic.qos(n, global=false) limits each consumer created LATER on the channel to n
+  unacked messages, independently. [RabbitMQ guide: consumer prefetch]
+* QOS-002: Zero is unlimited. prefetch 0 = no limit. [RabbitMQ guide: consumer prefetch; AMQP 0-9-1]
+* QOS-007: prefetch_size. Non-zero prefetch_size is hard 540. [rabbit_channel.erl]
+* QOS-008: Global qos <=4.2. qos(n, global=true) limits the sum of unacked over all consumers of the channel. [RabbitMQ
+  guide: consumer prefetch; rabbit_limiter]
+* QOS-009: Global qos 4.3. Feature global_qos is denied by default: qos(n,global=true) is silently treated as
+  qos(n,global=false), qos-ok is sent, no error. [rabbit_channel.erl:is_global_qos_permitted]
+* QOS-010: Both limits together. qos(p,false) and qos(c,true) are enforced independently, in whatever order they come; a
+  consumer gets messages only if neither is reached. From 4.3 on there is one limit, and the last call sets it. In
+  rabbitmq-4.0: a=2,b=1; after ack a gets 1. In rabbitmq-4.3: last call wins: per-consumer 3. [RabbitMQ guide: consumer
+  prefetch]
+* QOS-014: qos-ok is immediate. qos-ok does not wait for queues; deliveries already queued in the channel process come
+  before it or after it. [rabbit_channel.erl]
+* QOS-016: The text's meaning of global. In the text qos(n,global=false) limits the sum of unacked over all consumers of
+  the channel, those that were there before included, and qos(n,global=true) the sum over all consumers of the
+  connection; independently of each other. [AMQP 0-9-1 basic.qos; RabbitMQ guide: consumer prefetch (the table of
+  meanings)]
 """
 
 from __future__ import annotations

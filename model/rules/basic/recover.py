@@ -2,12 +2,13 @@
 
 Requirements:
 
-* RECOVER-002: basic.recover-async(true) does the same as basic.recover(true), without a reply. [rabbit_channel.erl;
-  AMQP 0-9-1 basic.recover-async]
-* RECOVER-003: basic.recover with requeue=false is a hard error 540. [rabbit_channel.erl]
-* RECOVER-001: Requeues ALL unacked messages of the channel (consumers and gets) and answers recover-ok; messages come
-  back with redelivered=true and new tags, possibly to other consumers. [rabbit_channel.erl:basic.recover_async; AMQP
-  0-9-1 basic.recover]
+* RECOVER-001: basic.recover(true). Requeues ALL unacked messages of the channel (consumers and gets) and answers
+  recover-ok; messages come back with redelivered=true and new tags, possibly to other consumers.
+  [rabbit_channel.erl:basic.recover_async; AMQP 0-9-1 basic.recover]
+* RECOVER-002: basic.recover-async(true). basic.recover-async(true) does the same as basic.recover(true), without a
+  reply. [rabbit_channel.erl; AMQP 0-9-1 basic.recover-async]
+* RECOVER-003: recover(false). basic.recover with requeue=false is a hard error 540. [rabbit_channel.erl]
+* RECOVER-004: Old tags invalid after recover. Tags held before recover are unknown afterwards. [rabbit_channel.erl]
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def recover_async(broker: Broker, channel: Channel, frame: Frame, requirement: s
     broker.make_room(channel, settled, requirement)
     if settled:
         broker.fired(requirement)
-    requeue(broker, channel, settled, requirement, failed=not broker.dialect.quorum_nack_keeps_count)
+    requeue(broker, channel, settled, requirement, failed=not broker.dialect.quorum_nack_has_not_failed)
     settle_behind(broker, channel, behind, Ruling(Outcome.REQUEUED))
 
 

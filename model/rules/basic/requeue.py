@@ -2,43 +2,65 @@
 
 Requirements:
 
-* TIMEOUT-019: Acking a timed-out tag is no error even if the message was meanwhile delivered to, or acked by, another
-  consumer; it does not settle that delivery. [RabbitMQ guide: consumer timeouts]
-* QUORUM-003: With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or dropped) when
-  its count would exceed L: L=2 gives 3 deliveries. [rabbit_fifo:return_one]
-* QUORUM-004: x-delivery-limit=-1 is accepted and means unlimited (4.0+). [rabbit_quorum_queue]
-* CANCEL-014: Unacked deliveries of a deleted queue are discarded; ack is accepted silently. [rabbit_channel.erl]
-* TIMEOUT-013: A timed-out message gets x-acquired-count +1 but no x-delivery-count, so timeouts alone never hit the
-  delivery limit. [rabbit_fifo return_multiple delivery_failed=false]
-* ACK-016: A requeued message goes back to its ORIGINAL position (by publish order) whatever the order of nacks.
-  [rabbit_variable_queue:requeue]
-* ACK-018: Before 4.3 a quorum queue with no delivery limit (3.10 default, 4.0 with x-delivery-limit=-1) re-appends
-  nacked messages at the TAIL; channel/connection close returns go to the front (3.10: in the order of the consumer
-  tags, those of gets as text). [rabbit_fifo handle_aux return/requeue]
-* ACK-017: Requeued messages go to a returns queue in front of all ready messages, in the order the returns were
-  APPLIED. One nack multiple or recover applies per consumer, oldest delivery first: the gets in tag order, then the
-  consumers in the order of their tags. A channel's close returns consumers in the order in which they were created,
-  then gets in the order of their tags as text (1, 10, 2). [rabbit_fifo:return]
-* ACK-015: false on first delivery of a message from this queue, true on every later delivery after requeue by nack,
-  reject, recover, cancel+close, channel/connection close, timeout - whether or not the client saw the first delivery.
-  [AMQP 0-9-1 basic.deliver; rabbit_channel.erl]
-* QUORUM-002: reject(requeue=true), channel/connection close: x-delivery-count +1 and x-acquired-count +1.
-  nack(requeue=true), recover, timeout: only x-acquired-count +1. [rabbit_channel.erl: nack->requeue,
+* ACK-015: redelivered flag. false on first delivery of a message from this queue, true on every later delivery after
+  requeue by nack, reject, recover, cancel+close, channel/connection close, timeout - whether or not the client saw the
+  first delivery. [AMQP 0-9-1 basic.deliver; rabbit_channel.erl]
+* ACK-016: Requeue position, classic. A requeued message goes back to its ORIGINAL position (by publish order) whatever
+  the order of nacks. [rabbit_variable_queue:requeue]
+* ACK-017: Requeue position, quorum 4.x. Requeued messages go to a returns queue in front of all ready messages, in the
+  order the returns were APPLIED. One nack multiple or recover applies per consumer, oldest delivery first: the gets in
+  tag order, then the consumers in the order of their tags. A channel's close returns consumers in the order in which
+  they were created, then gets in the order of their tags as text (1, 10, 2). In rabbitmq-3: front when the queue has a
+  delivery limit, which is not the default; otherwise see ACK-018. In rabbitmq-4.0: front, return order (when a delivery
+  limit is set; default 20). In rabbitmq-4.3: front, return order (any limit incl. -1). [rabbit_fifo:return]
+* ACK-018: Requeue position, quorum without delivery limit. Before 4.3 a quorum queue with no delivery limit (3.10
+  default, 4.0 with x-delivery-limit=-1) re-appends nacked messages at the TAIL; channel/connection close returns go to
+  the front (3.10: in the order of the consumer tags, those of gets as text). In rabbitmq-3: tail without
+  x-delivery-limit, front with x-delivery-limit 10. In rabbitmq-4.0: tail only for -1. In rabbitmq-4.3: front.
+  [rabbit_fifo handle_aux return/requeue]
+* ACK-019: Requeue to which consumer. A message that is given back goes to one of the consumers that have room, which
+  may be the one that gave it back. Which one is not promised: with two idle consumers classic was seen to prefer the
+  same one (then to alternate), quorum the next in its service queue. [observed; rabbit_queue_consumers]
+* ACK-020: Closed holder: immediate redelivery. When a channel closes, its unacked messages are offered to remaining
+  consumers; the Deliver on another channel can precede or follow Channel.CloseOk. [rabbit_channel.erl]
+* CANCEL-014: Unacked after queue deletion. Unacked deliveries of a deleted queue are discarded; ack is accepted
+  silently. [rabbit_channel.erl]
+* CHAN-016: The end of a channel requeues and cancels. When a channel ends, by an error or by the client's
+  channel.close, its consumers disappear and its unacked messages are requeued (redelivered=true). When the server
+  closes it: on a classic queue that the channel consumes from before the channel.close is sent, otherwise (quorum
+  queues, gets) only once the client answered with close-ok. A hard error ends all channels and deletes the exclusive
+  queues before the connection.close is sent; what waits for the end of a channel may still return just after it.
+  [rabbit_channel.erl:handle_exception notify_queues]
+* DLX-010: redelivered flag and counts in the DLQ. From 4.0 on a dead letter takes the number of its failed deliveries
+  along. From the queue that it comes to it is redelivered on its first delivery if that number is not 0; a quorum queue
+  gives it as x-delivery-count, and in 4.3 as x-acquired-count, until the message is given back there. In rabbitmq-3:
+  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each rejection and lost holder; only a quorum
+  queue looks at the number. In rabbitmq-4.3: as failed counts what QUORUM-002 says, in classic queues too; it goes on
+  counting towards the limit. A classic queue that hands the message to a waiting consumer at once does not look at it:
+  redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag
+  (4.3)]
+* GET-004: Unacked get is requeued at channel close. An unacked get returns to its queue (redelivered=true) when the
+  channel's process ends, which is just after close-ok; before close-ok only on a classic queue that the channel also
+  consumes from. After a server-sent channel.close this waits for the client's close-ok.
+  [rabbit_channel.erl:notify_queues]
+* QUORUM-002: What counts as failed (4.3). reject(requeue=true), channel/connection close: x-delivery-count +1 and
+  x-acquired-count +1. nack(requeue=true), recover, timeout: only x-acquired-count +1. In rabbitmq-3: every return +1
+  x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
   reject->settle(true,false)]
-* RECOVER-005: 4.0: x-delivery-count +1; 4.3: only x-acquired-count +1. [rabbit_fifo]
-* CHAN-016: When a channel ends, by an error or by the client's channel.close, its consumers disappear and its unacked
-  messages are requeued (redelivered=true). When the server closes it: on a classic queue that the channel consumes from
-  before the channel.close is sent, otherwise (quorum queues, gets) only once the client answered with close-ok. A hard
-  error ends all channels and deletes the exclusive queues before the connection.close is sent; what waits for the end
-  of a channel may still return just after it. [rabbit_channel.erl:handle_exception notify_queues]
-* GET-004: An unacked get returns to its queue (redelivered=true) when the channel's process ends, which is just after
-  close-ok; before close-ok only on a classic queue that the channel also consumes from. After a server-sent
-  channel.close this waits for the client's close-ok. [rabbit_channel.erl:notify_queues]
-* ACK-020: When a channel closes, its unacked messages are offered to remaining consumers; the Deliver on another
-  channel can precede or follow Channel.CloseOk. [rabbit_channel.erl]
-* ACK-019: A message that is given back goes to one of the consumers that have room, which may be the one that gave it
-  back. Which one is not promised: with two idle consumers classic was seen to prefer the same one (then to alternate),
-  quorum the next in its service queue. [observed; rabbit_queue_consumers]
+* QUORUM-003: Delivery limit. With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or
+  dropped) when its count would exceed L: L=2 gives 3 deliveries. In rabbitmq-3: nack or reject; default none. In
+  rabbitmq-4.0: nack or reject; default 20. In rabbitmq-4.3: reject/close only: nack(requeue) loops for ever; default
+  20. [rabbit_fifo:return_one]
+* QUORUM-004: delivery-limit -1. x-delivery-limit=-1 is accepted and means unlimited (4.0+). In rabbitmq-3: accepted,
+  and a message is removed at its first return. In rabbitmq-4.0: unlimited, requeue to tail. In rabbitmq-4.3: unlimited,
+  requeue to front. [rabbit_quorum_queue]
+* RECOVER-005: recover on quorum counts like nack. 4.0: x-delivery-count +1; 4.3: only x-acquired-count +1. In
+  rabbitmq-3: x-delivery-count 1, message to tail. In rabbitmq-4.0: x-delivery-count 1. In rabbitmq-4.3:
+  x-acquired-count 1. [rabbit_fifo]
+* TIMEOUT-013: Return does not count as a delivery failure. A timed-out message gets x-acquired-count +1 but no
+  x-delivery-count, so timeouts alone never hit the delivery limit. [rabbit_fifo return_multiple delivery_failed=false]
+* TIMEOUT-019: Late ack is accepted silently. Acking a timed-out tag is no error even if the message was meanwhile
+  delivered to, or acked by, another consumer; it does not settle that delivery. [RabbitMQ guide: consumer timeouts]
 """
 
 from __future__ import annotations

@@ -4,39 +4,66 @@ rabbit_channel:collect_acks. Seed: RabbitMQ guide, consumer acknowledgements.
 
 Requirements:
 
-* ACK-009: ack(2), ack(3,true) is fine; then ack(1) is 406. [rabbit_channel.erl; AMQP 0-9-1 basic.ack]
-* ACK-013: reject(tag,requeue) = nack without multiple; reject(false) drops or dead-letters. [RabbitMQ guide: consumer
-  acknowledgements and publisher confirms; AMQP 0-9-1 basic.reject]
-* ACK-014: nack(tag,true,requeue) applies to all outstanding <= tag; (0,true) to all. [RabbitMQ guide: consumer
-  acknowledgements and publisher confirms]
-* RECOVER-001: Requeues ALL unacked messages of the channel (consumers and gets) and answers recover-ok; messages come
-  back with redelivered=true and new tags, possibly to other consumers. [rabbit_channel.erl:basic.recover_async; AMQP
-  0-9-1 basic.recover]
-* RECOVER-002: basic.recover-async(true) does the same as basic.recover(true), without a reply. [rabbit_channel.erl;
-  AMQP 0-9-1 basic.recover-async]
-* ACK-011: Deliveries of a cancelled consumer stay outstanding and can be acked/nacked until the channel closes.
-  [RabbitMQ Java client test NoRequeueOnCancel; rabbit_channel.erl; AMQP 0-9-1 basic.cancel]
-* ACK-012: Acking a delivery whose queue was deleted is accepted silently; the tag is consumed. [rabbit_channel.erl]
-* ACK-024: An acknowledgement, nack or reject of a delivery whose queue was deleted has no effect on any other delivery,
-  also when a new queue of the same name exists and the channel holds deliveries from it. [AMQP 0-9-1 basic.ack,
-  delivery-tag; rabbit_queue_type:settle]
-* ACK-005: A tag of 0 without multiple is a soft 406, unknown delivery tag 0. [rabbit_channel.erl]
-* ACK-022: Delivery tags are unsigned 64 bit on the wire. The guide names 9223372036854775807 as the maximum; the broker
-  accepts and prints any 64-bit value. [RabbitMQ guide: consumer acknowledgements and publisher confirms]
-* TX-006: Second ack of the same tag before commit is 406 unknown delivery tag. [rabbit_channel.erl:collect_acks; AMQP
-  0-9-1 class tx]
-* ACK-008: ack(t,true) with t not currently outstanding (already acked, or higher than any delivered) is 406 and acks
-  nothing visible (channel is closed and all is requeued). [rabbit_channel.erl:collect_acks]
-* RECOVER-004: Tags held before recover are unknown afterwards. [rabbit_channel.erl]
-* CONSUME-013: Deliveries of a no_ack consumer count as acked when sent: ack of such a tag is 406; on channel close they
-  are lost. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.consume]
-* ACK-007: Acking twice is 406. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.ack]
-* ACK-010: Acking on another channel is 406 there; the original delivery stays outstanding. [RabbitMQ guide: consumer
-  acknowledgements and publisher confirms; AMQP 0-9-1 basic.ack]
-* ACK-006: Any tag not outstanding is 406; method id tells which (ack 60/80, reject 60/90, nack 60/120). [RabbitMQ
-  guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.ack]
-* ACK-023: Acks and nacks of two channels to one queue are applied in an arbitrary interleaving: what they give back at
-  the same time to a quorum queue comes back in either order. [rabbit_channel.erl]
+* ACK-003: multiple with tag 0. ack(0,true) acks everything outstanding; with nothing outstanding it is a no-op.
+  [RabbitMQ guide: consumer acknowledgements and publisher confirms; rabbit_channel.erl:collect_acks; AMQP 0-9-1
+  basic.ack]
+* ACK-005: tag 0 without multiple. A tag of 0 without multiple is a soft 406, unknown delivery tag 0.
+  [rabbit_channel.erl]
+* ACK-006: Unknown tag. Any tag not outstanding is 406; method id tells which (ack 60/80, reject 60/90, nack 60/120). In
+  amqp-0-9-1: as stated; basic.nack is not part of the text. [RabbitMQ guide: consumer acknowledgements and publisher
+  confirms; AMQP 0-9-1 basic.ack]
+* ACK-007: Double ack. Acking twice is 406. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP
+  0-9-1 basic.ack]
+* ACK-008: multiple needs an existing tag. ack(t,true) with t not currently outstanding (already acked, or higher than
+  any delivered) is 406 and acks nothing visible (channel is closed and all is requeued).
+  [rabbit_channel.erl:collect_acks]
+* ACK-009: multiple skips holes. ack(2), ack(3,true) is fine; then ack(1) is 406. [rabbit_channel.erl; AMQP 0-9-1
+  basic.ack]
+* ACK-010: Tags are channel scoped. Acking on another channel is 406 there; the original delivery stays outstanding.
+  [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.ack]
+* ACK-011: Ack after cancel. Deliveries of a cancelled consumer stay outstanding and can be acked/nacked until the
+  channel closes. [RabbitMQ Java client test NoRequeueOnCancel; rabbit_channel.erl; AMQP 0-9-1 basic.cancel]
+* ACK-012: Ack after queue deletion. Acking a delivery whose queue was deleted is accepted silently; the tag is
+  consumed. [rabbit_channel.erl]
+* ACK-013: reject. reject(tag,requeue) = nack without multiple; reject(false) drops or dead-letters. In amqp-0-9-1: as
+  stated for reject; basic.nack is not part of the text. [RabbitMQ guide: consumer acknowledgements and publisher
+  confirms; AMQP 0-9-1 basic.reject]
+* ACK-014: nack multiple. nack(tag,true,requeue) applies to all outstanding <= tag; (0,true) to all. [RabbitMQ guide:
+  consumer acknowledgements and publisher confirms]
+* ACK-021: Reject on a stream. nack/reject on a stream is hard 540 in 3.10; accepted as a credit return from 4.0
+  (nothing is requeued). In rabbitmq-3: 540. In rabbitmq-4.0: accepted. In rabbitmq-4.3: accepted.
+  [rabbit_stream_queue:settle]
+* ACK-022: Max delivery tag. Delivery tags are unsigned 64 bit on the wire. The guide names 9223372036854775807 as the
+  maximum; the broker accepts and prints any 64-bit value. [RabbitMQ guide: consumer acknowledgements and publisher
+  confirms]
+* ACK-023: nack needs no reply and no order guarantee towards other channels. Acks and nacks of two channels to one
+  queue are applied in an arbitrary interleaving: what they give back at the same time to a quorum queue comes back in
+  either order. [rabbit_channel.erl]
+* ACK-024: Settling what came from a deleted queue settles nothing else. An acknowledgement, nack or reject of a
+  delivery whose queue was deleted has no effect on any other delivery, also when a new queue of the same name exists
+  and the channel holds deliveries from it. In rabbitmq-3: broken: a delivery from the new queue is settled as well. In
+  rabbitmq-4.0: broken: a delivery from the new queue is settled as well. In rabbitmq-4.3: broken: a delivery from the
+  new queue is settled as well. [AMQP 0-9-1 basic.ack, delivery-tag; rabbit_queue_type:settle]
+* CONSUME-013: no_ack consumer. Deliveries of a no_ack consumer count as acked when sent: ack of such a tag is 406; on
+  channel close they are lost. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1
+  basic.consume]
+* DLX-001: Reasons. The reason of a dead-lettering is rejected (nack/reject requeue=false), expired, maxlen, or
+  delivery_limit (quorum). [rabbit_dead_letter; RabbitMQ Java client test DeadLetterExchange]
+* DLX-009: Order. What is rejected together is dead-lettered in delivery order, and what a limit on length drops at one
+  time from the head on. In rabbitmq-3: as stated, but of what a quorum queue drops at one time the latest comes first.
+  In rabbitmq-4.0: as stated, but of what a quorum queue drops at one time the latest comes first. [observed]
+* RECOVER-001: basic.recover(true). Requeues ALL unacked messages of the channel (consumers and gets) and answers
+  recover-ok; messages come back with redelivered=true and new tags, possibly to other consumers.
+  [rabbit_channel.erl:basic.recover_async; AMQP 0-9-1 basic.recover]
+* RECOVER-002: basic.recover-async(true). basic.recover-async(true) does the same as basic.recover(true), without a
+  reply. [rabbit_channel.erl; AMQP 0-9-1 basic.recover-async]
+* RECOVER-004: Old tags invalid after recover. Tags held before recover are unknown afterwards. [rabbit_channel.erl]
+* TX-005: Acks in tx take effect at commit. ack/nack/reject only reserve the tag: no new delivery for a full prefetch
+  window until the commit, nothing comes back and nothing is dead-lettered before. What follows each other with one
+  outcome is carried out as one. basic.recover does not wait, and leaves what is reserved. [rabbit_channel.erl:basic.ack
+  tx; AMQP 0-9-1 class tx]
+* TX-006: A tag acked in an open tx cannot be acked again. Second ack of the same tag before commit is 406 unknown
+  delivery tag. [rabbit_channel.erl:collect_acks; AMQP 0-9-1 class tx]
 """
 
 from __future__ import annotations
@@ -54,7 +81,7 @@ from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.requeue import by_consumer, give_back, return_order
 from amqpspec.model.rules.extensions.consumer_timeout import in_two_parts, settle_all_late, settle_behind
-from amqpspec.model.rules.extensions.dead_letter import give_up
+from amqpspec.model.rules.extensions.dead_letter import discard_message
 from amqpspec.model.rules.extensions.stream_settlement import check_stream, return_credit
 from amqpspec.model.rules.tx.uncommitted import reserve
 
@@ -210,7 +237,7 @@ def discard(broker: Broker, channel: Channel, settled: Settled, requirement: str
     for queue, entries in by_queue(settled).items():
         if queue.type is not QueueType.STREAM:
             for message in by_consumer(entries):
-                give_up(broker, queue, message, channel.key, failed=failed)
+                discard_message(broker, queue, message, channel.key, failed=failed)
 
 
 def requeue(broker: Broker, channel: Channel, settled: Settled, requirement: str, *, failed: bool) -> None:

@@ -2,23 +2,36 @@
 
 Requirements:
 
-* CHAN-002: channel.open on an already open channel is hard error 504. [rabbit_channel.erl:handle_method channel.open;
-  AMQP 0-9-1 class channel]
-* CHAN-004: Sending channel.close and channel.open back to back on the same id either works (CloseOk, OpenOk) or yields
-  504 second channel.open. [rabbit_channel.erl comment at channel.close; rabbit_reader.erl channel_closing]
-* CONN-013: The server limits the NUMBER OF OPEN channels; a channel id above the negotiated channel-max is accepted
-  while the count is below it. A channel that the server closed counts until the client's close-ok. Any frame on one
-  channel more is refused with 530, whatever it is. [rabbit_reader.erl:create_channel]
-* CHAN-003: channel.close is answered by channel.close-ok; the id can be reused after close-ok.
+* CHAN-002: Second channel.open. channel.open on an already open channel is hard error 504.
+  [rabbit_channel.erl:handle_method channel.open; AMQP 0-9-1 class channel]
+* CHAN-003: channel.close by client. channel.close is answered by channel.close-ok; the id can be reused after close-ok.
   [rabbit_channel.erl:handle_method channel.close / ready_for_close; AMQP 0-9-1 class channel]
-* CHAN-005: After sending channel.close the server drops all methods on that channel until channel.close-ok; a crossing
-  client channel.close is answered with close-ok. [rabbit_channel.erl:handle_exception; rabbit_reader.erl:handle_frame
-  closing; AMQP 0-9-1 class channel]
-* CHAN-011: A client sending a *-ok or other unhandled method gets hard 503. [rabbit_channel.erl:handle_method
-  catch-all]
-* CHAN-010: channel.flow(false) is hard error 540. [rabbit_channel.erl:handle_method channel.flow]
-* CHAN-009: channel.flow(true) is answered by flow-ok(true) and has no other effect. [rabbit_channel.erl:handle_method
-  channel.flow; AMQP 0-9-1 class channel]
+* CHAN-004: Pipelined close+open is racy. Sending channel.close and channel.open back to back on the same id either
+  works (CloseOk, OpenOk) or yields 504 second channel.open. [rabbit_channel.erl comment at channel.close;
+  rabbit_reader.erl channel_closing]
+* CHAN-005: After a soft error the channel ignores everything but close/close-ok. After sending channel.close the server
+  drops all methods on that channel until channel.close-ok; a crossing client channel.close is answered with close-ok.
+  [rabbit_channel.erl:handle_exception; rabbit_reader.erl:handle_frame closing; AMQP 0-9-1 class channel]
+* CHAN-009: channel.flow active=true. channel.flow(true) is answered by flow-ok(true) and has no other effect.
+  [rabbit_channel.erl:handle_method channel.flow; AMQP 0-9-1 class channel]
+* CHAN-010: channel.flow active=false. channel.flow(false) is hard error 540. [rabbit_channel.erl:handle_method
+  channel.flow]
+* CHAN-011: Method only valid server-to-client. A client sending a *-ok or other unhandled method gets hard 503.
+  [rabbit_channel.erl:handle_method catch-all]
+* CHAN-016: The end of a channel requeues and cancels. When a channel ends, by an error or by the client's
+  channel.close, its consumers disappear and its unacked messages are requeued (redelivered=true). When the server
+  closes it: on a classic queue that the channel consumes from before the channel.close is sent, otherwise (quorum
+  queues, gets) only once the client answered with close-ok. A hard error ends all channels and deletes the exclusive
+  queues before the connection.close is sent; what waits for the end of a channel may still return just after it.
+  [rabbit_channel.erl:handle_exception notify_queues]
+* CONN-013: channel-max limits the count, not the number. The server limits the NUMBER OF OPEN channels; a channel id
+  above the negotiated channel-max is accepted while the count is below it. A channel that the server closed counts
+  until the client's close-ok. Any frame on one channel more is refused with 530, whatever it is.
+  [rabbit_reader.erl:create_channel]
+* GET-004: Unacked get is requeued at channel close. An unacked get returns to its queue (redelivered=true) when the
+  channel's process ends, which is just after close-ok; before close-ok only on a classic queue that the channel also
+  consumes from. After a server-sent channel.close this waits for the client's close-ok.
+  [rabbit_channel.erl:notify_queues]
 """
 
 from __future__ import annotations

@@ -5,26 +5,30 @@ error of the channel's, as all of them close the connection.
 
 Requirements:
 
-* CHAN-015: More body octets than body-size are a hard error 501 on 4.3. Older versions do not detect it: the channel
-  takes bodies for ever, and publishes nothing, until any other frame is a hard error 505.
-  [rabbit_command_assembler:process]
-* CHAN-014: Content header with class-id other than 60 after basic.publish is hard 505. One with a weight other than 0
-  is not taken for a content header at all. [rabbit_command_assembler; AMQP 0-9-1 4.2]
-* CHAN-012: A content header or body frame when none is expected is hard error 505, also on a channel that is not open;
-  a body that follows a content header of body-size 0 is one. On channel 0 the text shows the first octets.
-  [rabbit_command_assembler:process; rabbit_reader:handle_frame; AMQP 0-9-1 4.2]
-* CHAN-013: Anything but a content header behind basic.publish, and anything but a body until all of the body has come,
-  is hard 505; what is in it is not looked at. Bodies may be empty. Other channels are not concerned.
+* CHAN-012: Content frames without method. A content header or body frame when none is expected is hard error 505, also
+  on a channel that is not open; a body that follows a content header of body-size 0 is one. On channel 0 the text shows
+  the first octets. [rabbit_command_assembler:process; rabbit_reader:handle_frame; AMQP 0-9-1 4.2]
+* CHAN-013: Method while content expected. Anything but a content header behind basic.publish, and anything but a body
+  until all of the body has come, is hard 505; what is in it is not looked at. Bodies may be empty. Other channels are
+  not concerned. [rabbit_command_assembler; AMQP 0-9-1 4.2]
+* CHAN-014: Content header for wrong class. Content header with class-id other than 60 after basic.publish is hard 505.
+  One with a weight other than 0 is not taken for a content header at all. In amqp-0-9-1: hard error 501.
   [rabbit_command_assembler; AMQP 0-9-1 4.2]
-* CHAN-022: A content header with a body-size above 536870912 is a hard error 501, before any of the body.
-  [rabbit_command_assembler:process (MAX_MSG_SIZE), after 4.0]
-* PUBLISH-013: Body larger than max_message_size is 406 after the content was received.
+* CHAN-015: Body longer than announced. More body octets than body-size are a hard error 501 on 4.3. Older versions do
+  not detect it: the channel takes bodies for ever, and publishes nothing, until any other frame is a hard error 505. In
+  rabbitmq-3: 505 at the next frame that is no body. In rabbitmq-4.0: 505 at the next frame that is no body. In
+  rabbitmq-4.3: 501. [rabbit_command_assembler:process]
+* CHAN-021: Content properties that cannot be decoded. A property list that is cut short, or goes on behind the last
+  property, is a hard error 541 once the whole content has come; the message is not published. The two lowest flags,
+  which stand for no property, are ignored. [rabbit_channel.erl:handle_method basic.publish;
+  rabbit_binary_parser:ensure_content_decoded]
+* CHAN-022: Largest body that may be announced. A content header with a body-size above 536870912 is a hard error 501,
+  before any of the body. [rabbit_command_assembler:process (MAX_MSG_SIZE), after 4.0]
+* PUBLISH-001: Publish to a missing exchange. 404 soft error; the message is lost, no return, no confirm for it.
+  [rabbit_channel.erl:basic.publish lookup_or_die; AMQP 0-9-1 basic.publish]
+* PUBLISH-013: Max message size. Body larger than max_message_size is 406 after the content was received. In rabbitmq-3:
+  default limit 128 MiB (16 MiB+1 accepted). In rabbitmq-4.0: default 16 MiB. In rabbitmq-4.3: default 16 MiB.
   [rabbit_channel.erl:check_msg_size]
-* PUBLISH-001: 404 soft error; the message is lost, no return, no confirm for it. [rabbit_channel.erl:basic.publish
-  lookup_or_die; AMQP 0-9-1 basic.publish]
-* CHAN-021: A property list that is cut short, or goes on behind the last property, is a hard error 541 once the whole
-  content has come; the message is not published. The two lowest flags, which stand for no property, are ignored.
-  [rabbit_channel.erl:handle_method basic.publish; rabbit_binary_parser:ensure_content_decoded]
 """
 
 from __future__ import annotations

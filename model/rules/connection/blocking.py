@@ -6,12 +6,12 @@ it understands connection.blocked is told; who only consumes does not notice any
 
 Requirements:
 
-* CAP-003: When a memory/disk alarm is set, a connection that publishes gets connection.blocked(reason) if it announced
-  connection.blocked, and connection.unblocked when the alarm is over; a connection that only consumes gets none until
-  it publishes. From the content header of that publish on nothing is read until then.
-  [rabbit_reader.erl:publish_received, maybe_send_blocked_or_unblocked]
-* CAP-004: Without the capability nothing is sent; the socket is simply not read, so even unrelated methods on that
-  connection wait until the alarm clears. [rabbit_reader.erl:control_throttle]
+* CAP-003: connection.blocked with capability. When a memory/disk alarm is set, a connection that publishes gets
+  connection.blocked(reason) if it announced connection.blocked, and connection.unblocked when the alarm is over; a
+  connection that only consumes gets none until it publishes. From the content header of that publish on nothing is read
+  until then. [rabbit_reader.erl:publish_received, maybe_send_blocked_or_unblocked]
+* CAP-004: connection.blocked without capability. Without the capability nothing is sent; the socket is simply not read,
+  so even unrelated methods on that connection wait until the alarm clears. [rabbit_reader.erl:control_throttle]
 """
 
 from __future__ import annotations

@@ -5,45 +5,52 @@ rabbit_reader:terminate_channels, rabbit_queue_collector.
 
 Requirements:
 
-* CHAN-008: Reply text is "<NAME> - <explanation>", NAME upper-case of the constant (PRECONDITION_FAILED, NOT_FOUND,
-  ...), truncated to 255 octets. [rabbit_binary_generator:map_exception/explanation]
-* CHAN-007: Soft (channel) codes: 311,312(return only),313,403,404,405,406. Hard (connection) codes:
-  320,402,501,502,503,504,505,506,530,540,541. The class-id/method-id of the close are those of the offending method, or
-  0/0 when the failure was not caused by a decoded method. [AMQP 0-9-1 1.1 constants;
+* ACK-022: Max delivery tag. Delivery tags are unsigned 64 bit on the wire. The guide names 9223372036854775807 as the
+  maximum; the broker accepts and prints any 64-bit value. [RabbitMQ guide: consumer acknowledgements and publisher
+  confirms]
+* CHAN-005: After a soft error the channel ignores everything but close/close-ok. After sending channel.close the server
+  drops all methods on that channel until channel.close-ok; a crossing client channel.close is answered with close-ok.
+  [rabbit_channel.erl:handle_exception; rabbit_reader.erl:handle_frame closing; AMQP 0-9-1 class channel]
+* CHAN-007: Soft and hard error classes. Soft (channel) codes: 311,312(return only),313,403,404,405,406. Hard
+  (connection) codes: 320,402,501,502,503,504,505,506,530,540,541. The class-id/method-id of the close are those of the
+  offending method, or 0/0 when the failure was not caused by a decoded method. [AMQP 0-9-1 1.1 constants;
   rabbit_framing_amqp_0_9_1:lookup_amqp_exception]
-* ACK-022: Delivery tags are unsigned 64 bit on the wire. The guide names 9223372036854775807 as the maximum; the broker
-  accepts and prints any 64-bit value. [RabbitMQ guide: consumer acknowledgements and publisher confirms]
-* PERMISSION-001: An operation without the permission is refused with a soft 403, whether what it names exists or not;
-  the text of 4.x names the permission that is missing. The default exchange is called amq.default.
+* CHAN-008: Reply text format. Reply text is "<NAME> - <explanation>", NAME upper-case of the constant
+  (PRECONDITION_FAILED, NOT_FOUND, ..), truncated to 255 octets. [rabbit_binary_generator:map_exception/explanation]
+* CHAN-016: The end of a channel requeues and cancels. When a channel ends, by an error or by the client's
+  channel.close, its consumers disappear and its unacked messages are requeued (redelivered=true). When the server
+  closes it: on a classic queue that the channel consumes from before the channel.close is sent, otherwise (quorum
+  queues, gets) only once the client answered with close-ok. A hard error ends all channels and deletes the exclusive
+  queues before the connection.close is sent; what waits for the end of a channel may still return just after it.
+  [rabbit_channel.erl:handle_exception notify_queues]
+* CHAN-018: no-wait suppresses only the ok. With nowait=true the -ok is omitted; errors still close the channel.
+  [rabbit_channel.erl:return_ok; AMQP 0-9-1 class channel]
+* CONFIRM-018: Pending confirms at channel error. If the channel dies, outstanding confirms are never sent.
+  [rabbit_channel.erl:terminate]
+* CONFIRM-019: Publish failing with a channel error consumes no seqno. A publish that closes the channel (404, 403, 406)
+  gets neither return nor ack. [rabbit_channel.erl]
+* CONN-021: Abrupt socket close is asynchronous. After a TCP close without connection.close the server cleans up later:
+  an exclusive queue may still exist (405 from others) for some milliseconds. [observed; rabbit_queue_collector]
+* GET-004: Unacked get is requeued at channel close. An unacked get returns to its queue (redelivered=true) when the
+  channel's process ends, which is just after close-ok; before close-ok only on a classic queue that the channel also
+  consumes from. After a server-sent channel.close this waits for the client's close-ok.
+  [rabbit_channel.erl:notify_queues]
+* PERMISSION-001: Refusal text. An operation without the permission is refused with a soft 403, whether what it names
+  exists or not; the text of 4.x names the permission that is missing. The default exchange is called amq.default. In
+  rabbitmq-3: without the permission word. In rabbitmq-4.0: with. In rabbitmq-4.3: with.
   [rabbit_access_control:check_resource_access]
-* PERMISSION-002: declare/delete: configure; bind/unbind: write on the destination and read on the source; publish:
-  write on the exchange (the default exchange as amq.default); consume/get/purge: read. A new queue with
-  x-dead-letter-exchange, or exchange with alternate-exchange: also read on itself and write on what the argument names.
-  A permission is a pattern that is looked for in the name. [rabbit_channel:handle_method;
+* PERMISSION-002: Which permission. declare/delete: configure; bind/unbind: write on the destination and read on the
+  source; publish: write on the exchange (the default exchange as amq.default); consume/get/purge: read. A new queue
+  with x-dead-letter-exchange, or exchange with alternate-exchange: also read on itself and write on what the argument
+  names. A permission is a pattern that is looked for in the name. [rabbit_channel:handle_method;
   rabbit_auth_backend_internal:check_resource_access]
-* PERMISSION-003: Passive declare needs no permission up to 4.2; 4.3 needs any one of read/write/configure.
+* PERMISSION-003: Passive declare. Passive declare needs no permission up to 4.2; 4.3 needs any one of
+  read/write/configure. In rabbitmq-3: none. In rabbitmq-4.0: none. In rabbitmq-4.3: any.
   [rabbit_channel.erl:check_any_resource_access_permitted]
-* CHAN-005: After sending channel.close the server drops all methods on that channel until channel.close-ok; a crossing
-  client channel.close is answered with close-ok. [rabbit_channel.erl:handle_exception; rabbit_reader.erl:handle_frame
-  closing; AMQP 0-9-1 class channel]
-* CONFIRM-018: If the channel dies, outstanding confirms are never sent. [rabbit_channel.erl:terminate]
-* CONFIRM-019: A publish that closes the channel (404, 403, 406) gets neither return nor ack. [rabbit_channel.erl]
-* CHAN-018: With nowait=true the -ok is omitted; errors still close the channel. [rabbit_channel.erl:return_ok; AMQP
-  0-9-1 class channel]
-* CHAN-016: When a channel ends, by an error or by the client's channel.close, its consumers disappear and its unacked
-  messages are requeued (redelivered=true). When the server closes it: on a classic queue that the channel consumes from
-  before the channel.close is sent, otherwise (quorum queues, gets) only once the client answered with close-ok. A hard
-  error ends all channels and deletes the exclusive queues before the connection.close is sent; what waits for the end
-  of a channel may still return just after it. [rabbit_channel.erl:handle_exception notify_queues]
-* TX-009: The end of the channel, by whomever and however, discards uncommitted publishes and acks (messages are
-  requeued). [rabbit_channel.erl]
-* GET-004: An unacked get returns to its queue (redelivered=true) when the channel's process ends, which is just after
-  close-ok; before close-ok only on a classic queue that the channel also consumes from. After a server-sent
-  channel.close this waits for the client's close-ok. [rabbit_channel.erl:notify_queues]
-* QUEUE-020: Exclusive queues survive the declaring channel and die with the connection. [rabbit_queue_collector; AMQP
-  0-9-1 class queue]
-* CONN-021: After a TCP close without connection.close the server cleans up later: an exclusive queue may still exist
-  (405 from others) for some milliseconds. [observed; rabbit_queue_collector]
+* QUEUE-020: Exclusive queue lifetime. Exclusive queues survive the declaring channel and die with the connection.
+  [rabbit_queue_collector; AMQP 0-9-1 class queue]
+* TX-009: Closing an uncommitted tx. The end of the channel, by whomever and however, discards uncommitted publishes and
+  acks (messages are requeued). [rabbit_channel.erl]
 """
 
 from __future__ import annotations
@@ -261,7 +268,7 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     _take_back_unseen(broker, channel, returning)
     channel.unconfirmed = {}
     channel.transaction = None
-    channel.leaving = {}
+    channel.may_still_be_served = {}
     for told in broker.hooks.channel_ended:
         told(broker, channel)
     broker.refresh_sharing(channel)

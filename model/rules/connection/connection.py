@@ -2,25 +2,25 @@
 
 Requirements:
 
-* CONN-030: A client's connection.close that crosses the server's, or is sent after it, is answered by close-ok. [AMQP
-  0-9-1 section 1.4.2.8, close; rabbit_reader.erl:handle_method0 connection.close]
-* CONN-020: connection.close is answered by connection.close-ok and the socket closes; all exclusive queues of the
-  connection are already deleted when close-ok arrives. [rabbit_reader.erl:handle_method0 connection.close; AMQP 0-9-1
-  class connection]
-* CONN-024: connection.update-secret on channel 0 is answered by update-secret-ok (extension 10/70).
-  [rabbit_reader.erl:handle_method0 connection.update_secret]
-* CONN-019: On channel 0 of an open connection anything but connection.close and update-secret is hard error 504:
-  another step of the handshake, close-ok, any method of another class. Methods of the class connection on a channel
-  come under CHAN-011. [rabbit_reader.erl:handle_method0]
-* CONN-028: When the client has answered the server's connection.close with close-ok, the server closes the socket.
-  [AMQP 0-9-1 class connection, close-ok; rabbit_reader.erl:handle_method0 connection.close_ok]
-* CONN-014: A frame that says that its payload exceeds frame-max is a hard error 501 at once, whatever its type, before
-  any of the payload; nothing more is read. RabbitMQ tolerates the 8 octets by which frame-max minus 8 is exceeded then.
-  [rabbit_reader.erl:handle_input frame_header; AMQP 0-9-1 4.2]
-* CONN-022: With negotiated heartbeat h, a client that sends nothing is disconnected (bare socket close) after about 2-3
-  h. [rabbit_reader.erl:heartbeat; rabbit_heartbeat; AMQP 0-9-1 class connection]
-* CONN-029: A client that has not come through the handshake after 10 s is disconnected. [rabbit_reader.erl:handle_other
-  handshake_timeout; handshake_timeout in rabbit's environment]
+* CONN-014: Frame larger than negotiated frame-max. A frame that says that its payload exceeds frame-max is a hard error
+  501 at once, whatever its type, before any of the payload; nothing more is read. RabbitMQ tolerates the 8 octets by
+  which frame-max minus 8 is exceeded then. [rabbit_reader.erl:handle_input frame_header; AMQP 0-9-1 4.2]
+* CONN-019: Connection method out of state. On channel 0 of an open connection anything but connection.close and
+  update-secret is hard error 504: another step of the handshake, close-ok, any method of another class. Methods of the
+  class connection on a channel come under CHAN-011. [rabbit_reader.erl:handle_method0]
+* CONN-020: Client-initiated close. connection.close is answered by connection.close-ok and the socket closes; all
+  exclusive queues of the connection are already deleted when close-ok arrives. [rabbit_reader.erl:handle_method0
+  connection.close; AMQP 0-9-1 class connection]
+* CONN-022: Heartbeat timeout. With negotiated heartbeat h, a client that sends nothing is disconnected (bare socket
+  close) after about 2-3 h. [rabbit_reader.erl:heartbeat; rabbit_heartbeat; AMQP 0-9-1 class connection]
+* CONN-024: connection.update-secret. connection.update-secret on channel 0 is answered by update-secret-ok (extension
+  10/70). [rabbit_reader.erl:handle_method0 connection.update_secret]
+* CONN-028: The end after close-ok. When the client has answered the server's connection.close with close-ok, the server
+  closes the socket. [AMQP 0-9-1 class connection, close-ok; rabbit_reader.erl:handle_method0 connection.close_ok]
+* CONN-029: Handshake timeout. A client that has not come through the handshake after 10 s is disconnected.
+  [rabbit_reader.erl:handle_other handshake_timeout; handshake_timeout in rabbit's environment]
+* CONN-030: Crossing closes. A client's connection.close that crosses the server's, or is sent after it, is answered by
+  close-ok. [AMQP 0-9-1 section 1.4.2.8, close; rabbit_reader.erl:handle_method0 connection.close]
 """
 
 from __future__ import annotations

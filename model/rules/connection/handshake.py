@@ -5,45 +5,61 @@ not trust yet it refuses without a word: nothing is read any more, and some seco
 
 Requirements:
 
-* CONN-026: Until connection.open-ok only the next step of the handshake is accepted, connection.close included.
-  Anything else before tune-ok is the end without a frame; after it, a method on channel 0 is hard error 504 and a frame
-  on another channel 505. [rabbit_reader.erl:handle_method0, handle_frame, handle_exception]
-* CONN-001: Sending 8 bytes "AMQP" 0 0 9 1 makes the server answer connection.start with version-major 0, version-minor
-  9, locales "en_US" and a mechanisms list that contains PLAIN and AMQPLAIN (order not fixed). [AMQP 0-9-1 4.2.2;
+* CAP-001: Server capabilities table. connection.start capabilities: publisher_confirms, exchange_exchange_bindings,
+  basic.nack, consumer_cancel_notify, connection.blocked, consumer_priorities, authentication_failure_close,
+  per_consumer_qos, direct_reply_to all true. [rabbit_reader.erl:server_capabilities; RabbitMQ guide: consumer cancel
+  notification]
+* CAP-005: consumer_cancel_notify must be inside capabilities table as boolean true. Server-sent basic.cancel is enabled
+  only by client-properties.capabilities.consumer_cancel_notify = true (field type t). Anything else means disabled.
+  [rabbit_channel.erl:server_consumer_cancel_supported; RabbitMQ guide: consumer cancel notification]
+* CONN-001: Protocol header accepted. Sending 8 bytes "AMQP" 0 0 9 1 makes the server answer connection.start with
+  version-major 0, version-minor 9, locales "en_US" and a mechanisms list that contains PLAIN and AMQPLAIN (order not
+  fixed). In amqp-0-9-1: as stated, with mechanisms and locales of the server's choice. [AMQP 0-9-1 4.2.2;
   rabbit_reader.erl:handshake]
-* CONN-025: connection.start server-properties contain product, version, platform, capabilities, cluster_name,
-  copyright, information. [rabbit_reader.erl:server_properties; AMQP 0-9-1 class connection]
-* CAP-001: connection.start capabilities: publisher_confirms, exchange_exchange_bindings, basic.nack,
-  consumer_cancel_notify, connection.blocked, consumer_priorities, authentication_failure_close, per_consumer_qos,
-  direct_reply_to all true. [rabbit_reader.erl:server_capabilities; RabbitMQ guide: consumer cancel notification]
-* CONN-002: The 0-9 style header "AMQP" 1 1 0 9 is accepted exactly like 0-0-9-1.
+* CONN-002: Legacy header AMQP 1 1 0 9 accepted. The 0-9 style header "AMQP" 1 1 0 9 is accepted exactly like 0-0-9-1.
   [rabbit_reader.erl:version_negotiation]
-* CONN-004: On 3.10 the header "AMQP 1 1 9 1"/"AMQP 1 1 8 0" family selects AMQP 0-8 and a Connection.Start{8,0} is
-  sent; on 4.x 0-8 support is gone and the connection is refused. [rabbit_reader.erl:version_negotiation]
-* CONN-003: A header the server does not speak is answered with an 8-byte protocol header and the socket is closed; no
-  method frame is sent. For garbage, 4.x answers the AMQP 1.0 SASL header because 1.0 is built in; headers "AMQP 0 0 x
-  y" are answered with 0-0-9-1. [rabbit_reader.erl:refuse_connection; AMQP 0-9-1 class connection]
-* CONN-007: start-ok naming a mechanism not offered leads to no connection.open-ok; nothing is sent within 2 s and the
-  socket is closed after the silent-close delay. [rabbit_reader.erl:auth_mechanism_to_module; AMQP 0-9-1 class
-  connection]
-* CONN-027: A response that does not have the form of the mechanism is no failed login: the socket is closed without a
-  frame, also for a client with authentication_failure_close. [rabbit_auth_mechanism_plain.erl:handle_response,
-  rabbit_auth_mechanism_amqplain.erl; rabbit_reader.erl:auth_phase]
-* CONN-010: Default connection.tune offers channel-max 2047, frame-max 131072, heartbeat 60.
-  [rabbit_reader.erl:start_connection/tune]
-* CONN-005: If the client announced capability authentication_failure_close=true, a failed login is reported by
-  connection.close before the socket is closed. [rabbit_reader.erl:auth_fail]
-* CONN-006: Without authentication_failure_close the server just closes the socket (after a delay), no connection.close
-  frame. [rabbit_reader.erl:auth_fail; AMQP 0-9-1]
-* CONN-012: tune-ok with frame-max below the minimum frame size is rejected with a bare socket close.
-  [rabbit_reader.erl:validate_negotiated_integer_value; FRAME_MIN_SIZE; AMQP 0-9-1 class connection]
-* CONN-011: A tune-ok with frame-max or channel-max higher than offered, or 0 (unlimited) when the server offered a
-  limit, is rejected; the socket is closed WITHOUT a connection.close frame.
-  [rabbit_reader.erl:validate_negotiated_integer_value; AMQP 0-9-1 class connection]
-* CONN-008: connection.open for a vhost that does not exist is refused with hard error 530.
+* CONN-003: Unsupported header answered with supported one. A header the server does not speak is answered with an
+  8-byte protocol header and the socket is closed; no method frame is sent. For garbage, 4.x answers the AMQP 1.0 SASL
+  header because 1.0 is built in; headers "AMQP 0 0 x y" are answered with 0-0-9-1. In rabbitmq-3: always "AMQP 0 0 9
+  1". In rabbitmq-4.0: "AMQP 3 1 0 0" for HTTP/1.1, AMQP 0 0 8 0, AMQP 1 1 9 1, AMQP 2 0 0 0; "AMQP 0 0 9 1" for AMQP 0
+  0 9 0 and 0 0 10 0. In rabbitmq-4.3: "AMQP 3 1 0 0" for HTTP/1.1, AMQP 0 0 8 0, AMQP 1 1 9 1, AMQP 2 0 0 0; "AMQP 0 0
+  9 1" for AMQP 0 0 9 0 and 0 0 10 0. In amqp-0-9-1: answered with a protocol header that the server does speak, then
+  the socket is closed. [rabbit_reader.erl:refuse_connection; AMQP 0-9-1 class connection]
+* CONN-004: 0-8 header on 3.10. On 3.10 the header "AMQP 1 1 9 1"/"AMQP 1 1 8 0" family selects AMQP 0-8 and a
+  Connection.Start{8,0} is sent; on 4.x 0-8 support is gone and the connection is refused. In rabbitmq-3:
+  Connection.Start{8,0}. In rabbitmq-4.0: refused, AMQP 3 1 0 0. In rabbitmq-4.3: refused, AMQP 3 1 0 0.
+  [rabbit_reader.erl:version_negotiation]
+* CONN-005: Login failure with authentication_failure_close. If the client announced capability
+  authentication_failure_close=true, a failed login is reported by connection.close before the socket is closed.
+  [rabbit_reader.erl:auth_fail]
+* CONN-006: Login failure without the capability. Without authentication_failure_close the server just closes the socket
+  (after a delay), no connection.close frame. [rabbit_reader.erl:auth_fail; AMQP 0-9-1]
+* CONN-007: Unknown SASL mechanism. start-ok naming a mechanism not offered leads to no connection.open-ok; nothing is
+  sent within 2 s and the socket is closed after the silent-close delay. [rabbit_reader.erl:auth_mechanism_to_module;
+  AMQP 0-9-1 class connection]
+* CONN-008: Unknown vhost. connection.open for a vhost that does not exist is refused with hard error 530.
   [rabbit_reader.erl:handle_method0 connection.open]
-* CONN-009: connection.open by a user with no permission entry in the vhost is refused with 530. [rabbit_reader.erl /
-  rabbit_access_control:check_vhost_access]
+* CONN-009: No access to vhost. connection.open by a user with no permission entry in the vhost is refused with 530.
+  [rabbit_reader.erl / rabbit_access_control:check_vhost_access]
+* CONN-010: Tune values. Default connection.tune offers channel-max 2047, frame-max 131072, heartbeat 60.
+  [rabbit_reader.erl:start_connection/tune]
+* CONN-011: tune-ok must not raise frame-max or channel-max. A tune-ok with frame-max or channel-max higher than
+  offered, or 0 (unlimited) when the server offered a limit, is rejected; the socket is closed WITHOUT a
+  connection.close frame. [rabbit_reader.erl:validate_negotiated_integer_value; AMQP 0-9-1 class connection]
+* CONN-012: Minimum frame-max. tune-ok with frame-max below the minimum frame size is rejected with a bare socket close.
+  In rabbitmq-3: minimum 4096 (4095 refused). In rabbitmq-4.0: minimum 4096. In rabbitmq-4.3: minimum 8192 (4096
+  refused, 8192 accepted; since 4.1). In amqp-0-9-1: minimum 4096. [rabbit_reader.erl:validate_negotiated_integer_value;
+  FRAME_MIN_SIZE; AMQP 0-9-1 class connection]
+* CONN-025: Server properties. connection.start server-properties contain product, version, platform, capabilities,
+  cluster_name, copyright, information. In amqp-0-9-1: at least host, product, version, platform, copyright and
+  information. [rabbit_reader.erl:server_properties; AMQP 0-9-1 class connection]
+* CONN-026: Method out of turn in the handshake. Until connection.open-ok only the next step of the handshake is
+  accepted, connection.close included. Anything else before tune-ok is the end without a frame; after it, a method on
+  channel 0 is hard error 504 and a frame on another channel 505. [rabbit_reader.erl:handle_method0, handle_frame,
+  handle_exception]
+* CONN-027: SASL response without form. A response that does not have the form of the mechanism is no failed login: the
+  socket is closed without a frame, also for a client with authentication_failure_close.
+  [rabbit_auth_mechanism_plain.erl:handle_response, rabbit_auth_mechanism_amqplain.erl; rabbit_reader.erl:auth_phase]
 """
 
 from __future__ import annotations

@@ -2,8 +2,11 @@
 
 Requirements:
 
-* CONN-025: connection.start server-properties contain product, version, platform, capabilities, cluster_name,
-  copyright, information. [rabbit_reader.erl:server_properties; AMQP 0-9-1 class connection]
+* CONN-010: Tune values. Default connection.tune offers channel-max 2047, frame-max 131072, heartbeat 60.
+  [rabbit_reader.erl:start_connection/tune]
+* CONN-025: Server properties. connection.start server-properties contain product, version, platform, capabilities,
+  cluster_name, copyright, information. In amqp-0-9-1: at least host, product, version, platform, copyright and
+  information. [rabbit_reader.erl:server_properties; AMQP 0-9-1 class connection]
 """
 
 from __future__ import annotations

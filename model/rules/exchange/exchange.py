@@ -2,23 +2,26 @@
 
 Requirements:
 
-* EXCHANGE-004: Declaring an exchange of a type that the broker does not have is a soft 406 on 4.x, a hard 503 on 3.10.
-  [rabbit_exchange:check_type; AMQP 0-9-1 class exchange]
-* EXCHANGE-002: Declaring a new exchange amq.* is 403; re-declaring an existing amq.direct with equal properties is ok,
-  with another type 406. [rabbit_channel.erl:check_name; AMQP 0-9-1 class exchange]
-* EXCHANGE-006: type, durable, auto_delete, internal and alternate-exchange must match (406); unknown arguments are
-  ignored. [rabbit_exchange:assert_equivalence; AMQP 0-9-1 class exchange]
-* QUEUE-028: \\r and \\n are removed from queue/exchange names in declare, delete and bind.
-  [rabbit_channel.erl:strip_cr_lf]
-* EXCHANGE-005: Passive declare of a missing exchange is a soft 404; of an existing one declare-ok, regardless of type
-  or flags given. [rabbit_channel.erl; AMQP 0-9-1 class exchange]
-* EXCHANGE-003: Deleting a predeclared exchange is 403; deleting a missing exchange succeeds.
+* EXCHANGE-002: Reserved prefix. Declaring a new exchange amq.* is 403; re-declaring an existing amq.direct with equal
+  properties is ok, with another type 406. In amqp-0-9-1: as stated, but another type is 530.
+  [rabbit_channel.erl:check_name; AMQP 0-9-1 class exchange]
+* EXCHANGE-003: Deleting amq.*. Deleting a predeclared exchange is 403; deleting a missing exchange succeeds.
   [rabbit_channel.erl:check_exchange_deletion]
-* EXCHANGE-007: Deleting a bound exchange with if_unused=true is a soft 406. [rabbit_exchange:ensure_deleted; AMQP 0-9-1
-  class exchange]
-* EXCHANGE-010: Declaring a new exchange whose alternate-exchange argument is not a string is a soft 406; the exchange
-  that it names need not exist. An empty name finds no queue: the default exchange has no bindings to follow.
-  [rabbit_channel.erl exchange.declare; rabbit_misc:r_arg]
+* EXCHANGE-004: Unknown exchange type. Declaring an exchange of a type that the broker does not have is a soft 406 on
+  4.x, a hard 503 on 3.10. In rabbitmq-3: hard 503. In rabbitmq-4.0: soft 406. In rabbitmq-4.3: soft 406. In amqp-0-9-1:
+  hard 503. [rabbit_exchange:check_type; AMQP 0-9-1 class exchange]
+* EXCHANGE-005: Passive declare. Passive declare of a missing exchange is a soft 404; of an existing one declare-ok,
+  regardless of type or flags given. [rabbit_channel.erl; AMQP 0-9-1 class exchange]
+* EXCHANGE-006: Equivalence. type, durable, auto_delete, internal and alternate-exchange must match (406); unknown
+  arguments are ignored. In amqp-0-9-1: type, durable and arguments are compared; a channel exception, its code is not
+  named. [rabbit_exchange:assert_equivalence; AMQP 0-9-1 class exchange]
+* EXCHANGE-007: delete if-unused. Deleting a bound exchange with if_unused=true is a soft 406.
+  [rabbit_exchange:ensure_deleted; AMQP 0-9-1 class exchange]
+* EXCHANGE-010: Alternate exchange is named by a text. Declaring a new exchange whose alternate-exchange argument is not
+  a string is a soft 406; the exchange that it names need not exist. An empty name finds no queue: the default exchange
+  has no bindings to follow. [rabbit_channel.erl exchange.declare; rabbit_misc:r_arg]
+* QUEUE-028: CR/LF stripped from names. \\r and \\n are removed from queue/exchange names in declare, delete and bind.
+  [rabbit_channel.erl:strip_cr_lf]
 """
 
 from __future__ import annotations

@@ -5,20 +5,24 @@ the oldest delivery that waits for its settlement, with every tick of the channe
 
 Requirements:
 
-* TIMEOUT-001: When the OLDEST unacked delivery of a channel is older than the timeout, the channel is closed with 406,
-  whatever the capabilities and the queue type (classic, quorum, stream, basic.get). [RabbitMQ guide: consumer timeouts;
-  rabbit_channel v4.0.5:evaluate_consumer_timeout]
-* TIMEOUT-002: The check runs every channel_tick_interval (60 s default, first tick about 60 s after the channel was
-  created), so the close comes between timeout and timeout+tick. Tests need
+* TIMEOUT-001: <=4.2: channel closed with 406. When the OLDEST unacked delivery of a channel is older than the timeout,
+  the channel is closed with 406, whatever the capabilities and the queue type (classic, quorum, stream, basic.get).
+  [RabbitMQ guide: consumer timeouts; rabbit_channel v4.0.5:evaluate_consumer_timeout]
+* TIMEOUT-002: <=4.2: evaluated only on the channel tick. The check runs every channel_tick_interval (60 s default,
+  first tick about 60 s after the channel was created), so the close comes between timeout and timeout+tick. Tests need
   `application:set_env(rabbit,channel_tick_interval,1000)` before opening the channel. [rabbit_channel
   v4.0.5:handle_info(tick)]
-* TIMEOUT-003: Only the oldest outstanding tag is examined; acking it resets the clock to the next oldest. All consumers
-  of the channel die together. [rabbit_channel v4.0.5:evaluate_consumer_timeout]
-* TIMEOUT-004: On the close all unacked messages of the channel are requeued; a live consumer on another channel gets
-  them redelivered=true, possibly BEFORE it sees the close on the first channel. [rabbit_channel.erl]
-* TIMEOUT-032: Stream consumers with unacked deliveries are closed by the channel timeout too. [rabbit_channel v4.0.5]
-* TIMEOUT-005: x-consumer-timeout as queue argument (and policy consumer-timeout) is honoured from 3.12 on for classic
-  and quorum; 3.10 ignores it. [rabbit_channel v4.0.5:get_queue_consumer_timeout]
+* TIMEOUT-003: <=4.2: only the head of the unacked list counts. Only the oldest outstanding tag is examined; acking it
+  resets the clock to the next oldest. All consumers of the channel die together. [rabbit_channel
+  v4.0.5:evaluate_consumer_timeout]
+* TIMEOUT-004: <=4.2: requeue and redelivery. On the close all unacked messages of the channel are requeued; a live
+  consumer on another channel gets them redelivered=true, possibly BEFORE it sees the close on the first channel.
+  [rabbit_channel.erl]
+* TIMEOUT-005: Queue argument before 4.3. x-consumer-timeout as queue argument (and policy consumer-timeout) is honoured
+  from 3.12 on for classic and quorum; 3.10 ignores it. In rabbitmq-3: ignored. In rabbitmq-4.0: honoured, min(arg,
+  policy), then global. [rabbit_channel v4.0.5:get_queue_consumer_timeout]
+* TIMEOUT-032: Stream default on <=4.2. Stream consumers with unacked deliveries are closed by the channel timeout too.
+  [rabbit_channel v4.0.5]
 """
 
 from __future__ import annotations

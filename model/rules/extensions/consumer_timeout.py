@@ -6,58 +6,64 @@ the close of its channel. RabbitMQ: rabbit_fifo:apply {timeout, evaluate_consume
 rabbit_channel:handle_queue_actions released.
 
 When the time of a delivery is up is known as a span (`model.broker.deadlines`). Within it the acceptor tries at every
-point whether it has timed out already: an input of nobody's, `delivery.time-out`. A consumer's deliveries time out in
-their order, so one of these is open for each consumer, and the next comes with it.
+point whether it has timed out already: an input that no client sends, `delivery.time-out`. A consumer's deliveries
+time out in their order, so one of these is open for each consumer, and the next comes with it.
 
 Requirements:
 
-* TIMEOUT-016: When all that timed out is acknowledged the consumer is handed messages again, under the tag that the
-  basic.cancel named; not before. [RabbitMQ guide: consumer timeouts]
-* TIMEOUT-017: As TIMEOUT-016, by late basic.nack or basic.reject with requeue=false; nothing becomes of the message,
-  which is in its queue again, or another client's. [RabbitMQ guide: consumer timeouts]
-* TIMEOUT-018: As TIMEOUT-016, by late basic.nack or basic.reject with requeue=true, or basic.recover. [RabbitMQ guide:
-  consumer timeouts; observed otherwise]
-* TIMEOUT-014: A consumer that has timed out is handed nothing until its client has settled what timed out, though its
-  queue has messages and it has room. It is still there, and counted (see TIMEOUT-030 for its tag). [RabbitMQ guide:
-  consumer timeouts; rabbit_fifo status {timeout,_}]
-* TIMEOUT-029: Timeout of the active consumer activates the next waiting one, which gets the returned message.
-  [rabbit_fifo {timeout,evaluate_consumer_timeout}]
-* TIMEOUT-020: Only deliveries past their own deadline return; younger ones stay with the consumer and time out at their
-  own deadlines. [RabbitMQ guide: consumer timeouts]
-* TIMEOUT-013: A timed-out message gets x-acquired-count +1 but no x-delivery-count, so timeouts alone never hit the
-  delivery limit. [rabbit_fifo return_multiple delivery_failed=false]
-* TIMEOUT-012: Timed-out messages become ready at once: passive declare counts them, another consumer gets them with
-  redelivered=true. [RabbitMQ guide: consumer timeouts]
-* TIMEOUT-010: An unacknowledged message of basic.get times out as well. There is no consumer to cancel: the channel is
-  closed with 406, with the capability as without. [rabbit test suite consumer_timeout_SUITE:consumer_timeout_basic_get]
-* TIMEOUT-009: Channel is closed with 406; the text names the timeout value used. [RabbitMQ guide: consumer timeouts;
-  rabbit_channel.erl:handle_consumer_timed_out(-1,..)]
-* TIMEOUT-011: The client has cancelled its consumer and still holds unacknowledged messages; their time passes. They go
-  back to their queue, and a client with the capability keeps its channel. [rabbit_channel.erl: is_map_key(CTag,
-  consumer_mapping)]
-* TIMEOUT-008: With consumer_cancel_notify the server sends basic.cancel(tag, nowait=true) at (delivery time + timeout),
-  within about 10 ms on an idle broker; the channel and its other consumers live on. [RabbitMQ guide: consumer timeouts;
-  rabbit_channel.erl:handle_queue_actions released]
-* TIMEOUT-031: The deadline is a raft timer in the queue leader, evaluated exactly at delivery time + timeout (first
-  deadline of a queue: within 20 ms in all runs), not on a channel tick. [rabbit_fifo:maybe_add_consumer_timeout_effect]
-* TIMEOUT-021: Each unsettled delivery of a queue times out at its own deadline, also when it is not the first of that
-  queue and the queue is otherwise idle. [rabbit_fifo:handle_aux eval (LastConTimeout0 < Ts),
-  maybe_add_consumer_timeout_effect]
-* TIMEOUT-027: x-consumer-timeout=0 is accepted by consume, and means no time at all: every delivery times out at once.
-  [rabbit_queue_type:get_consumer_timeout]
-* TIMEOUT-022: Two consumers on one channel with different timeouts: only the expired one is cancelled. [RabbitMQ guide:
-  consumer timeouts]
-* CANCEL-008: Server-sent basic.cancel always has nowait=true: the client must not answer.
+* CANCEL-008: nowait is true. Server-sent basic.cancel always has nowait=true: the client must not answer.
   [rabbit_channel.erl:cancel_consumer]
-* TIMEOUT-028: Changing the global value or a policy does not affect consumers that already exist.
-  [rabbit_quorum_queue:consume Spec timeout]
-* TIMEOUT-001: When the OLDEST unacked delivery of a channel is older than the timeout, the channel is closed with 406,
-  whatever the capabilities and the queue type (classic, quorum, stream, basic.get). [RabbitMQ guide: consumer timeouts;
-  rabbit_channel v4.0.5:evaluate_consumer_timeout]
-* TIMEOUT-019: Acking a timed-out tag is no error even if the message was meanwhile delivered to, or acked by, another
-  consumer; it does not settle that delivery. [RabbitMQ guide: consumer timeouts]
-* TIMEOUT-030: A client that treats the server's basic.cancel as final may consume again with the same tag, as after a
-  queue deletion. [rabbit_channel:cancel_consumer/3 removes the tag, handle_queue_actions released does not]
+* TIMEOUT-001: <=4.2: channel closed with 406. When the OLDEST unacked delivery of a channel is older than the timeout,
+  the channel is closed with 406, whatever the capabilities and the queue type (classic, quorum, stream, basic.get).
+  [RabbitMQ guide: consumer timeouts; rabbit_channel v4.0.5:evaluate_consumer_timeout]
+* TIMEOUT-008: basic.cancel on timeout. With consumer_cancel_notify the server sends basic.cancel(tag, nowait=true) at
+  (delivery time + timeout), within about 10 ms on an idle broker; the channel and its other consumers live on.
+  [RabbitMQ guide: consumer timeouts; rabbit_channel.erl:handle_queue_actions released]
+* TIMEOUT-009: Without the capability: channel close. Channel is closed with 406; the text names the timeout value used.
+  In rabbitmq-4.3: as stated, but the text names -1 ms. [RabbitMQ guide: consumer timeouts;
+  rabbit_channel.erl:handle_consumer_timed_out(-1,..)]
+* TIMEOUT-010: basic.get and the timeout. An unacknowledged message of basic.get times out as well. There is no consumer
+  to cancel: the channel is closed with 406, with the capability as without. In rabbitmq-4.3: as stated, but the text
+  names -1 ms. [rabbit test suite consumer_timeout_SUITE:consumer_timeout_basic_get]
+* TIMEOUT-011: Timeout after a client cancel. The client has cancelled its consumer and still holds unacknowledged
+  messages; their time passes. They go back to their queue, and a client with the capability keeps its channel. In
+  rabbitmq-4.3: the channel is closed. [rabbit_channel.erl: is_map_key(CTag, consumer_mapping)]
+* TIMEOUT-012: Messages are returned. Timed-out messages become ready at once: passive declare counts them, another
+  consumer gets them with redelivered=true. [RabbitMQ guide: consumer timeouts]
+* TIMEOUT-013: Return does not count as a delivery failure. A timed-out message gets x-acquired-count +1 but no
+  x-delivery-count, so timeouts alone never hit the delivery limit. [rabbit_fifo return_multiple delivery_failed=false]
+* TIMEOUT-014: A timed-out consumer gets nothing. A consumer that has timed out is handed nothing until its client has
+  settled what timed out, though its queue has messages and it has room. It is still there, and counted (see TIMEOUT-030
+  for its tag). [RabbitMQ guide: consumer timeouts; rabbit_fifo status {timeout,_}]
+* TIMEOUT-016: Recovery by acknowledging. When all that timed out is acknowledged the consumer is handed messages again,
+  under the tag that the basic.cancel named; not before. [RabbitMQ guide: consumer timeouts]
+* TIMEOUT-017: Recovery by nack or reject without requeue. As TIMEOUT-016, by late basic.nack or basic.reject with
+  requeue=false; nothing becomes of the message, which is in its queue again, or another client's. [RabbitMQ guide:
+  consumer timeouts]
+* TIMEOUT-018: Recovery by nack, reject or recover with requeue. As TIMEOUT-016, by late basic.nack or basic.reject with
+  requeue=true, or basic.recover. In rabbitmq-4.3: the consumer is not served any more. [RabbitMQ guide: consumer
+  timeouts; observed otherwise]
+* TIMEOUT-019: Late ack is accepted silently. Acking a timed-out tag is no error even if the message was meanwhile
+  delivered to, or acked by, another consumer; it does not settle that delivery. [RabbitMQ guide: consumer timeouts]
+* TIMEOUT-020: Partial timeout. Only deliveries past their own deadline return; younger ones stay with the consumer and
+  time out at their own deadlines. [RabbitMQ guide: consumer timeouts]
+* TIMEOUT-021: Every deadline is kept. Each unsettled delivery of a queue times out at its own deadline, also when it is
+  not the first of that queue and the queue is otherwise idle. In rabbitmq-4.3: the next deadline is forgotten now and
+  then. [rabbit_fifo:handle_aux eval (LastConTimeout0 < Ts), maybe_add_consumer_timeout_effect]
+* TIMEOUT-022: Other consumers of the channel unaffected. Two consumers on one channel with different timeouts: only the
+  expired one is cancelled. [RabbitMQ guide: consumer timeouts]
+* TIMEOUT-027: Consumer argument 0. x-consumer-timeout=0 is accepted by consume, and means no time at all: every
+  delivery times out at once. [rabbit_queue_type:get_consumer_timeout]
+* TIMEOUT-028: Values are fixed at consume time. Changing the global value or a policy does not affect consumers that
+  already exist. [rabbit_quorum_queue:consume Spec timeout]
+* TIMEOUT-029: Single active consumer. Timeout of the active consumer activates the next waiting one, which gets the
+  returned message. [rabbit_fifo {timeout,evaluate_consumer_timeout}]
+* TIMEOUT-030: Tag reuse after a timeout. A client that treats the server's basic.cancel as final may consume again with
+  the same tag, as after a queue deletion. In rabbitmq-4.3: the connection is closed with 530.
+  [rabbit_channel:cancel_consumer/3 removes the tag, handle_queue_actions released does not]
+* TIMEOUT-031: Timeouts on 4.3 need no tick. The deadline is a raft timer in the queue leader, evaluated exactly at
+  delivery time + timeout (first deadline of a queue: within 20 ms in all runs), not on a channel tick.
+  [rabbit_fifo:maybe_add_consumer_timeout_effect]
 """
 
 from __future__ import annotations
@@ -293,7 +299,7 @@ def settle_all_late(broker: Broker, channel: Channel, tags: Iterable[int], rulin
 
 
 def settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> None:
-    """The client settles what has timed out: nothing becomes of the message (TIMEOUT-019), which is not the client's
+    """The client settles what has timed out: this has no effect on the message (TIMEOUT-019), which is not the client's
     any more.
 
     When all that timed out is settled its consumer is served again (TIMEOUT-016, TIMEOUT-017, TIMEOUT-018).

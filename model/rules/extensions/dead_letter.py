@@ -7,9 +7,30 @@ Reasons: a rejection, the delivery limit of a quorum queue, a limit on ready mes
 
 Requirements:
 
-* DLX-007: If the dead-letter exchange does not exist, the message is dropped silently. [rabbit_dead_letter]
-* DLX-004: 3.10 increments the count when a message is REPUBLISHED with its x-death header; 4.x ignores client-supplied
-  x-death and starts at 1. [mc_amqpl; RabbitMQ 4.0 release notes]
+* DLX-004: Client-supplied x-death. 3.10 increments the count when a message is REPUBLISHED with its x-death header; 4.x
+  ignores client-supplied x-death and starts at 1. In rabbitmq-3: 2. In rabbitmq-4.0: 1. In rabbitmq-4.3: 1. [mc_amqpl;
+  RabbitMQ 4.0 release notes]
+* DLX-005: Routing. Dead-lettering uses x-dead-letter-routing-key or the original keys; the delivered exchange is the
+  name of the dead-letter exchange. [RabbitMQ Java client test DeadLetterExchange]
+* DLX-007: Missing DLX. If the dead-letter exchange does not exist, the message is dropped silently.
+  [rabbit_dead_letter]
+* DLX-008: Cycle detection. A message that would return to the same queue only by expiry (no rejection in the cycle) is
+  dropped. [rabbit_dead_letter:is_cycle]
+* DLX-009: Order. What is rejected together is dead-lettered in delivery order, and what a limit on length drops at one
+  time from the head on. In rabbitmq-3: as stated, but of what a quorum queue drops at one time the latest comes first.
+  In rabbitmq-4.0: as stated, but of what a quorum queue drops at one time the latest comes first. [observed]
+* DLX-010: redelivered flag and counts in the DLQ. From 4.0 on a dead letter takes the number of its failed deliveries
+  along. From the queue that it comes to it is redelivered on its first delivery if that number is not 0; a quorum queue
+  gives it as x-delivery-count, and in 4.3 as x-acquired-count, until the message is given back there. In rabbitmq-3:
+  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each rejection and lost holder; only a quorum
+  queue looks at the number. In rabbitmq-4.3: as failed counts what QUORUM-002 says, in classic queues too; it goes on
+  counting towards the limit. A classic queue that hands the message to a waiting consumer at once does not look at it:
+  redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag
+  (4.3)]
+* QUORUM-003: Delivery limit. With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or
+  dropped) when its count would exceed L: L=2 gives 3 deliveries. In rabbitmq-3: nack or reject; default none. In
+  rabbitmq-4.0: nack or reject; default 20. In rabbitmq-4.3: reject/close only: nack(requeue) loops for ever; default
+  20. [rabbit_fifo:return_one]
 """
 
 from __future__ import annotations
@@ -17,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dead_letters import (
+from amqpspec.model.broker.dead_letter_headers import (
     CAUSES,
     CYCLES,
     DELIVERY_LIMIT,
@@ -40,7 +61,7 @@ from amqpspec.model.rules.extensions.overflow import drop_excess, refuse, refuse
 EXCHANGE, ROUTING_KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 
 
-def give_up(broker: Broker, queue: Queue, message: Message, holder: ChannelKey, *, failed: bool) -> None:
+def discard_message(broker: Broker, queue: Queue, message: Message, holder: ChannelKey, *, failed: bool) -> None:
     """The client refused the message for good. `failed`: by basic.reject, which counts as a failed delivery."""
     carried = broker.dialect.carried_failures
     if carried is CarriedFailures.OF_QUORUM_QUEUES and queue.type is QueueType.QUORUM:

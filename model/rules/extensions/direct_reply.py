@@ -6,21 +6,26 @@ the consumer. In the model the address is a queue that lives as long as its only
 
 Requirements:
 
-* REPLY-005: A basic.consume with the tag of the channel's reply consumer is refused with a hard 530, as for any other
-  consumer's. [rabbit_channel:handle_method basic.consume; AMQP 0-9-1 basic.consume, consumer-tag]
-* CONSUME-003: Consuming with a tag in use on the channel is a HARD error 530; the same tag on another channel is fine;
-  after cancel-ok it can be reused. [rabbit_channel.erl; AMQP 0-9-1 basic.consume]
-* PUBLISH-017: Consuming amq.rabbitmq.reply-to requires no_ack=true; only one per channel; publishing with
-  reply_to=amq.rabbitmq.reply-to without such a consumer is 406. [rabbit_channel.erl]
-* REPLY-001: On a channel that consumes from amq.rabbitmq.reply-to, the reply-to amq.rabbitmq.reply-to of a published
-  message is replaced by an address of the channel, which begins with amq.rabbitmq.reply-to. and is the same in each of
-  them. What anybody publishes with that address as routing key through the default exchange is delivered to that
-  consumer, in the order of publishing, under the next delivery tag, with redelivered=false.
-  [rabbit_channel:override_reply_to; rabbit_volatile_queue:deliver (up to 4.1 rabbit_channel:deliver_reply)]
-* CONSUME-002: Empty consumer tag yields amq.ctag-<22 chars>. [rabbit_channel.erl; AMQP 0-9-1 basic.consume]
-* REPLY-002: queue.declare of amq.rabbitmq.reply-to, passive or not, is answered with 0 messages and 1 consumer. For any
-  other name that begins so it is answered alike if it is the address of a live reply consumer, and is a soft 404 if
-  not. [rabbit_channel:handle_method queue.declare; the guide on direct reply-to]
+* CONSUME-002: Server-generated tag. Empty consumer tag yields amq.ctag-<22 chars>. In amqp-0-9-1: any tag that is
+  unique. [rabbit_channel.erl; AMQP 0-9-1 basic.consume]
+* CONSUME-003: Tag reuse on the same channel. Consuming with a tag in use on the channel is a HARD error 530; the same
+  tag on another channel is fine; after cancel-ok it can be reused. [rabbit_channel.erl; AMQP 0-9-1 basic.consume]
+* REPLY-001: A reply goes straight to the requester. On a channel that consumes from amq.rabbitmq.reply-to, the reply-to
+  amq.rabbitmq.reply-to of a published message is replaced by an address of the channel, which begins with
+  amq.rabbitmq.reply-to. and is the same in each of them. What anybody publishes with that address as routing key
+  through the default exchange is delivered to that consumer, in the order of publishing, under the next delivery tag,
+  with redelivered=false. [rabbit_channel:override_reply_to; rabbit_volatile_queue:deliver (up to 4.1
+  rabbit_channel:deliver_reply)]
+* REPLY-002: Declaring a reply address asks whether its consumer is there. queue.declare of amq.rabbitmq.reply-to,
+  passive or not, is answered with 0 messages and 1 consumer. For any other name that begins so it is answered alike if
+  it is the address of a live reply consumer, and is a soft 404 if not. In rabbitmq-4.3: as stated; broken for names
+  that are no addresses: hard 541. [rabbit_channel:handle_method queue.declare; the guide on direct reply-to]
+* REPLY-005: The tag of a reply consumer is taken. A basic.consume with the tag of the channel's reply consumer is
+  refused with a hard 530, as for any other consumer's. In rabbitmq-3: broken: two consumers have one tag. In
+  rabbitmq-4.0: broken: two consumers have one tag. In rabbitmq-4.3: broken: two consumers have one tag.
+  [rabbit_channel:handle_method basic.consume; AMQP 0-9-1 basic.consume, consumer-tag]
+* PUBLISH-017: Direct reply-to. Consuming amq.rabbitmq.reply-to requires no_ack=true; only one per channel; publishing
+  with reply_to=amq.rabbitmq.reply-to without such a consumer is 406. [rabbit_channel.erl]
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
 Requirements:
 
-* BIND-001: Binding to a missing queue or exchange is a soft 404 that names the missing entity.
-  [rabbit_channel.erl:binding_action; AMQP 0-9-1 queue.bind]
-* BIND-004: Messages follow e2e bindings; cycles deliver once per queue; basic.deliver.exchange is the exchange
-  originally published to. [rabbit_exchange:route1]
-* BIND-002: Unbinding a binding, queue or exchange that does not exist returns unbind-ok.
+* BIND-001: bind to missing queue or exchange. Binding to a missing queue or exchange is a soft 404 that names the
+  missing entity. [rabbit_channel.erl:binding_action; AMQP 0-9-1 queue.bind]
+* BIND-002: unbind is idempotent. Unbinding a binding, queue or exchange that does not exist returns unbind-ok.
   [rabbit_channel.erl:binding_action remove]
-* CHAN-011: A client sending a *-ok or other unhandled method gets hard 503. [rabbit_channel.erl:handle_method
-  catch-all]
+* BIND-004: Exchange-to-exchange bindings. Messages follow e2e bindings; cycles deliver once per queue;
+  basic.deliver.exchange is the exchange originally published to. [rabbit_exchange:route1]
+* CHAN-011: Method only valid server-to-client. A client sending a *-ok or other unhandled method gets hard 503.
+  [rabbit_channel.erl:handle_method catch-all]
 """
 
 from __future__ import annotations

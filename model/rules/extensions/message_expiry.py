@@ -1,11 +1,24 @@
 """Messages whose time in their queue is up are removed, and dead-lettered (areas TTL and DLX).
 
 A message's time is up at a moment that is known as a span (`model.broker.deadlines`). Within it the acceptor tries at
-every point whether the queue has removed it already: that is an input of nobody's, `message.expire`. What is in front
-goes first, so one of these is open for each queue, and the next comes with it. Behind the span the message is gone.
+every point whether the queue has removed it already: that is an input that no client sends, `message.expire`. What is
+in front goes first, so one of these is open for each queue, and the next comes with it. Behind the span the message is
+gone.
 
 RabbitMQ: rabbit_amqqueue_process:drop_expired_msgs, by a timer for the message in front, and whenever one is taken or
 comes back; rabbit_fifo:expire_msgs before each delivery, and the timer of timer_effect.
+
+Requirements:
+
+* TTL-003: Expired behind a live head. Messages expire only at the head: they are still counted while a live message is
+  in front. get-ok.message_count: classic already drops the expired follower (0), quorum still counts it (1). A quorum
+  queue of 4.3 has a head of each priority, and one of the messages that were given back. In rabbitmq-4.3: quorum
+  queues: behind a live message of the same priority. [rabbit_amqqueue_process:fetch; rabbit_fifo:expire_msgs,
+  expire_batch (4.3)]
+* TTL-004: expiration "0". Delivered if a consumer can take it at once, else removed; confirmed either way.
+  [rabbit_amqqueue_process]
+* TTL-005: Unacked messages do not expire. Expiry is checked again on requeue: an over-age message nacked with requeue
+  vanishes. [LavinMQ specs "expires messages with TTL on requeue"]
 """
 
 from __future__ import annotations

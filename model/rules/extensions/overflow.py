@@ -2,12 +2,17 @@
 
 Requirements:
 
-* OVERFLOW-002: Unacknowledged messages do not count, nor does what a waiting consumer is handed at once. What is given
-  back may be too much, and then the head is dropped; by a classic queue before, by a quorum queue after waiting
-  consumers are served. [rabbit_amqqueue_process:requeue_and_run; rabbit_fifo:checkout]
-* OVERFLOW-005: With reject-publish and no confirm mode, messages over the limit are silently discarded; so are dead
-  letters by a classic queue, and by a quorum queue never. What is given back always stays. [rabbit test suite
-  confirms_rejects_SUITE]
+* OVERFLOW-001: drop-head. By default a queue beyond its limit drops from its head what is ready (or dead-letters it,
+  reason maxlen), which is the oldest message, or where the queue has priorities the one that it would deliver next; all
+  publishes are acked. [rabbit_amqqueue_process:maybe_drop_head; rabbit_fifo:evaluate_limit; guide: queue length limit]
+* OVERFLOW-002: max-length counts ready only. Unacknowledged messages do not count, nor does what a waiting consumer is
+  handed at once. What is given back may be too much, and then the head is dropped; by a classic queue before, by a
+  quorum queue after waiting consumers are served. [rabbit_amqqueue_process:requeue_and_run; rabbit_fifo:checkout]
+* OVERFLOW-005: reject-publish without confirms. With reject-publish and no confirm mode, messages over the limit are
+  silently discarded; so are dead letters by a classic queue, and by a quorum queue never. What is given back always
+  stays. [rabbit test suite confirms_rejects_SUITE]
+* TTL-004: expiration "0". Delivered if a consumer can take it at once, else removed; confirmed either way.
+  [rabbit_amqqueue_process]
 """
 
 from __future__ import annotations

@@ -2,17 +2,19 @@
 
 The broker's clock is not the trace's: an input reaches the broker some time after it was sent. So a queue is certain to
 exist for a good part of its time, certain to be gone some time after it, and in between it may be either. `expiries`
-asks for that at every input; what may happen in between is an input of nobody's, `queue.expire`, which the acceptor
-processes at every point at which it might.
+asks for that at every input; what may happen in between is an input that no client sends, `queue.expire`, which the
+acceptor processes at every point at which it might.
 
 RabbitMQ: rabbit_amqqueue_process:ensure_expiry_timer (classic queues: from the last use on, exact), rabbit_fifo:tick
 (quorum queues: looked at every `quorum_tick_interval`, which is 5 seconds unless configured).
 
 Requirements:
 
-* QUEUE-027: A queue with x-expires is deleted after being unused that long; no basic.cancel arises since there is no
-  consumer at that moment. Uses are a consumer, basic.get, on classic queues a declare with an answer, and on quorum
-  queues whoever holds messages; on these expiry is evaluated on a coarser tick (5 s).
+* CANCEL-015: Queue expiry / vhost deletion. x-expires deletion cannot hit a queue with consumers; vhost deletion sends
+  basic.cancel to each consumer, then connection.close 320. [rabbit_channel.erl; rabbit_reader.erl]
+* QUEUE-027: x-expires. A queue with x-expires is deleted after being unused that long; no basic.cancel arises since
+  there is no consumer at that moment. Uses are a consumer, basic.get, on classic queues a declare with an answer, and
+  on quorum queues whoever holds messages; on these expiry is evaluated on a coarser tick (5 s).
   [rabbit_amqqueue_process:ensure_expiry_timer; rabbit_fifo tick]
 """
 

@@ -4,11 +4,20 @@ rabbit_stream_queue:consume and parse_offset_arg, rabbit_amqqueue:check_max_age,
 
 Requirements:
 
-* STREAM-001: Consuming from a stream without a prefetch limit is a soft 406. [rabbit_stream_queue:consume]
-* STREAM-002: Consuming from a stream with no_ack=true is a hard error 540. [rabbit_stream_queue]
-* STREAM-005: An offset that is not valid is refused with 406: text that is neither first, last or next nor an interval
-  (a number above 0 and one of Y, M, D, h, m, s), and values that are no whole number, time stamp or text.
-  [rabbit_stream_queue:parse_offset_arg, rabbit_amqqueue:check_max_age, check_stream_offset_arg]
+* STREAM-001: Prefetch required. Consuming from a stream without a prefetch limit is a soft 406.
+  [rabbit_stream_queue:consume]
+* STREAM-002: no_ack refused. Consuming from a stream with no_ack=true is a hard error 540. [rabbit_stream_queue]
+* STREAM-004: Default offset is next. Without x-stream-offset only messages published after the consume arrive.
+  [RabbitMQ guide: streams]
+* STREAM-005: Bad offset. An offset that is not valid is refused with 406: text that is neither first, last or next nor
+  an interval (a number above 0 and one of Y, M, D, h, m, s), and values that are no whole number, time stamp or text.
+  In rabbitmq-3: 406 for text that begins with a digit, else hard 541, INTERNAL_ERROR. In rabbitmq-4.0: 406 for text
+  that begins with a digit, else hard 541, INTERNAL_ERROR. In rabbitmq-4.3: 406. [rabbit_stream_queue:parse_offset_arg,
+  rabbit_amqqueue:check_max_age, check_stream_offset_arg]
+* STREAM-008: Where an offset begins. x-stream-offset says where reading begins: first (the oldest message), last (the
+  last chunk), next (what is published from now on), a number (the message of that offset; beyond the end nothing until
+  there is one), a time stamp or an interval back from now (the first chunk written since then). Below 0 is the oldest
+  message. [RabbitMQ guide: streams (consuming); rabbit_stream_queue:parse_offset_arg; osiris_log:init_offset_reader]
 """
 
 from __future__ import annotations

@@ -2,21 +2,28 @@
 
 Requirements:
 
-* ACK-021: nack/reject on a stream is hard 540 in 3.10; accepted as a credit return from 4.0 (nothing is requeued).
+* ACK-012: Ack after queue deletion. Acking a delivery whose queue was deleted is accepted silently; the tag is
+  consumed. [rabbit_channel.erl]
+* ACK-013: reject. reject(tag,requeue) = nack without multiple; reject(false) drops or dead-letters. In amqp-0-9-1: as
+  stated for reject; basic.nack is not part of the text. [RabbitMQ guide: consumer acknowledgements and publisher
+  confirms; AMQP 0-9-1 basic.reject]
+* ACK-014: nack multiple. nack(tag,true,requeue) applies to all outstanding <= tag; (0,true) to all. [RabbitMQ guide:
+  consumer acknowledgements and publisher confirms]
+* ACK-021: Reject on a stream. nack/reject on a stream is hard 540 in 3.10; accepted as a credit return from 4.0
+  (nothing is requeued). In rabbitmq-3: 540. In rabbitmq-4.0: accepted. In rabbitmq-4.3: accepted.
   [rabbit_stream_queue:settle]
-* ACK-013: reject(tag,requeue) = nack without multiple; reject(false) drops or dead-letters. [RabbitMQ guide: consumer
-  acknowledgements and publisher confirms; AMQP 0-9-1 basic.reject]
-* STREAM-007: basic.recover and basic.recover-async settle a stream's deliveries as acknowledging does: their credit
-  returns, reading goes on, and nothing is delivered again. [rabbit_stream_queue:settle;
-  rabbit_channel:internal_requeue]
-* ACK-014: nack(tag,true,requeue) applies to all outstanding <= tag; (0,true) to all. [RabbitMQ guide: consumer
-  acknowledgements and publisher confirms]
-* STREAM-006: A consumer is handed messages as long as it has fewer unacknowledged ones than its prefetch limit, and
-  settling each one, in whatever way, lets one more come. Up to 3.13 a chunk (messages that were written together) that
-  was begun is handed over whole, beyond the limit if it is longer, and the excess counts; what begins a chunk waits for
-  credit. [rabbit_stream_queue:stream_entries, settle; osiris_writer:handle_batch]
-* QOS-004: Each ack/nack/reject(false) of a delivery frees one slot; multiple frees several; a requeued message may come
-  back to the same consumer. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.qos]
+* QOS-004: Window slides on ack. Each ack/nack/reject(false) of a delivery frees one slot; multiple frees several; a
+  requeued message may come back to the same consumer. In amqp-0-9-1: as stated; the window is that of the channel and
+  basic.nack is not part of the text. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1
+  basic.qos]
+* STREAM-006: Credit granularity. A consumer is handed messages as long as it has fewer unacknowledged ones than its
+  prefetch limit, and settling each one, in whatever way, lets one more come. Up to 3.13 a chunk (messages that were
+  written together) that was begun is handed over whole, beyond the limit if it is longer, and the excess counts; what
+  begins a chunk waits for credit. In rabbitmq-3: whole chunks. In rabbitmq-4.0: one by one. In rabbitmq-4.3: one by
+  one. [rabbit_stream_queue:stream_entries, settle; osiris_writer:handle_batch]
+* STREAM-007: Recover on a stream. basic.recover and basic.recover-async settle a stream's deliveries as acknowledging
+  does: their credit returns, reading goes on, and nothing is delivered again. In rabbitmq-3: hard 541, INTERNAL_ERROR.
+  [rabbit_stream_queue:settle; rabbit_channel:internal_requeue]
 """
 
 from __future__ import annotations
@@ -30,7 +37,7 @@ from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.rules.basic.requeue import by_consumer, give_back, return_order
-from amqpspec.model.rules.extensions.dead_letter import give_up
+from amqpspec.model.rules.extensions.dead_letter import discard_message
 from amqpspec.model.rules.lookup import queue_text
 
 
@@ -75,7 +82,7 @@ def _hold_again(
         else:
             told.setdefault(entry.queue, []).append((tag, entry))
     channel.unacknowledged = dict(sorted(channel.unacknowledged.items()))
-    counts = not broker.dialect.quorum_nack_keeps_count
+    counts = not broker.dialect.quorum_nack_has_not_failed
     for queue, entries in told.items():
         broker.touch(channel, queue)
         if requeue:
@@ -84,7 +91,7 @@ def _hold_again(
             for _, entry in entries:
                 broker.drop(queue, entry.message, "ACK-013")
             for message in by_consumer(entries):
-                give_up(broker, queue, message, channel.key, failed=failed)
+                discard_message(broker, queue, message, channel.key, failed=failed)
         # its consumer has room now, and may be handed more before the channel ends (model.rules.unseen)
         broker.refresh(queue)
 

@@ -7,11 +7,11 @@ memory). Settings and policies: `model.rules.operator.settings`.
 
 Requirements:
 
-* CONN-023: rabbitmqctl close_connection/close_all_connections, node stop, and deletion of the vhost or the user close
-  with hard code 320, also a connection that an alarm has blocked. [rabbit_reader.erl:handle_other {shutdown,..}; AMQP
-  0-9-1 class connection]
-* CANCEL-015: x-expires deletion cannot hit a queue with consumers; vhost deletion sends basic.cancel to each consumer,
-  then connection.close 320. [rabbit_channel.erl; rabbit_reader.erl]
+* CANCEL-015: Queue expiry / vhost deletion. x-expires deletion cannot hit a queue with consumers; vhost deletion sends
+  basic.cancel to each consumer, then connection.close 320. [rabbit_channel.erl; rabbit_reader.erl]
+* CONN-023: Operator close. rabbitmqctl close_connection/close_all_connections, node stop, and deletion of the vhost or
+  the user close with hard code 320, also a connection that an alarm has blocked. In amqp-0-9-1: code 320, with a text
+  of the server's choice. [rabbit_reader.erl:handle_other {shutdown,..}; AMQP 0-9-1 class connection]
 """
 
 from __future__ import annotations

@@ -5,18 +5,21 @@ RabbitMQ: rabbit_channel:binding_action.
 
 Requirements:
 
-* BIND-001: Binding to a missing queue or exchange is a soft 404 that names the missing entity.
-  [rabbit_channel.erl:binding_action; AMQP 0-9-1 queue.bind]
-* BIND-006: bind-ok/unbind-ok take effect before they are sent: a publish on the same channel after bind-ok is routed
-  with the binding. [rabbit_binding:add]
-* BIND-002: Unbinding a binding, queue or exchange that does not exist returns unbind-ok.
+* BIND-001: bind to missing queue or exchange. Binding to a missing queue or exchange is a soft 404 that names the
+  missing entity. [rabbit_channel.erl:binding_action; AMQP 0-9-1 queue.bind]
+* BIND-002: unbind is idempotent. Unbinding a binding, queue or exchange that does not exist returns unbind-ok.
   [rabbit_channel.erl:binding_action remove]
-* QUEUE-019: declare, passive declare, consume, get, purge, delete and bind from another connection are 405; unbind of
-  an existing binding as well, of a non-existing binding NOT (unbind-ok). [rabbit_amqqueue:check_exclusive_access; AMQP
-  0-9-1 class queue]
-* BIND-005: x-match other than all, any, all-with-x, any-with-x is 406. [rabbit_exchange_type_headers:validate_binding]
-* BIND-007: The key of a binding to a topic exchange may hold two words # at most; one with more is a soft 406.
-  [rabbit_exchange_type_topic:validate_binding (4.3.5 and later; not in 4.3.0 to 4.3.4)]
+* BIND-005: headers bind validation. x-match other than all, any, all-with-x, any-with-x is 406.
+  [rabbit_exchange_type_headers:validate_binding]
+* BIND-006: bind-ok order. bind-ok/unbind-ok take effect before they are sent: a publish on the same channel after
+  bind-ok is routed with the binding. [rabbit_binding:add]
+* BIND-007: Wildcards of a topic binding. The key of a binding to a topic exchange may hold two words # at most; one
+  with more is a soft 406. In rabbitmq-4.3: as stated, from 4.3.5 on. [rabbit_exchange_type_topic:validate_binding
+  (4.3.5 and later; not in 4.3.0 to 4.3.4)]
+* QUEUE-019: Exclusive queue access from another connection. declare, passive declare, consume, get, purge, delete and
+  bind from another connection are 405; unbind of an existing binding as well, of a non-existing binding NOT
+  (unbind-ok). In amqp-0-9-1: 405 from another connection; unbind is not mentioned.
+  [rabbit_amqqueue:check_exclusive_access; AMQP 0-9-1 class queue]
 """
 
 from __future__ import annotations

@@ -2,63 +2,82 @@
 
 Requirements:
 
-* QUEUE-005: A declare that is not passive of a queue named amq.* is 403, also if it exists (amq.gen-...); passive
-  declare of a missing amq.* queue is 404. [rabbit_channel.erl:check_name; AMQP 0-9-1 class queue]
-* QUEUE-001: queue.declare-ok carries the (CR/LF-stripped) queue name, number of READY messages and number of consumers.
-  [rabbit_channel.erl:return_queue_declare_ok; AMQP 0-9-1 class queue]
-* QUEUE-006: Empty name in a non-passive declare creates amq.gen-<22 base64url chars> and returns it; allowed for
-  classic only. [rabbit_channel.erl; rabbit_amqqueue:is_server_named_allowed; AMQP 0-9-1 class queue]
-* QUEUE-016: x-consumer-timeout as an argument of a classic queue is accepted up to 4.2, rejected from 4.3.
-  [rabbit_classic_queue:capabilities]
-* QUEUE-018: From 4.3 on a queue that is neither durable nor exclusive is made, or its declare is refused with a hard
-  541, as build and configuration have it (feature transient_nonexcl_queues, denied by default upstream); the refusal
-  comes behind those of arguments, and before those of properties. Older: made. [RabbitMQ 4.3.0 release notes;
-  rabbit_amqqueue:declare, deprecated feature]
-* QUORUM-007: Accepted as overflow value by quorum declare on all three versions. [rabbit_quorum_queue]
-* QUEUE-028: \\r and \\n are removed from queue/exchange names in declare, delete and bind.
-  [rabbit_channel.erl:strip_cr_lf]
-* QUEUE-013: Bad argument values are 406 with the fixed prefix "PRECONDITION_FAILED - invalid arg '<a>' for queue '<q>'
-  in vhost '/': <reason>". Looked at are x-queue-type, then the arguments that the type knows, in a fixed order; the
-  first wrong one is told. x-delivery-limit is never checked. [rabbit_amqqueue:check_declare_arguments, declare_args]
-* QUEUE-012: Declaring without x-queue-type and then with classic is equivalent; with quorum it is 406.
-  [rabbit_amqqueue:augment_declare_args]
-* QUEUE-011: Unknown arguments (x-foo) neither fail nor take part in equivalence.
-  [rabbit_amqqueue:assert_args_equivalence]
-* QUEUE-010: The arguments that the existing queue's type knows (x-message-ttl, x-expires, x-max-length, x-overflow,
-  x-dead-letter-exchange, x-queue-type, ...) are compared by value, in the order of that type, and not checked; received
-  none or a different value is 406. Whole numbers of all sizes are of one kind.
+* CANCEL-011: Order delete-ok / cancel on one channel. Deleting the queue from the channel that consumes it: DeleteOk
+  first, then Basic.Cancel (cancel comes with the asynchronous eol event). From another channel the order relative to
+  that channel is open. [rabbit_channel.erl:handle_eol]
+* CANCEL-015: Queue expiry / vhost deletion. x-expires deletion cannot hit a queue with consumers; vhost deletion sends
+  basic.cancel to each consumer, then connection.close 320. [rabbit_channel.erl; rabbit_reader.erl]
+* CHAN-017: Empty queue name means last declared. In bind, unbind, consume, get, purge, delete an empty queue name means
+  the queue last declared on this channel; none declared gives 404. queue.declare passive with empty name is NOT
+  expanded. [rabbit_channel.erl:expand_shortcuts; AMQP 0-9-1 class channel]
+* QUEUE-001: declare-ok content. queue.declare-ok carries the (CR/LF-stripped) queue name, number of READY messages and
+  number of consumers. [rabbit_channel.erl:return_queue_declare_ok; AMQP 0-9-1 class queue]
+* QUEUE-002: ready count may lag behind publishes. Without confirms the message-count of a following declare may not
+  include messages just published on the same channel (stat is prioritised in the queue; quorum answers from a local
+  query). [rabbit_amqqueue_process:prioritise_call; rabbit_fifo_client:stat]
+* QUEUE-003: Passive declare of a missing queue. Passive declare of a queue that does not exist is a soft 404.
+  [rabbit_channel.erl:handle_method queue.declare passive; AMQP 0-9-1 class queue]
+* QUEUE-004: Passive declare ignores other fields. passive=true checks only existence, exclusive ownership and (4.3)
+  permission; other arguments are not compared. [rabbit_channel.erl; AMQP 0-9-1 class queue]
+* QUEUE-005: Reserved prefix. A declare that is not passive of a queue named amq.* is 403, also if it exists
+  (amq.gen-..); passive declare of a missing amq.* queue is 404. [rabbit_channel.erl:check_name; AMQP 0-9-1 class queue]
+* QUEUE-006: Server-named queue. Empty name in a non-passive declare creates amq.gen-<22 base64url chars> and returns
+  it; allowed for classic only. In amqp-0-9-1: any name that is unique. [rabbit_channel.erl;
+  rabbit_amqqueue:is_server_named_allowed; AMQP 0-9-1 class queue]
+* QUEUE-009: Exclusive queue ignores durable. An exclusive queue is always non-durable: redeclaring with durable true or
+  false is equivalent. [rabbit_channel.erl: Durable = DurableDeclare andalso not ExclusiveDeclare]
+* QUEUE-010: Equivalence: known x-args. The arguments that the existing queue's type knows (x-message-ttl, x-expires,
+  x-max-length, x-overflow, x-dead-letter-exchange, x-queue-type, ..) are compared by value, in the order of that type,
+  and not checked; received none or a different value is 406. Whole numbers of all sizes are of one kind. In
+  rabbitmq-4.3: as stated; from 4.3.6 on x-max-age is compared by its length: 168h is 7D.
   [rabbit_amqqueue:assert_args_equivalence; rabbit_misc:assert_args_equivalence1]
-* QUEUE-009: An exclusive queue is always non-durable: redeclaring with durable true or false is equivalent.
-  [rabbit_channel.erl: Durable = DurableDeclare andalso not ExclusiveDeclare]
-* QUEUE-003: Passive declare of a queue that does not exist is a soft 404. [rabbit_channel.erl:handle_method
-  queue.declare passive; AMQP 0-9-1 class queue]
-* CHAN-017: In bind, unbind, consume, get, purge, delete an empty queue name means the queue last declared on this
-  channel; none declared gives 404. queue.declare passive with empty name is NOT expanded.
-  [rabbit_channel.erl:expand_shortcuts; AMQP 0-9-1 class channel]
-* QUEUE-004: passive=true checks only existence, exclusive ownership and (4.3) permission; other arguments are not
-  compared. [rabbit_channel.erl; AMQP 0-9-1 class queue]
-* QUEUE-027: A queue with x-expires is deleted after being unused that long; no basic.cancel arises since there is no
-  consumer at that moment. Uses are a consumer, basic.get, on classic queues a declare with an answer, and on quorum
-  queues whoever holds messages; on these expiry is evaluated on a coarser tick (5 s).
+* QUEUE-011: Equivalence: unknown x-args ignored. Unknown arguments (x-foo) neither fail nor take part in equivalence.
+  [rabbit_amqqueue:assert_args_equivalence]
+* QUEUE-012: Equivalence: explicit x-queue-type=classic equals default. Declaring without x-queue-type and then with
+  classic is equivalent; with quorum it is 406. In rabbitmq-3: text: received the value 'quorum' of type 'longstr' but
+  current is none. In rabbitmq-4.0: text: received 'quorum' but current is 'classic'. In rabbitmq-4.3: text: received
+  'quorum' but current is 'classic'. [rabbit_amqqueue:augment_declare_args]
+* QUEUE-013: Argument validation. Bad argument values are 406 with the fixed prefix "PRECONDITION_FAILED - invalid arg
+  '<a>' for queue '<q>' in vhost '/': <reason>". Looked at are x-queue-type, then the arguments that the type knows, in
+  a fixed order; the first wrong one is told. x-delivery-limit is never checked. In rabbitmq-3: as stated; broken: 541
+  for an x-max-age without a number, and for no name with an unknown type. In rabbitmq-4.0: as stated; broken: 541 for
+  an x-max-age without a number, and for no name with an unknown type. In rabbitmq-4.3: x-queue-mode is not checked;
+  broken: 541 for no name with an x-queue-type that is no text. [rabbit_amqqueue:check_declare_arguments, declare_args]
+* QUEUE-016: x-consumer-timeout as classic queue argument. x-consumer-timeout as an argument of a classic queue is
+  accepted up to 4.2, rejected from 4.3. In rabbitmq-3: accepted, no effect. In rabbitmq-4.0: accepted and honoured. In
+  rabbitmq-4.3: 406. [rabbit_classic_queue:capabilities]
+* QUEUE-018: Transient non-exclusive queues. From 4.3 on a queue that is neither durable nor exclusive is made, or its
+  declare is refused with a hard 541, as build and configuration have it (feature transient_nonexcl_queues, denied by
+  default upstream); the refusal comes behind those of arguments, and before those of properties. Older: made. In
+  rabbitmq-3: DeclareOk. In rabbitmq-4.0: DeclareOk. In rabbitmq-4.3: denied by default upstream; Debian 4.3.6 reports
+  permitted_by_default and answers DeclareOk. [RabbitMQ 4.3.0 release notes; rabbit_amqqueue:declare, deprecated
+  feature]
+* QUEUE-022: queue.delete of a missing queue. Deleting a queue that does not exist succeeds with message-count 0.
+  [rabbit_amqqueue:delete_with]
+* QUEUE-023: queue.delete if-empty / if-unused. Violated condition is 406 on classic, if-empty before if-unused; quorum
+  does not implement the flags: hard 540 even when the condition holds, if-unused first; a stream is deleted whatever
+  they say. In amqp-0-9-1: 406 if the condition is violated. [rabbit_amqqueue:delete_with; rabbit_quorum_queue:delete;
+  AMQP 0-9-1 class queue]
+* QUEUE-024: delete-ok / purge-ok counts. delete-ok and purge-ok return the number of READY messages removed; purge
+  leaves unacked messages, which return to the queue when nacked later. [rabbit_amqqueue; AMQP 0-9-1 class queue]
+* QUEUE-025: purge errors. queue.purge of a missing queue is a soft 404; on a stream it is a hard error 540. In
+  amqp-0-9-1: 404. [rabbit_channel.erl:queue.purge; AMQP 0-9-1 queue.purge]
+* QUEUE-026: consumer_count. queue.declare-ok counts the live consumers of the queue, and nothing else. In rabbitmq-3:
+  as stated for classic; quorum: also unsettled gets, and cancelled consumers with unsettled deliveries. In
+  rabbitmq-4.0: as stated for classic; quorum: also unsettled gets, and cancelled consumers with unsettled deliveries.
+  In rabbitmq-4.3: as stated for classic; quorum: also unsettled gets, and cancelled consumers with unsettled
+  deliveries. [rabbit_fifo:query_stat; AMQP 0-9-1 queue.declare-ok]
+* QUEUE-027: x-expires. A queue with x-expires is deleted after being unused that long; no basic.cancel arises since
+  there is no consumer at that moment. Uses are a consumer, basic.get, on classic queues a declare with an answer, and
+  on quorum queues whoever holds messages; on these expiry is evaluated on a coarser tick (5 s).
   [rabbit_amqqueue_process:ensure_expiry_timer; rabbit_fifo tick]
-* CANCEL-015: x-expires deletion cannot hit a queue with consumers; vhost deletion sends basic.cancel to each consumer,
-  then connection.close 320. [rabbit_channel.erl; rabbit_reader.erl]
-* QUEUE-002: Without confirms the message-count of a following declare may not include messages just published on the
-  same channel (stat is prioritised in the queue; quorum answers from a local query).
-  [rabbit_amqqueue_process:prioritise_call; rabbit_fifo_client:stat]
-* QUEUE-026: queue.declare-ok counts the live consumers of the queue, and nothing else. [rabbit_fifo:query_stat; AMQP
-  0-9-1 queue.declare-ok]
-* QUORUM-006: basic.consume and basic.cancel on a quorum queue run a raft command before the channel handles the next
-  method: what follows on the channel, also when it was sent with it, finds the consumer counted, or no longer.
-  [rabbit_fifo_client:checkout]
-* QUEUE-025: queue.purge of a missing queue is a soft 404; on a stream it is a hard error 540.
-  [rabbit_channel.erl:queue.purge; AMQP 0-9-1 queue.purge]
-* QUEUE-024: delete-ok and purge-ok return the number of READY messages removed; purge leaves unacked messages, which
-  return to the queue when nacked later. [rabbit_amqqueue; AMQP 0-9-1 class queue]
-* QUEUE-022: Deleting a queue that does not exist succeeds with message-count 0. [rabbit_amqqueue:delete_with]
-* QUEUE-023: Violated condition is 406 on classic, if-empty before if-unused; quorum does not implement the flags: hard
-  540 even when the condition holds, if-unused first; a stream is deleted whatever they say.
-  [rabbit_amqqueue:delete_with; rabbit_quorum_queue:delete; AMQP 0-9-1 class queue]
+* QUEUE-028: CR/LF stripped from names. \\r and \\n are removed from queue/exchange names in declare, delete and bind.
+  [rabbit_channel.erl:strip_cr_lf]
+* QUORUM-006: consume/cancel are synchronous with the log. basic.consume and basic.cancel on a quorum queue run a raft
+  command before the channel handles the next method: what follows on the channel, also when it was sent with it, finds
+  the consumer counted, or no longer. [rabbit_fifo_client:checkout]
+* QUORUM-007: reject-publish-dlx. Accepted as overflow value by quorum declare on all three versions.
+  [rabbit_quorum_queue]
 """
 
 from __future__ import annotations
@@ -204,7 +223,7 @@ def _answer_declare(
     arguments = {
         "queue": Generated("amq.gen-", broker.serial) if generated else queue.name,
         "message_count": between(low, high),
-        "consumer_count": between(len(queue.consumers), len(queue.consumers) + queue.leaving),
+        "consumer_count": between(len(queue.consumers), len(queue.consumers) + queue.still_counted),
     }
     if behind := shown_by_count(broker, queue):
         requirements += (behind,)

@@ -2,22 +2,30 @@
 
 Requirements:
 
-* QUEUE-018: From 4.3 on a queue that is neither durable nor exclusive is made, or its declare is refused with a hard
-  541, as build and configuration have it (feature transient_nonexcl_queues, denied by default upstream); the refusal
-  comes behind those of arguments, and before those of properties. Older: made. [RabbitMQ 4.3.0 release notes;
-  rabbit_amqqueue:declare, deprecated feature]
-* QUEUE-014: Non-string x-dead-letter-exchange gives its own 406 text, before any other argument is looked at.
-  [rabbit_channel.erl]
-* QUEUE-013: Bad argument values are 406 with the fixed prefix "PRECONDITION_FAILED - invalid arg '<a>' for queue '<q>'
-  in vhost '/': <reason>". Looked at are x-queue-type, then the arguments that the type knows, in a fixed order; the
-  first wrong one is told. x-delivery-limit is never checked. [rabbit_amqqueue:check_declare_arguments, declare_args]
-* QUEUE-016: x-consumer-timeout as an argument of a classic queue is accepted up to 4.2, rejected from 4.3.
-  [rabbit_classic_queue:capabilities]
-* QUEUE-015: An argument known to another queue type but not to this one is 406, whatever its value, and after the
-  values of those that this one knows. The first in the table is told; from 4.0 on the table of a declare without
-  x-queue-type is sorted first. [rabbit_amqqueue:check_arguments_key; rabbit_*_queue:capabilities]
-* QUEUE-017: durable=false, exclusive=true or auto_delete=true is 406 on quorum queues and streams; auto_delete is
-  checked first, then exclusive, then durable. [rabbit_quorum_queue:declare / check_non_durable etc]
+* QUEUE-013: Argument validation. Bad argument values are 406 with the fixed prefix "PRECONDITION_FAILED - invalid arg
+  '<a>' for queue '<q>' in vhost '/': <reason>". Looked at are x-queue-type, then the arguments that the type knows, in
+  a fixed order; the first wrong one is told. x-delivery-limit is never checked. In rabbitmq-3: as stated; broken: 541
+  for an x-max-age without a number, and for no name with an unknown type. In rabbitmq-4.0: as stated; broken: 541 for
+  an x-max-age without a number, and for no name with an unknown type. In rabbitmq-4.3: x-queue-mode is not checked;
+  broken: 541 for no name with an x-queue-type that is no text. [rabbit_amqqueue:check_declare_arguments, declare_args]
+* QUEUE-014: x-dead-letter-exchange of wrong type. Non-string x-dead-letter-exchange gives its own 406 text, before any
+  other argument is looked at. [rabbit_channel.erl]
+* QUEUE-015: Argument not supported by the queue type. An argument known to another queue type but not to this one is
+  406, whatever its value, and after the values of those that this one knows. The first in the table is told; from 4.0
+  on the table of a declare without x-queue-type is sorted first. [rabbit_amqqueue:check_arguments_key;
+  rabbit_*_queue:capabilities]
+* QUEUE-016: x-consumer-timeout as classic queue argument. x-consumer-timeout as an argument of a classic queue is
+  accepted up to 4.2, rejected from 4.3. In rabbitmq-3: accepted, no effect. In rabbitmq-4.0: accepted and honoured. In
+  rabbitmq-4.3: 406. [rabbit_classic_queue:capabilities]
+* QUEUE-017: Quorum/stream must be durable, non-exclusive. durable=false, exclusive=true or auto_delete=true is 406 on
+  quorum queues and streams; auto_delete is checked first, then exclusive, then durable. [rabbit_quorum_queue:declare /
+  check_non_durable etc]
+* QUEUE-018: Transient non-exclusive queues. From 4.3 on a queue that is neither durable nor exclusive is made, or its
+  declare is refused with a hard 541, as build and configuration have it (feature transient_nonexcl_queues, denied by
+  default upstream); the refusal comes behind those of arguments, and before those of properties. Older: made. In
+  rabbitmq-3: DeclareOk. In rabbitmq-4.0: DeclareOk. In rabbitmq-4.3: denied by default upstream; Debian 4.3.6 reports
+  permitted_by_default and answers DeclareOk. [RabbitMQ 4.3.0 release notes; rabbit_amqqueue:declare, deprecated
+  feature]
 """
 
 from __future__ import annotations

@@ -2,19 +2,23 @@
 
 Requirements:
 
-* QUEUE-007: Redeclaring with a different durable or auto_delete is 406. [rabbit_amqqueue:assert_equivalence; AMQP 0-9-1
-  class queue]
-* QUEUE-012: Declaring without x-queue-type and then with classic is equivalent; with quorum it is 406.
-  [rabbit_amqqueue:augment_declare_args]
-* QUEUE-010: The arguments that the existing queue's type knows (x-message-ttl, x-expires, x-max-length, x-overflow,
-  x-dead-letter-exchange, x-queue-type, ...) are compared by value, in the order of that type, and not checked; received
-  none or a different value is 406. Whole numbers of all sizes are of one kind.
-  [rabbit_amqqueue:assert_args_equivalence; rabbit_misc:assert_args_equivalence1]
-* QUEUE-019: declare, passive declare, consume, get, purge, delete and bind from another connection are 405; unbind of
-  an existing binding as well, of a non-existing binding NOT (unbind-ok). [rabbit_amqqueue:check_exclusive_access; AMQP
-  0-9-1 class queue]
-* QUEUE-008: Exclusive mismatch (either way, even on the owning connection) is 405, not 406.
+* QUEUE-007: Equivalence: durable / auto-delete. Redeclaring with a different durable or auto_delete is 406. In
+  amqp-0-9-1: a channel exception, its code is not named. [rabbit_amqqueue:assert_equivalence; AMQP 0-9-1 class queue]
+* QUEUE-008: Equivalence: exclusive. Exclusive mismatch (either way, even on the owning connection) is 405, not 406.
   [rabbit_amqqueue:check_exclusive_access]
+* QUEUE-010: Equivalence: known x-args. The arguments that the existing queue's type knows (x-message-ttl, x-expires,
+  x-max-length, x-overflow, x-dead-letter-exchange, x-queue-type, ..) are compared by value, in the order of that type,
+  and not checked; received none or a different value is 406. Whole numbers of all sizes are of one kind. In
+  rabbitmq-4.3: as stated; from 4.3.6 on x-max-age is compared by its length: 168h is 7D.
+  [rabbit_amqqueue:assert_args_equivalence; rabbit_misc:assert_args_equivalence1]
+* QUEUE-012: Equivalence: explicit x-queue-type=classic equals default. Declaring without x-queue-type and then with
+  classic is equivalent; with quorum it is 406. In rabbitmq-3: text: received the value 'quorum' of type 'longstr' but
+  current is none. In rabbitmq-4.0: text: received 'quorum' but current is 'classic'. In rabbitmq-4.3: text: received
+  'quorum' but current is 'classic'. [rabbit_amqqueue:augment_declare_args]
+* QUEUE-019: Exclusive queue access from another connection. declare, passive declare, consume, get, purge, delete and
+  bind from another connection are 405; unbind of an existing binding as well, of a non-existing binding NOT
+  (unbind-ok). In amqp-0-9-1: 405 from another connection; unbind is not mentioned.
+  [rabbit_amqqueue:check_exclusive_access; AMQP 0-9-1 class queue]
 """
 
 from __future__ import annotations

@@ -2,9 +2,18 @@
 
 Requirements:
 
-* TX-002: Messages published in a tx are routed at publish time but enqueued at commit, in their order and before
-  anything is settled; rolled back ones vanish. What becomes of a message whose queue was deleted meanwhile is not
-  promised. [rabbit_channel.erl:tx.commit; AMQP 0-9-1 class tx]
+* TX-002: Publishes invisible until commit. Messages published in a tx are routed at publish time but enqueued at
+  commit, in their order and before anything is settled; rolled back ones vanish. What becomes of a message whose queue
+  was deleted meanwhile is not promised. In rabbitmq-3: as stated; queues are looked up again by name: a deleted queue's
+  message is dropped (returned if mandatory), or goes to the queue that has its name now. In rabbitmq-4.0: as stated; a
+  deleted classic queue refuses (TX-008), a deleted quorum queue's message is dropped or goes to the quorum queue of its
+  name, a deleted stream closes the connection with 506. In rabbitmq-4.3: as stated; without a queue of that name the
+  connection is closed with 506 (not always if the channel has dealt with the quorum queue or stream before); with one,
+  a deleted classic queue refuses (TX-008), others' messages go to the new one. [rabbit_channel.erl:tx.commit; AMQP
+  0-9-1 class tx]
+* TX-008: Rejected publish fails the commit. A tx publish rejected by a queue (reject-publish) makes commit close the
+  channel with 406 partial tx completion; the rest of the transaction is carried out. [rabbit_channel.erl:complete_tx
+  failed]
 """
 
 from __future__ import annotations

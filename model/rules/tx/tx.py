@@ -2,24 +2,34 @@
 
 Requirements:
 
-* CONFIRM-015: tx.select on a confirm channel and confirm.select on a tx channel are 406. [RabbitMQ guide: consumer
-  acknowledgements and publisher confirms]
-* TX-001: tx.select is idempotent, what is pending included; commit or rollback without select is 406. A new transaction
-  begins after each commit and rollback. [rabbit_channel.erl; AMQP 0-9-1 class tx]
-* TX-005: ack/nack/reject only reserve the tag: no new delivery for a full prefetch window until the commit, nothing
-  comes back and nothing is dead-lettered before. What follows each other with one outcome is carried out as one.
-  basic.recover does not wait, and leaves what is reserved. [rabbit_channel.erl:basic.ack tx; AMQP 0-9-1 class tx]
-* TX-008: A tx publish rejected by a queue (reject-publish) makes commit close the channel with 406 partial tx
-  completion; the rest of the transaction is carried out. [rabbit_channel.erl:complete_tx failed]
-* TX-004: tx.commit-ok is sent only when every published message has been confirmed by all queues; no basic.ack is sent
-  to the client. [rabbit_channel.erl:maybe_complete_tx]
-* TX-007: After rollback the tags acked in the tx are unacked again (not redelivered) and may be acked afresh.
-  [rabbit_channel.erl:tx.rollback; AMQP 0-9-1 class tx]
-* TX-002: Messages published in a tx are routed at publish time but enqueued at commit, in their order and before
-  anything is settled; rolled back ones vanish. What becomes of a message whose queue was deleted meanwhile is not
-  promised. [rabbit_channel.erl:tx.commit; AMQP 0-9-1 class tx]
-* TX-010: While a commit waits for its queues any other method is hard 504; channel.close is answered, and commit-ok may
-  not come. A commit that waits for nothing is over at once. [rabbit_channel.erl]
+* CONFIRM-015: tx and confirm exclude each other. tx.select on a confirm channel and confirm.select on a tx channel are
+  406. [RabbitMQ guide: consumer acknowledgements and publisher confirms]
+* TX-001: select / commit / rollback basics. tx.select is idempotent, what is pending included; commit or rollback
+  without select is 406. A new transaction begins after each commit and rollback. [rabbit_channel.erl; AMQP 0-9-1 class
+  tx]
+* TX-002: Publishes invisible until commit. Messages published in a tx are routed at publish time but enqueued at
+  commit, in their order and before anything is settled; rolled back ones vanish. What becomes of a message whose queue
+  was deleted meanwhile is not promised. In rabbitmq-3: as stated; queues are looked up again by name: a deleted queue's
+  message is dropped (returned if mandatory), or goes to the queue that has its name now. In rabbitmq-4.0: as stated; a
+  deleted classic queue refuses (TX-008), a deleted quorum queue's message is dropped or goes to the quorum queue of its
+  name, a deleted stream closes the connection with 506. In rabbitmq-4.3: as stated; without a queue of that name the
+  connection is closed with 506 (not always if the channel has dealt with the quorum queue or stream before); with one,
+  a deleted classic queue refuses (TX-008), others' messages go to the new one. [rabbit_channel.erl:tx.commit; AMQP
+  0-9-1 class tx]
+* TX-004: commit-ok waits for all confirms. tx.commit-ok is sent only when every published message has been confirmed by
+  all queues; no basic.ack is sent to the client. [rabbit_channel.erl:maybe_complete_tx]
+* TX-005: Acks in tx take effect at commit. ack/nack/reject only reserve the tag: no new delivery for a full prefetch
+  window until the commit, nothing comes back and nothing is dead-lettered before. What follows each other with one
+  outcome is carried out as one. basic.recover does not wait, and leaves what is reserved. [rabbit_channel.erl:basic.ack
+  tx; AMQP 0-9-1 class tx]
+* TX-007: Rollback restores acks. After rollback the tags acked in the tx are unacked again (not redelivered) and may be
+  acked afresh. [rabbit_channel.erl:tx.rollback; AMQP 0-9-1 class tx]
+* TX-008: Rejected publish fails the commit. A tx publish rejected by a queue (reject-publish) makes commit close the
+  channel with 406 partial tx completion; the rest of the transaction is carried out. [rabbit_channel.erl:complete_tx
+  failed]
+* TX-010: No method other than close during commit. While a commit waits for its queues any other method is hard 504;
+  channel.close is answered, and commit-ok may not come. A commit that waits for nothing is over at once.
+  [rabbit_channel.erl]
 """
 
 from __future__ import annotations

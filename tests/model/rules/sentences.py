@@ -1,43 +1,53 @@
 """Prints the sentences of the registry into the rules: `python -m tests.model.rules.sentences`.
 
-The docstring of each file of `model/rules/` ends with the requirements that its code names, in the order in which it
-names them, each with its sentence and its source. A test holds them to the registry.
+The docstring of each file of `model/rules/` and `model/outputs/` ends with the requirements that it names, each with
+its title, its sentence, what is otherwise in a dialect, and its source. A test holds them to the registry.
 """
 
 from __future__ import annotations
 
 import ast
-import re
 import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.registry import AS_STATED, IDENTIFIER, Requirement, requirements
 from amqpspec.model.rules import table
 
-RULES = Path(table.__file__).resolve().parent
+MODEL = Path(table.__file__).resolve().parents[1]
+FOLDERS = (MODEL / "rules", MODEL / "outputs")
 #: What the list begins with.
 HEADING = "Requirements:"
 WIDTH = 120
 
 
 def files() -> Iterator[Path]:
-    return (path for path in sorted(RULES.rglob("*.py")) if named_in(path))
+    return (path for folder in FOLDERS for path in sorted(folder.rglob("*.py")) if named_in(path))
 
 
-def named_in(path: Path) -> list[str]:
-    """Identifiers of requirements in the file's code, in the order of their first mention."""
-    found = re.findall(r'"([A-Z]+-\d{3})"', path.read_text(encoding="utf-8"))
-    return [each for each in dict.fromkeys(found) if each in requirements()]
+def named_in(path: Path) -> list[Requirement]:
+    """The requirements that the file names behind its docstring, in the order of the registry."""
+    text = path.read_text(encoding="utf-8")
+    named = set(IDENTIFIER.findall("".join(text.splitlines(keepends=True)[_end_of_docstring(path, text) :])))
+    return [entry for entry in requirements().values() if entry.id in named]
+
+
+def _end_of_docstring(path: Path, text: str) -> int:
+    """The number of its last line."""
+    first = ast.parse(text).body[0]
+    if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Constant) or first.end_lineno is None:
+        raise SystemExit(f"{path}: the file has no docstring")
+    return first.end_lineno
 
 
 def sentences(path: Path) -> str:
     """The list that belongs at the end of the file's docstring."""
     entries = []
-    for name in named_in(path):
-        entry = requirements()[name]
-        text = f"* {name}: {' '.join(entry.statement.split())} [{' '.join(entry.source.split())}]"
+    for entry in named_in(path):
+        others = (f"In {name}: {text}." for name, text in entry.dialects.items() if text != AS_STATED)
+        said = " ".join([f"{entry.title}.", *entry.statement.split(), *others]).replace("..", ".")
+        text = f"* {entry.id}: {said} [{' '.join(entry.source.split())}]"
         entries.append(
             textwrap.fill(text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
         )
@@ -47,13 +57,11 @@ def sentences(path: Path) -> str:
 def with_sentences(path: Path) -> str:
     """The file's text as it should be."""
     text = path.read_text(encoding="utf-8")
-    first = ast.parse(text).body[0]
-    if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Constant):
-        raise SystemExit(f"{path}: the file has no docstring")
     lines = text.splitlines(keepends=True)
-    docstring = "".join(lines[: first.end_lineno])
+    end = _end_of_docstring(path, text)
+    docstring = "".join(lines[:end])
     own = docstring.strip().strip('"').partition(f"\n{HEADING}\n")[0].strip()
-    return f'"""{own}\n\n{sentences(path)}\n"""\n' + "".join(lines[first.end_lineno :])
+    return f'"""{own}\n\n{sentences(path)}\n"""\n' + "".join(lines[end:])
 
 
 def main() -> int:
@@ -61,7 +69,7 @@ def main() -> int:
         text = with_sentences(path)
         if text != path.read_text(encoding="utf-8"):
             path.write_text(text, encoding="utf-8")
-            print(path.relative_to(RULES.parent.parent))
+            print(path.relative_to(MODEL.parent))
     return 0
 
 

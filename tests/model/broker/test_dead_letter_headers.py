@@ -10,7 +10,7 @@ import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.plan import Plan
-from amqpspec.model.broker.dead_letters import as_seen, chosen, in_a_cycle
+from amqpspec.model.broker.dead_letter_headers import as_seen, chosen, in_a_cycle
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
