@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.quick
+
 ROOT = Path(__file__).resolve().parents[1]
 
 #: Each may import those before it. What stands at the end has no folder of its own: the files of `amqpspec` itself.
