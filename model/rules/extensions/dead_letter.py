@@ -81,18 +81,31 @@ def outlive(broker: Broker, queue: Queue, message: Message, holder: ChannelKey) 
     _dead_letter(broker, queue, message, holder, EXPIRED)
 
 
-def put(broker: Broker, queue: Queue, message: Message, holder: ChannelKey, *, is_published: bool) -> None:
+#: So often a message may come to a queue in a chain of dead letters that no client takes part in.
+MOST_ROUNDS = 4
+
+
+def put(
+    broker: Broker,
+    queue: Queue,
+    message: Message,
+    holder: ChannelKey,
+    *,
+    is_published: bool,
+    chain: tuple[str, ...] = (),
+) -> None:
     """A new message comes to the queue, which may refuse it, or give up others for it (`model.broker.overflow`).
 
-    `is_published`: by the channel `holder`; else it is a dead letter, by what that channel did.
+    `is_published`: by the channel `holder`; else it is a dead letter, by what that channel did. `chain`: the queues
+    that have made dead letters one after another by themselves, which this is the next of.
     """
     if refuses(broker, queue, message, holder if is_published else None):
         refuse(broker, queue, message, confirming=is_published and broker.channels[holder].confirming)
         if overflow(queue) is Overflow.REJECT_AND_DEAD_LETTER:
-            _dead_letter(broker, queue, message, holder, TOO_MANY)
+            _dead_letter(broker, queue, message, holder, TOO_MANY, chain=chain)
         return
     broker.enqueue(queue, message)
-    keep_within_limits(broker, queue, holder, message)
+    keep_within_limits(broker, queue, holder, message, chain=chain)
 
 
 def keep_within_limits(
@@ -103,10 +116,11 @@ def keep_within_limits(
     *,
     given_back: bool = False,
     away: Collection[Message] = (),
+    chain: tuple[str, ...] = (),
 ) -> None:
     """What is too much in the queue because of that message is dead-lettered (DLX-009).
 
-    `given_back`: it has come back to it. `away`: what was on its way to consumers before.
+    `given_back`: it has come back to it. `away`: what was on its way to consumers before. `chain` as for `put`.
     """
     dropped = drop_excess(broker, queue, given_back=given_back, away=away)
     if dropped:
@@ -118,17 +132,24 @@ def keep_within_limits(
     for message in dropped:
         # what comes to the queue at one time, it drops at one time: nothing tells which letter is the first then
         path = message.position + 1 if turns_around and is_crossing else 0
-        letters = _dead_letter(broker, queue, message, holder, TOO_MANY, path)
+        letters = _dead_letter(broker, queue, message, holder, TOO_MANY, path, chain)
         if cause.arrival is not Arrival.PROVEN and message is not cause:
             broker.doubt_drop(queue, Dropping(message, cause, letters))
 
 
 def _dead_letter(
-    broker: Broker, queue: Queue, message: Message, holder: ChannelKey, reason: str, path: int = 0
+    broker: Broker,
+    queue: Queue,
+    message: Message,
+    holder: ChannelKey,
+    reason: str,
+    path: int = 0,
+    chain: tuple[str, ...] = (),
 ) -> tuple[tuple[Queue, Message], ...]:
     """Publish the message to the queue's dead-letter exchange, if it has one. Gives what comes of it, and where.
 
-    `holder`: the channel that gave it up. `path`: letters of the queue that go by one path keep their order.
+    `holder`: the channel that gave it up. `path`: letters of the queue that go by one path keep their order. `chain` as
+    for `put`.
     """
     name = queue.arguments.get(EXCHANGE)
     if name is None or not broker.dialect.extensions or queue.deleted:
@@ -145,7 +166,9 @@ def _dead_letter(
     content = _without_key_headers(broker, content) if key is not None else content
     letters: list[tuple[Queue, Message]] = []
     for target in _targets(broker, exchange, keys, content):
-        if reason != REJECTED and in_a_cycle(deaths, target.name):
+        # a history that the client sent may hide a cycle: one that goes round by itself ends all the same
+        goes_round = chain.count(target.name) >= MOST_ROUNDS
+        if reason != REJECTED and (goes_round or in_a_cycle(deaths, target.name)):
             broker.fired(CYCLES)
             target.gone.append(Message(content, exchange.name, keys[0], -1, reason=CYCLES))
             if target is not queue:
@@ -166,7 +189,7 @@ def _dead_letter(
             sent_history=sent_history(message),
         )
         begin_anew(broker, target, letter)
-        put(broker, target, letter, holder, is_published=False)
+        put(broker, target, letter, holder, is_published=False, chain=(*chain, queue.name))
         broker.touch(broker.channels[holder], target, keeps_state=False)
         letters.append((target, letter))
     return tuple(letters)
