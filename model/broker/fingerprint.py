@@ -131,7 +131,7 @@ def _channel(channel: Channel) -> Hashable:
         (_owed(channel.owed), _owed(channel.unread)),
         channel.direct_replies,
         None if channel.assembly is None else repr(channel.assembly),
-        (channel.limited_since, channel.under_way) if channel.channel_prefetch else None,
+        (channel.limited_since, channel.under_way, channel.counts_anew) if channel.channel_prefetch else None,
         tuple(sorted(map(_leaving, channel.may_still_be_served.values()))),
         tuple((each.consumer.tag, each.consumer.queue.name, each.as_it_was.position) for each in channel.lost),
         None if channel.transaction is None else _transaction(channel.transaction),

@@ -109,12 +109,12 @@ def limit_channel(broker: BrokerState, channel: Channel, count: int) -> None:
 
     rabbit_limiter:handle_call limit_prefetch: what the channel holds is counted when there was no limit before.
     """
-    was_limited = channel.channel_prefetch > 0
     channel.channel_prefetch = count
     if not count:
         channel.under_way = 0
-    elif not was_limited and not broker.dialect.prefetch_is_shared:
+    elif channel.counts_anew and not broker.dialect.prefetch_is_shared:
         channel.limited_since = channel.next_tag + gets_under_way(channel)
+    channel.counts_anew = not count
     for told in broker.hooks.channel_limited:
         told(broker, channel, count)
 

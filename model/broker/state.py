@@ -193,6 +193,9 @@ class Channel:
     prefetch_from: str = ""
     #: all deliveries with smaller tags count towards the channel's limit (QOS-013)
     limited_since: int = 0
+    #: the next limit of the channel counts what it holds then (QOS-013): there is none, or the limit of consumers to
+    #: come was set since
+    counts_anew: bool = True
     #: how many deliveries were on their way to the client when that limit came: not held back by it (QOS-011)
     under_way: int = 0
     #: consumers that are gone while messages may be under way to them: until the client hears that their queue is

@@ -73,8 +73,6 @@ class ChannelLimiter(Guest):
             limiter.volume = 0
         elif not limiter.limit and not broker.dialect.prefetch_is_shared:
             gets = gets_under_way(channel)
-            # for the law the limit may have been there all the time (QOS-010): what RabbitMQ counts may count
-            channel.limited_since = channel.next_tag + gets
             limiter.volume = len(channel.unacknowledged) + gets
             limiter.is_followed = memory.are_followed
         limiter.limit = count
