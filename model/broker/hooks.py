@@ -6,8 +6,8 @@ A guest is told of a step once it has been made, and keeps what it has to rememb
 nothing that the law owes or permits. Only the questions, the second half of `Guest`, let it: there the first answer
 that is not None counts.
 
-Guests are the known defects of brokers. A guest that is *armed* has seen a situation in which it may
-matter; until then nobody asks it about inputs.
+Guests are the known defects of brokers. A guest that is *armed* has seen a situation in which it may matter; until then
+nobody asks it about inputs.
 """
 
 from __future__ import annotations
@@ -206,6 +206,7 @@ class Hooks:
         return self
 
     def __getattr__(self, place: str) -> tuple[Any, ...]:
+        """For type checkers: the attributes are made from the methods of `Guest`."""
         raise AttributeError(place)
 
 

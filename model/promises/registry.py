@@ -1,6 +1,6 @@
 """The requirement registry: every rule that the suite holds a broker to, by its stable identifier.
 
-The data is `model/requirements/AREA.toml`. A file has the key `prefix` (what the area's identifiers begin
+The data is `model/promises/requirements/AREA.toml`. A file has the key `prefix` (what the area's identifiers begin
 with) and an array of tables `requirement`:
 
 * `id`            PREFIX-NNN; never reused, never renumbered

@@ -433,7 +433,7 @@ def test_it_applies_there_and_leads_elsewhere(defect: DefectTransition, dialect:
 
 @pytest.mark.parametrize(("defect", "dialect"), list(everywhere()), ids=lambda value: getattr(value, "name", value))
 def test_the_acceptor_follows_it_and_says_so(defect: DefectTransition, dialect: str) -> None:
-    """What the gone wrong broker sends is a failure under the known defect's name; what a lawful one sends is none."""
+    """What the defective broker sends is a failure under the known defect's name; what a lawful one sends is none."""
     if defect.name in SHOWN_BY_TIME:
         return
     broker, frame = brought_to(defect, dialect)

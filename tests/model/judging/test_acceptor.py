@@ -565,7 +565,7 @@ def test_the_lawful_explanation_is_preferred() -> None:
     talk = exclusively_consumed().see("b.1", "channel.close", **REFUSED).rest()
     assert talk.acceptor.failures == []
     assert talk.explanations == 1
-    # and the gone wrong one is gone: that consumer does not exist
+    # and the defective one is gone: that consumer does not exist
     assert talk.see("b.1", "basic.cancel", consumer_tag="u").acceptor.verdict is Verdict.FAIL
 
 
