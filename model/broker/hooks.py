@@ -129,12 +129,12 @@ class Guest:
 
     # --------------------------------------------------------------------------------- questions it may answer
 
-    def has_room(self, broker: Any, consumer: Consumer) -> bool | None:
-        """May the consumer be handed one more message?"""
-        return None
-
     def shared_limit_holds(self, broker: Any, consumer: Consumer) -> bool | None:
         """Do those who share a limit with the consumer have as many as they may?"""
+        return None
+
+    def may_cross_limit(self, broker: Any, consumer: Consumer) -> bool | None:
+        """May the consumer have been served before another one, whose delivery came first, took the last room?"""
         return None
 
     def is_limited(self, broker: Any, channel: Channel) -> bool | None:

@@ -34,6 +34,8 @@ class Limiter:
     volume: int = 0
     #: the broker was seen to go by this count
     is_followed: bool = False
+    #: a delivery has taken the last room since all was at rest
+    was_filled: bool = False
 
 
 @dataclass(slots=True)
@@ -96,6 +98,7 @@ class ChannelLimiter(Guest):
             return
         if not broker.channels[consumer.channel].under_way:
             limiter.volume += 1
+            limiter.was_filled |= limiter.volume == limiter.limit
 
     def deliveries_settled(
         self, broker: Broker, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str
@@ -125,6 +128,15 @@ class ChannelLimiter(Guest):
             return None
         return 0 < limiter.limit <= limiter.volume
 
+    def may_cross_limit(self, broker: Broker, consumer: Consumer) -> bool | None:
+        """Each queue asks the limiter by itself, and what needs no acknowledgement takes no room."""
+        limiter = _memory(broker).limiters.get(consumer.channel)
+        return limiter is not None and limiter.was_filled and consumer.no_ack or None
+
+    def came_to_rest(self, broker: Broker) -> None:
+        for limiter in _memory(broker).limiters.values():
+            limiter.was_filled = False
+
     def is_limited(self, broker: Broker, channel: Channel) -> bool | None:
         limiter = _memory(broker).limiters.get(channel.key)
         return limiter.limit > 0 if limiter is not None and limiter.is_followed else None
@@ -132,7 +144,7 @@ class ChannelLimiter(Guest):
     def fingerprint(self, broker: Broker) -> object:
         memory = _memory(broker)
         limited = [
-            (key, limiter.limit, limiter.volume, limiter.is_followed)
+            (key, limiter.limit, limiter.volume, limiter.is_followed, limiter.was_filled)
             for key, limiter in memory.limiters.items()
             if key in broker.channels and broker.channels[key].channel_prefetch
         ]

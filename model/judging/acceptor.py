@@ -39,7 +39,7 @@ from amqpspec.model.judging.read_order import EarlyFrames, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
 from amqpspec.model.outputs.debts import unproven
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
-from amqpspec.model.outputs.turns import is_at_rest
+from amqpspec.model.outputs.turns import turns_come_to_rest
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, Frame
@@ -184,7 +184,7 @@ class Acceptor:
                 queue.handed_out = 0
             explanation.broker.come_to_rest()
             explanation.uncounted.clear()
-            is_at_rest(explanation.broker)
+            turns_come_to_rest(explanation.broker)
             uses_are_over(explanation.broker, self._time)
             messages_are_at_rest(explanation.broker, self._time)
 

@@ -122,7 +122,7 @@ def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
         index = found
     for told in broker.hooks.consumer_served:
         told(broker, consumer)
-    if not broker.has_room(consumer):
+    if not broker.has_room(consumer) and not answer(broker.hooks.may_cross_limit, broker, consumer):
         return unexpected(broken_by_delivery(broker, consumer), "basic.deliver beyond the limit")
     message = messages[index]
     out_of_turn = check_turn(broker, queue, consumer, message) if consumer in queue.consumers else None

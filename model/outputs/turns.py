@@ -134,7 +134,7 @@ def note_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Message
             other.overtaken_by |= {_key(consumer)}
 
 
-def is_at_rest(broker: Broker) -> None:
+def turns_come_to_rest(broker: Broker) -> None:
     """Nothing is under way: the queues know of all that was settled, and their consumers of all that was theirs."""
     for queue in broker.queues.values():
         if len(queue.consumers) > 1:

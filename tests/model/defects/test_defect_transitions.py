@@ -19,7 +19,7 @@ from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, HOOKS, accept
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
-from amqpspec.model.outputs.turns import is_at_rest
+from amqpspec.model.outputs.turns import turns_come_to_rest
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict
@@ -372,7 +372,9 @@ def brought_to(defect: DefectTransition, dialect: str) -> tuple[Broker, Frame]:
     plan = Plan(dialect_named(dialect), HOOKS)
     for line in answered:
         plan.carry_out(parse_command(line))
-        is_at_rest(plan.broker)
+        turns_come_to_rest(plan.broker)
+        if plan.broker.quiet:
+            plan.broker.come_to_rest()
     if not in_flight:
         plan.broker.foreseen = LATER
         tell_of_timeouts(plan.broker)
@@ -522,7 +524,7 @@ def test_a_publish_that_crosses_the_cancel_crashes_the_queue_with_a_backlog(cros
     plan = Plan(dialect_named("rabbitmq-3"), HOOKS)
     for line in WAYS["cancel-leaves-backlog"][0]:
         plan.carry_out(parse_command(line))
-        is_at_rest(plan.broker)
+        turns_come_to_rest(plan.broker)
     backlog = next(each for each in DEFECT_TRANSITIONS if each.name == "cancel-leaves-backlog")
     if crossing:
         process(plan.broker, frame_of(parse_command("b.1 basic.publish q body=m3")))
