@@ -131,7 +131,7 @@ class ChannelLimiter(Guest):
     def may_cross_limit(self, broker: Broker, consumer: Consumer) -> bool | None:
         """Each queue asks the limiter by itself, and what needs no acknowledgement takes no room."""
         limiter = _memory(broker).limiters.get(consumer.channel)
-        return limiter is not None and limiter.was_filled and consumer.no_ack or None
+        return (limiter is not None and limiter.was_filled and consumer.no_ack) or None
 
     def came_to_rest(self, broker: Broker) -> None:
         for limiter in _memory(broker).limiters.values():

@@ -8,7 +8,7 @@ from tests.model.judging.test_acceptor import Conversation, declared
 
 
 def _at_its_limit() -> Conversation:
-    """a.1 has a limit of 1 for the channel, holds m1, and its other consumer, without acknowledgements, waits for r1."""
+    """a.1 has a limit of 1 for the channel, holds m1, and its consumer u, without acknowledgements, waits."""
     talk = declared(dialect="rabbitmq-4.0").send("a.1 queue.declare r")
     talk.see("a.1", "queue.declare-ok", queue="r", message_count=0, consumer_count=0)
     talk.send("a.1 basic.qos 1 global").see("a.1", "basic.qos-ok")
