@@ -6,21 +6,19 @@ The engine knows no display and no report; they listen.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import ClassVar
-
-from hypothesis.errors import Flaky
+from itertools import count
 
 from amqpspec.conformance.failures.findings import Findings
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.run_options import RunOptions
-from amqpspec.conformance.scenarios.applicability import absent_methods, applicable, not_applicable
+from amqpspec.conformance.scenarios.applicability import applicable, not_applicable
 from amqpspec.conformance.scenarios.scenario_files import selected, sequence_name
-from amqpspec.conformance.search.machine import CommandSearch, Deviation, themes_for
-from amqpspec.conformance.search.round import run_round
-from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.search.machine import themes_for
+from amqpspec.conformance.search.round import ROUND
+from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
 from amqpspec.conformance.session.side_by_side import OneAtATime, SetAside, under_way
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
@@ -35,9 +33,9 @@ from amqpspec.conformance.verdicts.events import (
 from amqpspec.conformance.verdicts.judgement import RunResult, SequenceJudgement
 from amqpspec.conformance.verdicts.run_tally import RunTally
 from amqpspec.conformance.version import tool_version
+from amqpspec.conformance.workers import Round, WorkerLost, Workers, is_over, workers_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
-from amqpspec.model.promises.verdict import Failure
 from amqpspec.targets.brokers.health import check_alive
 from amqpspec.targets.errors import TargetError
 
@@ -48,10 +46,6 @@ PATIENCE = 3
 IMPATIENT_DEADLINE = 2.5
 
 
-def _is_over(deadline: float | None) -> bool:
-    return deadline is not None and time.monotonic() > deadline
-
-
 class Runner:
     """One run. A target that is lost ends it early: the result says so, and has what was found till then."""
 
@@ -59,15 +53,14 @@ class Runner:
         self, target: TargetUnderTest, trace: TraceWriter, options: RunOptions, listeners: Iterable[Listener] = ()
     ) -> None:
         self.target = target
-        self.trace = trace
         self.options = options
         self.listeners: tuple[Listener, ...] = (OneAtATime(listeners),)
         self.tally = RunTally()
-        dialect = dialect_named(target.description.dialect)
-        self.findings = Findings(dialect, options.shrinking_time, self._run_again, self.listeners)
         self.overdue = 0
+        self._dialect = dialect_named(target.description.dialect)
+        self._place = Place(target, trace, options.seed, options.pace)
+        self._findings = Findings(self._dialect, options.shrinking_time, self._run_again, self.listeners)
         self._began = time.monotonic()
-        self._serial = 0
 
     def run(self) -> RunResult:
         """Run everything; the result is also the last event, which comes after an interruption as well."""
@@ -78,202 +71,113 @@ class Runner:
         tell(self.listeners, RunStarted(self.target.description, self.options.seed, self.options.pace().mode, planned))
         lost: str | None = None
         try:
-            self._run_scenarios(scenarios)
-            if self.options.sequences and not self._enough:
-                self._search()
-        except TargetError as error:
+            with workers_for(self._place, self.options, self._is_enough) as workers:
+                self._run_scenarios(scenarios, workers)
+                if self.options.sequences and not self._is_enough():
+                    self._search(workers)
+            self._findings.shrink_all()
+        except (TargetError, WorkerLost) as error:
             lost = f"the target was lost after {self.tally.sequences} sequences: {error}"
         finally:
             result = self._result(lost)
             tell(self.listeners, RunFinished(result))
         return result
 
-    @property
-    def _enough(self) -> bool:
+    def _is_enough(self) -> bool:
         enough = self.options.enough
-        return enough is not None and any(enough(found.failure) for found in self.findings.found.values())
+        return enough is not None and any(enough(found.failure) for found in self._findings.found.values())
 
     # ----------------------------------------------------------------------------------------- scenarios
 
-    def _run_scenarios(self, scenarios: Sequence[CommandFile]) -> None:
+    def _run_scenarios(self, scenarios: Sequence[CommandFile], workers: Workers) -> None:
         """Those that wait beside all others, rough ones behind the gentle, those that want to be alone at the end."""
-        clock = self.target.clock
-        with under_way([each for each in scenarios if each.waits], self._begin, clock) as waiting:
-            for scenario in sorted(scenarios, key=lambda each: each.rough):
-                if not scenario.waits and not scenario.alone and not self._enough:
-                    self._conclude(scenario, self._begin(scenario))
-            for scenario, session in waiting:
-                self._conclude(scenario, session)
+        side_by_side = [each for each in scenarios if not each.waits and not each.alone]
+        with under_way([each for each in scenarios if each.waits], self._begin, self.target.clock) as waiting:
+            for is_rough in (False, True):
+                chosen = (self._sequence(each) for each in side_by_side if each.rough is is_rough)
+                for outcome in workers.carried_out(chosen):
+                    if isinstance(outcome, CarriedOut):
+                        self._take(outcome)
+            for waited in waiting:
+                self._take(waited)
         for scenario in scenarios:
-            if scenario.alone and not self._enough:
-                self._conclude(scenario, self._begin(scenario))
+            if scenario.alone and not self._is_enough():
+                self._take(self._begin(scenario))
 
-    def _begin(self, scenario: CommandFile) -> Session:
-        """Carry out a scenario; gives its finished session."""
+    def _sequence(self, scenario: CommandFile) -> CommandSequence:
+        """The sequence of a scenario, which is about to be carried out."""
         name = sequence_name(scenario)
         tell(self.listeners, SequenceStarted(name, scenario.requirement))
-        return self._carry_out(name, scenario.commands, self._target(), scenario.requirement)
+        return CommandSequence(name, scenario.commands, scenario.requirement, deadline=self._deadline())
 
-    def _conclude(self, scenario: CommandFile, session: Session) -> None:
-        self._take(sequence_name(scenario), scenario.commands, session)
+    def _begin(self, scenario: CommandFile) -> CarriedOut:
+        return self._place.carry_out(self._sequence(scenario))
 
-    def _take(self, name: str, commands: Sequence[Command], session: Session) -> None:
-        """Count a finished session, and shrink what is new in it."""
-        judgement = session.finish()
-        self._count(judgement)
-        new = [failure for failure in judgement.failures if failure.identity not in self.findings.found]
-        for failure in new:
-            self.findings.remember(failure, name, commands)
-        self._heed(session)
-        for failure in new:
-            self.findings.shrink_and_tell(failure, name, commands)
-
-    def _carry_out(
-        self,
-        name: str,
-        commands: Sequence[Command],
-        target: TargetUnderTest,
-        requirement: str | None = None,
-        repeats: str | None = None,
-    ) -> Session:
-        """Run the commands as one sequence; gives the session, which is finished."""
-        session = self._session(target, name, requirement, repeats)
-        with session:
-            for command in commands:
-                session.run(command)
-        return session
-
-    def _session(
-        self, target: TargetUnderTest, name: str, requirement: str | None = None, repeats: str | None = None
-    ) -> Session:
-        options = self.options
-        return Session(
-            target, self.trace, name, requirement=requirement, seed=options.seed, repeats=repeats, pace=options.pace
-        )
-
-    def _run_again(self, name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
-        """Run commands of the sequence `repeats`, or some of them, that belong to no count, with little patience."""
-        quick = replace(self.target, deadline=min(self.target.deadline, SHRINKING_DEADLINE))
-        session = self._carry_out(name, commands, quick, repeats=repeats)
-        self._heed(session)
-        return session.finish()
-
-    def _heed(self, session: Session) -> None:
-        """A target that let a deadline pass may be gone for good: then nothing that follows would say anything."""
-        self.overdue += session.overdue
-        if session.overdue:
-            check_alive(self.target.address)
-
-    def _target(self) -> TargetUnderTest:
-        """The target, with less patience once it has let several deadlines pass."""
-        if self.overdue < PATIENCE:
-            return self.target
-        return replace(self.target, deadline=min(self.target.deadline, IMPATIENT_DEADLINE))
-
-    def _count(self, judgement: SequenceJudgement) -> None:
-        self.tally.add(judgement)
-        tell(self.listeners, SequenceFinished(judgement))
+    def _deadline(self) -> float | None:
+        """Less patience with a target that has let several deadlines pass; None: the target's own."""
+        return None if self.overdue < PATIENCE else IMPATIENT_DEADLINE
 
     # -------------------------------------------------------------------------------------------- search
 
-    def _search(self) -> None:
-        """Search until the number of sequences is reached; a new failure is shrunk, then the search goes on."""
-        if not themes_for(dialect_named(self.target.description.dialect), self.options.themes):
+    def _search(self, workers: Workers) -> None:
+        """Search until the number of sequences is reached."""
+        if not themes_for(self._dialect, self.options.themes):
             return
-        deadline = None
+        with SetAside(self._place.carry_out, self.target.clock) as waiting:
+            for outcome in workers.carried_out(self._rounds()):
+                if isinstance(outcome, CarriedOut):
+                    tell(self.listeners, SequenceStarted(outcome.sequence.name))
+                    self._take(outcome)
+                else:
+                    tell(self.listeners, SequenceStarted(outcome.name))
+                    # with all the patience that there is: what keeps one waiting keeps up nobody else
+                    waiting.begin(replace(outcome, deadline=None))
+                for each in waiting.taken():
+                    self._take(each)
+            for each in waiting.taken(but=0):
+                if not self._is_enough():
+                    self._take(each)
+
+    def _rounds(self) -> Iterator[Round]:
+        until = None
         if self.options.time_budget is not None:
-            deadline = time.monotonic() + self.options.time_budget
-        done = 0
-        rounds = 0
-        with SetAside(self._begin_set_aside, self.target.clock) as waiting:
-            while done < self.options.sequences and not _is_over(deadline) and not self._enough:
-                before = self._serial
-                machine = self._machine(deadline, self.options.sequences - done, waiting)
-                failure = self._search_once(machine, rounds)
-                done += self._serial - before
-                rounds += 1
-                if failure is not None:
-                    self.findings.shrink_and_tell(failure, machine.failing_sequence, machine.failing)
-                for name, commands, session in waiting.taken():
-                    self._take(name, commands, session)
-            for name, commands, session in waiting.taken(but=0):
-                if not self._enough:
-                    self._take(name, commands, session)
+            until = time.monotonic() + self.options.time_budget
+        for number in count():
+            left = self.options.sequences - number * ROUND
+            if left <= 0 or is_over(until):
+                return
+            yield Round(number, min(left, ROUND), self._deadline(), until)
 
-    def _begin_set_aside(self, name: str, commands: Sequence[Command]) -> Session:
-        """Carry out a sequence of the search that waits; gives its finished session."""
-        tell(self.listeners, SequenceStarted(name))
-        # with all the patience that there is: what keeps one waiting keeps up nobody else
-        return self._carry_out(name, commands, self.target)
+    # ------------------------------------------------------------------------------------ what comes of them
 
-    def _search_once(self, machine: type[CommandSearch], number: int) -> Failure | None:
-        try:
-            run_round(machine, self.options.seed, number, self.options.steps)
-        except (Deviation, Flaky):
-            # flaky: it did not show when Hypothesis ran the same commands again; the repeats will tell how often
-            return machine.failure
-        finally:
-            if machine.lost is not None:
-                raise machine.lost
-        return None
+    def _take(self, outcome: CarriedOut) -> None:
+        """Count a finished sequence, and remember what is new in it."""
+        judgement = outcome.judgement
+        self.tally.add(judgement)
+        tell(self.listeners, SequenceFinished(judgement))
+        for failure in judgement.failures:
+            self._findings.note(failure, outcome.sequence.name, outcome.commands_until(failure.identity))
+        self._heed(outcome)
 
-    def _machine(self, deadline: float | None, most: int, waiting: SetAside) -> type[CommandSearch]:
-        runner = self
+    def _run_again(self, name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
+        """Run commands of the sequence `repeats`, or some of them, that belong to no count, with little patience."""
+        again = CommandSequence(name, tuple(commands), repeats=repeats, deadline=SHRINKING_DEADLINE)
+        outcome = self._place.carry_out(again)
+        self._heed(outcome)
+        return outcome.judgement
 
-        class Search(CommandSearch):
-            dialect = dialect_named(runner.target.description.dialect)
-            absent = absent_methods(runner.target)
-            chosen_themes = runner.options.themes
-            known: ClassVar[set[str]] = set(runner.findings.found)
-            failing: ClassVar[tuple[Command, ...]] = ()
-            failing_sequence = ""
-            failure = None
-            left = most
-            let_pass = False
-
-            @classmethod
-            def open_session(cls) -> Session | None:
-                if cls.left <= 0 or _is_over(deadline):
-                    return None
-                cls.left -= 1
-                if cls.let_pass:
-                    try:
-                        check_alive(runner.target.address)
-                    except TargetError as error:
-                        cls.lost = error
-                        return None
-                name = runner._next_name()
-                tell(runner.listeners, SequenceStarted(name))
-                return runner._session(runner._target(), name)
-
-            @classmethod
-            def set_aside(cls, commands: list[Command]) -> None:
-                if cls.left > 0 and not _is_over(deadline):
-                    cls.left -= 1
-                    waiting.begin(runner._next_name(), commands)
-
-            @classmethod
-            def finished(cls, session: Session, commands: list[Command]) -> None:
-                judgement = session.finish()
-                runner._count(judgement)
-                runner.overdue += session.overdue
-                cls.let_pass = session.overdue > 0
-                new = [failure for failure in judgement.failures if failure.identity not in cls.known]
-                if new and cls.failure is None:
-                    cls.failing, cls.failing_sequence, cls.failure = tuple(commands), session.sequence, new[0]
-
-        return Search
-
-    def _next_name(self) -> str:
-        self._serial += 1
-        return f"search {self._serial}"
+    def _heed(self, outcome: CarriedOut) -> None:
+        """A target that let a deadline pass may be gone for good: then nothing that follows would say anything."""
+        self.overdue += outcome.overdue
+        if outcome.overdue:
+            check_alive(self.target.address)
 
     # -------------------------------------------------------------------------------------------- result
 
     def _result(self, lost: str | None) -> RunResult:
         dialect = self.target.description.dialect
         failures = [
-            replace(self.findings.found.get(identity, counted), sequences=counted.sequences)
+            replace(self._findings.found.get(identity, counted), sequences=counted.sequences)
             for identity, counted in self.tally.found.items()
         ]
         return RunResult(

@@ -28,3 +28,5 @@ class RunOptions:
     themes: tuple[str, ...] = ()
     #: what happens between one command and the next
     pace: Pace = Lockstep
+    #: sequences that are carried out at one time, each by a process of its own; 1: by this one
+    jobs: int = 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import random
 from pathlib import Path
 from typing import NoReturn
@@ -69,6 +70,10 @@ def _run(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--stop-at-first", action="store_true", help="begin nothing more once a failure was found")
     parser.add_argument("--steps", type=_positive_count, default=30, help="most steps of a sequence (default 30)")
+    parser.add_argument(
+        "--jobs", type=_positive_count, default=available_processors(), metavar="N",
+        help="sequences that are carried out at one time (default: one for each processor, here %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="for the search")
     parser.add_argument("--out", type=Path, default=Path("amqpspec-out"), metavar="DIR", help="default amqpspec-out")
     parser.add_argument("--junit", type=Path, metavar="FILE")
@@ -141,6 +146,13 @@ def _seed(text: str) -> int:
     if number >= 2**50:
         raise argparse.ArgumentTypeError(f"{text!r} is beyond the greatest seed, {2**50 - 1}")
     return number
+
+
+def available_processors() -> int:
+    """How many of the machine's this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def random_seed() -> int:

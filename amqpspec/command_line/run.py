@@ -42,7 +42,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     wanted = RunOptions(
         tuple(options.only), seed, options.sequences, options.steps, options.time_budget,
         search_only=options.search_only, enough=(lambda _: True) if options.stop_at_first else None,
-        themes=tuple(options.theme),
+        themes=tuple(options.theme), jobs=options.jobs,
     )  # fmt: skip
     with ExitStack() as stack:
         target = stack.enter_context(target_under_test(options))

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from amqpspec.conformance.failures.reproducer import reproducer
 from amqpspec.conformance.failures.shrink import shrink, waits
 from amqpspec.conformance.language.command import Command
-from amqpspec.conformance.scenarios.scenario_files import is_scenario
 from amqpspec.conformance.verdicts.events import FailureShrunk, Listener, tell
 from amqpspec.conformance.verdicts.judgement import FoundFailure, SequenceJudgement
 from amqpspec.model.defects.known_defects import is_as_known
@@ -33,12 +32,19 @@ class Findings:
         self, dialect: Dialect, shrinking_time: float, run_again: RunAgain, listeners: Iterable[Listener] = ()
     ) -> None:
         self.found: dict[str, FoundFailure] = {}
+        self._shown_by: dict[str, Sequence[Command]] = {}
         self._dialect = dialect
         self._shrinking_left = shrinking_time
         self._run_again = run_again
         self._listeners = tuple(listeners)
 
-    def remember(
+    def note(self, failure: Failure, sequence: str, commands: Sequence[Command]) -> None:
+        """Commands of the sequence showed the failure. The first to show one count."""
+        if failure.identity not in self.found:
+            self._shown_by[failure.identity] = commands
+            self._remember(failure, sequence, commands)
+
+    def _remember(
         self, failure: Failure, sequence: str, commands: Sequence[Command], rate: tuple[int, int] | None = None
     ) -> FoundFailure:
         """`rate`: how often the commands showed the failure, and of how many times."""
@@ -52,12 +58,16 @@ class Findings:
         self.found[failure.identity] = found
         return found
 
-    def shrink_and_tell(self, failure: Failure, sequence: str, commands: Sequence[Command]) -> None:
-        """Remember the failure with the shortest commands found. Raises `TargetError`, after it has been told."""
-        if is_scenario(sequence) and is_as_known(failure, self._dialect.name):
-            # somebody wrote it down as short as it can be, and what it is is known
-            tell(self._listeners, FailureShrunk(self.remember(failure, sequence, commands)))
-            return
+    def shrink_all(self) -> None:
+        """Look for the shortest commands that show each failure, and tell of it. Raises `TargetError`, after that."""
+        for found in list(self.found.values()):
+            if is_as_known(found.failure, self._dialect.name):
+                # what it is is known, and docs/findings.md has it as short as it can be
+                tell(self._listeners, FailureShrunk(found))
+            else:
+                self._shrink(found.failure, found.sequence, self._shown_by[found.failure.identity])
+
+    def _shrink(self, failure: Failure, sequence: str, commands: Sequence[Command]) -> None:
         latest = failure
 
         def shows(candidate: Sequence[Command]) -> bool:
@@ -83,5 +93,5 @@ class Findings:
                     rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
         finally:
             self._shrinking_left -= time.monotonic() - began
-            found = self.remember(latest, sequence, shortest, rate)
+            found = self._remember(latest, sequence, shortest, rate)
             tell(self._listeners, FailureShrunk(found))

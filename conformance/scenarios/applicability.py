@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
+from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.scenarios.scenario_files import selected
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
@@ -61,13 +62,13 @@ def absent_methods(target: TargetUnderTest) -> frozenset[str]:
     return frozenset(method for method in METHODS if _absent(target, [method], ()))
 
 
-def needs_operator(scenario: CommandFile) -> bool:
+def needs_operator(commands: Iterable[Command]) -> bool:
     """Does something in it have to be done by the operator? The passing of time has not."""
-    return any(each.connection == OPERATOR and each.method.startswith("operator.") for each in scenario.commands)
+    return any(each.connection == OPERATOR and each.method.startswith("operator.") for each in commands)
 
 
 def _no_operator(scenario: CommandFile, target: TargetUnderTest) -> str | None:
-    return NO_OPERATOR if target.operator is None and needs_operator(scenario) else None
+    return NO_OPERATOR if target.operator is None and needs_operator(scenario.commands) else None
 
 
 def _not_advertised(scenario: CommandFile, target: TargetUnderTest) -> str | None:

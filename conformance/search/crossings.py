@@ -30,7 +30,7 @@ class CrossingActions(ConsumerActions):
     def cross(self, draw: Draw) -> None:
         """Two commands, the second sent before the first has been answered."""
         first, second = draw(_crossings).split(", ")
-        consumer = self._some_consumer(draw)
+        consumer = self._some_consumer(draw, is_to_hold=first == "settle")
         if consumer is None:
             self.consume_shared(draw)
             return
@@ -116,8 +116,7 @@ class CrossingActions(ConsumerActions):
             self.declare(channel, consumer.queue.name, draw(kinds))
 
     def _settle(self, draw: Draw, consumer: Consumer, *, in_flight: bool) -> None:
-        state = self.state(consumer.channel)
-        held = [tag for tag, each in state.unacknowledged.items() if each.consumer is consumer] if state else []
+        held = self._held_by(consumer)
         if not held:
             self._publish(draw, consumer, in_flight=in_flight)
             return
@@ -133,7 +132,13 @@ class CrossingActions(ConsumerActions):
     def _close(self, draw: Draw, consumer: Consumer, *, in_flight: bool) -> None:
         self.issue(consumer.channel, "channel.close", dict(DONE), in_flight=in_flight)
 
-    def _some_consumer(self, draw: Draw) -> Consumer | None:
+    def _held_by(self, consumer: Consumer) -> list[int]:
+        """The tags of the deliveries that it has not settled."""
+        state = self.state(consumer.channel)
+        return [tag for tag, each in state.unacknowledged.items() if each.consumer is consumer] if state else []
+
+    def _some_consumer(self, draw: Draw, is_to_hold: bool = False) -> Consumer | None:
+        """Best one that holds a delivery, where it is to."""
         everybody: list[Consumer] = [
             consumer
             for name in QUEUES
@@ -141,4 +146,5 @@ class CrossingActions(ConsumerActions):
             for consumer in queue.consumers
             if self.plan.usable(*consumer.channel) and not consumer.tag.startswith(CHOSEN)
         ]
-        return draw(st.sampled_from(everybody)) if everybody else None
+        holding = [each for each in everybody if self._held_by(each)] if is_to_hold else []
+        return draw(st.sampled_from(holding or everybody)) if everybody else None

@@ -1,4 +1,4 @@
-"""Stateful search: Hypothesis makes command sequences, the target carries them out, the model judges.
+"""Stateful search: Hypothesis makes command sequences. A run carries them out and has them judged.
 
 Each sequence has a theme, which weighs the actions: traffic, consumers, publishing, timeouts, topology, or the protocol
 itself. Commands are chosen with a view to the planning broker (`conformance.search.plan`) only. Right ones and
@@ -29,10 +29,7 @@ from amqpspec.conformance.search.publishing import PUBLISHING
 from amqpspec.conformance.search.timeouts import TIMED_KINDS, TIMEOUTS, TimeoutActions
 from amqpspec.conformance.search.topology import TOPOLOGY, TopologyActions
 from amqpspec.conformance.search.traffic import TRAFFIC
-from amqpspec.conformance.session.session import Session
 from amqpspec.model.promises.choices import ConsumerTimeouts, Dialect
-from amqpspec.model.promises.verdict import Failure
-from amqpspec.targets.errors import TargetError
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +81,13 @@ def themes(dialect: Dialect, chosen: tuple[str, ...]) -> st.SearchStrategy[Theme
     return st.sampled_from([theme for theme in themes_for(dialect, chosen) for _ in range(theme.share)])
 
 
-class Deviation(AssertionError):
-    """A sequence showed a failure that was not known yet. One subclass for each identity, so that each is shrunk."""
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The commands of one sequence."""
 
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.identity)
-        self.failure = failure
-
-
-_deviations: dict[str, type[Deviation]] = {}
-
-
-def deviation(failure: Failure) -> Deviation:
-    kind = _deviations.get(failure.identity)
-    if kind is None:
-        kind = _deviations[failure.identity] = type(f"Deviation{len(_deviations) + 1}", (Deviation,), {})
-    return kind(failure)
+    commands: tuple[Command, ...]
+    #: it spends its time waiting, as its theme does
+    waits: bool
 
 
 class CommandSearch(
@@ -112,55 +100,25 @@ class CommandSearch(
     ProtocolActions,
     RuleBasedStateMachine,
 ):
-    """One sequence. Subclassed for each run, with `open_session`, `finished`, `dialect` and what is known already."""
+    """One sequence, for which no target is needed. Subclassed for each round (`conformance.search.round`)."""
 
     #: methods that are left out, because the target does not advertise them
     absent: ClassVar[frozenset[str]] = frozenset()
     #: names of the themes that sequences may have; none: all
     chosen_themes: ClassVar[tuple[str, ...]] = ()
-    #: identities of failures that need not be reported again
-    known: ClassVar[set[str]]
-    #: the first new failure, with the sequence that showed it and its commands
-    failure: ClassVar[Failure | None]
-    failing_sequence: ClassVar[str]
-    failing: ClassVar[tuple[Command, ...]]
-    #: sequences of the round so far (`conformance.search.round`)
-    made: ClassVar[int] = 0
-    #: the target was lost in some sequence: nothing that follows is carried out
-    lost: ClassVar[TargetError | None] = None
-
-    @classmethod
-    def open_session(cls) -> Session | None:
-        """A session for the next sequence; None when there is to be none any more."""
-        raise NotImplementedError
-
-    @classmethod
-    def finished(cls, session: Session, commands: list[Command]) -> None:
-        """Told of every finished sequence and its commands."""
-
-    @classmethod
-    def set_aside(cls, commands: list[Command]) -> None:
-        """Given the commands of every sequence that is to be carried out beside others, as its theme waits."""
+    #: the sequences of the round so far
+    made: ClassVar[list[Made]]
 
     def __init__(self) -> None:
         super().__init__()
         self.plan = Plan(self.dialect)
         self.commands: list[Command] = []
-        kind = type(self)
-        kind.made += 1
-        #: None as well when the time is up: such sequences are not carried out
-        self.session: Session | None = None
-        self.is_set_aside = False
-
-    # -------------------------------------------------------------------------------------- what is drawn
+        self.theme_waits = False
 
     @initialize(data=st.data())
     def begin(self, data: st.DataObject) -> None:
-        kind = type(self)
-        theme = data.draw(themes(self.dialect, kind.chosen_themes))
-        if kind.made > 1:  # the first of a round is left out
-            self.is_set_aside = theme.waits
-            self.session = None if theme.waits else kind.open_session()
+        theme = data.draw(themes(self.dialect, self.chosen_themes))
+        self.theme_waits = theme.waits
         self.actions = st.sampled_from([action for action, weight in theme.actions.items() for _ in range(weight)])
         for queue in QUEUES if theme.kinds else ():
             self.declare(("a", 1), queue, data.draw(st.sampled_from(theme.kinds)))
@@ -174,32 +132,11 @@ class CommandSearch(
         if not self.is_over:
             getattr(self, action)(data.draw)
 
-    # ------------------------------------------------------------------------------------------------ steps
-
     def carry_out(self, command: Command) -> None:
-        if command.method in self.absent:
-            return
-        # the plan always, whatever became of the target: what is drawn next may depend on nothing else
-        self.plan.carry_out(command)
-        if self.is_set_aside:
+        """The plan alone: what is drawn next may depend on nothing else."""
+        if command.method not in self.absent:
+            self.plan.carry_out(command)
             self.commands.append(command)
-            return
-        if self.session is None or self.session.over or self.lost is not None:
-            return
-        self.commands.append(command)
-        try:
-            self.session.run(command)
-        except TargetError as error:
-            type(self).lost = error
-            return
-        for failure in self.session.judge.failures:
-            if failure.identity not in self.known:
-                raise deviation(failure)
 
     def teardown(self) -> None:
-        if self.is_set_aside:
-            type(self).set_aside(self.commands)
-        elif self.session is not None:
-            with self.session:
-                self.session.finish(complete=self.lost is None)
-            type(self).finished(self.session, self.commands)
+        self.made.append(Made(tuple(self.commands), self.theme_waits))

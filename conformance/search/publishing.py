@@ -100,7 +100,7 @@ class PublishingActions(TargetActions):
         reached = self.destinations(exchange) if exchange else {key}
         if state is not None and state.transaction is not None:
             kept = reached_by_commit(state)
-            settled = {state.unacknowledged[tag].queue for tag in state.transaction.reserved}
+            settled = {state.queue_of(tag) for tag in state.transaction.reserved}
             ruled = {queue.name for queue in settled if limit_of(queue) is not None}
             hurries = self._hurries(state, kept & reached, content)
             if not self.is_calm(*kept, *reached) or ruled & self._with_letters(reached) or hurries:

@@ -3,14 +3,22 @@
 The search is made of rounds of few sequences, each with a seed of its own. In a longer one Hypothesis makes most of
 what follows its first ten (those of its health checks) by copying parts of sequences to and fro: hundreds of them are
 alike then, and what one did not show, none does.
+
+A round is made without any target, so that rounds can be made anywhere and in any order: what becomes of one makes no
+difference to another.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
+from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
 from hypothesis.stateful import run_state_machine_as_test
 
-from amqpspec.conformance.search.machine import CommandSearch
+from amqpspec.conformance.search.machine import CommandSearch, Made
+from amqpspec.model.promises.choices import Dialect
 
 #: Sequences that Hypothesis makes in one round. The first is always the same, the least of all, and left out.
 MADE = 10
@@ -20,12 +28,36 @@ ROUND = MADE - 1
 MOST_ROUNDS = 1_000_000
 
 
-def run_round(machine: type[CommandSearch], first_seed: int, number: int, steps: int) -> None:
-    """Let the machine carry out one round: the `number`th of the run with that seed. Raises what the machine raises."""
-    machine.made = 0
-    seed(first_seed * MOST_ROUNDS + number)(machine)
+class _Provider(HypothesisProvider):
+    """Draws no numbers from the literals of modules: what is drawn would depend on which of them are loaded."""
+
+    def _maybe_draw_constant(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+_BACKEND = "amqpspec"
+AVAILABLE_PROVIDERS[_BACKEND] = _Provider
+
+
+def make_round(
+    dialect: Dialect,
+    first_seed: int,
+    number: int,
+    steps: int = 30,
+    themes: Sequence[str] = (),
+    absent: frozenset[str] = frozenset(),
+    machine: type[CommandSearch] = CommandSearch,
+) -> list[Made]:
+    """The sequences of one round: the `number`th of the run with that seed.
+
+    `themes`: names of those that sequences may have; none: all but those on demand. `absent`: methods to leave out.
+    """
+    made: list[Made] = []
+    members = {"dialect": dialect, "chosen_themes": tuple(themes), "absent": absent, "made": made}
+    search: Any = type("Search", (machine,), members)
+    seed(first_seed * MOST_ROUNDS + number)(search)
     run_state_machine_as_test(
-        machine,
+        search,
         settings=settings(
             max_examples=MADE,
             stateful_step_count=steps,
@@ -37,5 +69,7 @@ def run_round(machine: type[CommandSearch], first_seed: int, number: int, steps:
             suppress_health_check=list(HealthCheck),
             verbosity=Verbosity.quiet,
             print_blob=False,
+            backend=_BACKEND,
         ),
     )
+    return made[1:]

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
-from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence
 from amqpspec.conformance.verdicts.events import Event, Listener, tell
 from amqpspec.targets.clock import Clock, FastForwardClock
 
@@ -24,9 +24,6 @@ from amqpspec.targets.clock import Clock, FastForwardClock
 MOST_AT_ONCE = 16
 #: The same for sequences of the search, which do more than to wait.
 MOST_SET_ASIDE = 8
-
-CarryOut = Callable[[CommandFile], Session]
-
 
 class _OneAfterAnother(Executor):
     """Whatever is submitted is done at once: who skips what it waits for would skip it for all others as well."""
@@ -57,9 +54,9 @@ class OneAtATime:
 
 @contextmanager
 def under_way(
-    scenarios: Sequence[CommandFile], carry_out: CarryOut, clock: Clock
-) -> Iterator[Iterator[tuple[CommandFile, Session]]]:
-    """Start all of them; gives an iterator over them and their finished sessions, which waits for each in turn.
+    scenarios: Sequence[CommandFile], carry_out: Callable[[CommandFile], CarriedOut], clock: Clock
+) -> Iterator[Iterator[CarriedOut]]:
+    """Start all of them; gives an iterator over what comes of them, which waits for each in turn.
 
     The iterator raises what `carry_out` raised. At the end of the context, those that have not begun never will. With a
     `FastForwardClock`, which they share, all are carried out one after another before there is an iterator.
@@ -69,10 +66,8 @@ def under_way(
         return
     pool = _waiting(clock, min(MOST_AT_ONCE, len(scenarios)))
     try:
-        futures: list[tuple[CommandFile, Future[Session]]] = [
-            (scenario, pool.submit(carry_out, scenario)) for scenario in scenarios
-        ]
-        yield ((scenario, future.result()) for scenario, future in futures)
+        futures: list[Future[CarriedOut]] = [pool.submit(carry_out, scenario) for scenario in scenarios]
+        yield (future.result() for future in futures)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -84,10 +79,10 @@ class SetAside:
     at its end those that have not begun never will.
     """
 
-    def __init__(self, carry_out: Callable[[str, Sequence[Command]], Session], clock: Clock) -> None:
+    def __init__(self, carry_out: Callable[[CommandSequence], CarriedOut], clock: Clock) -> None:
         self._carry_out = carry_out
         self._pool = _waiting(clock, MOST_SET_ASIDE)
-        self._begun: deque[tuple[str, Sequence[Command], Future[Session]]] = deque()
+        self._begun: deque[Future[CarriedOut]] = deque()
 
     def __enter__(self) -> Self:
         return self
@@ -97,14 +92,13 @@ class SetAside:
     ) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def begin(self, name: str, commands: Sequence[Command]) -> None:
-        self._begun.append((name, commands, self._pool.submit(self._carry_out, name, commands)))
+    def begin(self, sequence: CommandSequence) -> None:
+        self._begun.append(self._pool.submit(self._carry_out, sequence))
 
-    def taken(self, but: int = MOST_SET_ASIDE) -> Iterator[tuple[str, Sequence[Command], Session]]:
-        """The oldest ones with their finished sessions, until only so many are left. Raises what `carry_out` raised."""
+    def taken(self, but: int = MOST_SET_ASIDE) -> Iterator[CarriedOut]:
+        """What came of the oldest ones, until only so many are left. Raises what `carry_out` raised."""
         while len(self._begun) > but:
-            name, commands, future = self._begun.popleft()
-            yield name, commands, future.result()
+            yield self._begun.popleft().result()
 
 
 def first_of(candidates: Sequence[Sequence[Command]], shows: Callable[[Sequence[Command]], bool]) -> int | None:

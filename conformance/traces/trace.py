@@ -55,16 +55,19 @@ class TraceWriter:
 
     Each method writes one row, hands it to the operating system, and returns it in the form in which
     `read_trace` will give it, so that live and offline judging see the same. Several threads may write, each
-    its own sequence.
+    its own sequence; and several processes, of which one begins the file and the others `append`.
     Raises `TraceError` if the file cannot be written, or for a value that has no written form.
     """
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, append: bool = False) -> None:
         self.path = Path(path)
         self._one_at_a_time = threading.Lock()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file: BinaryIO = self.path.open("wb")
+            if not append:
+                self.path.open("wb").close()
+            # the operating system puts each row behind those of other processes, whole
+            self._file: BinaryIO = self.path.open("ab", buffering=0)
         except OSError as error:
             raise TraceError(f"{self.path}: the trace cannot be written: {error.strerror}") from error
 
@@ -166,11 +169,15 @@ class TraceWriter:
             raise TraceError(f"{self.path}: {row.get('method', row['kind'])}: {error}") from error
         try:
             with self._one_at_a_time:
-                self._file.write(line)
-                self._file.flush()
+                self._write_whole(line)
         except OSError as error:
             raise TraceError(f"{self.path}: the trace cannot be written: {error.strerror}") from error
         return row
+
+    def _write_whole(self, line: bytes) -> None:
+        written = self._file.write(line)
+        while written < len(line):  # a disk that fills up takes a part, and tells why when it is asked again
+            written += self._file.write(line[written:])
 
 
 def read_trace(path: Path | str) -> Iterator[TraceRow]:

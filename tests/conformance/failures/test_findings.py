@@ -33,7 +33,9 @@ def findings(shows: Shows, shrinking_time: float = 60.0) -> tuple[Findings, list
         verdict = Verdict.FAIL if failures else Verdict.PASS
         return SequenceJudgement(name, "scripted", DIALECT, None, verdict, failures, {}, None, 9)
 
-    return Findings(dialect_named(DIALECT), shrinking_time, run_again, [told.append]), told, runs
+    subject = Findings(dialect_named(DIALECT), shrinking_time, run_again, [told.append])
+    subject.note(FAILURE, "search 7", COMMANDS)
+    return subject, told, runs
 
 
 def shrunk(told: list[Event]) -> FailureShrunk:
@@ -44,7 +46,7 @@ def shrunk(told: list[Event]) -> FailureShrunk:
 
 def test_the_shortest_commands_are_remembered_and_told() -> None:
     subject, told, runs = findings(lambda lines: "a.1 queue.purge q" in lines)
-    subject.shrink_and_tell(FAILURE, "search 7", COMMANDS)
+    subject.shrink_all()
     found = shrunk(told).found
     assert found.commands == ("a.1 queue.purge q",)
     assert found.rate == (REPEATS, REPEATS)
@@ -56,14 +58,14 @@ def test_what_shows_only_now_and_then_keeps_the_commands_that_do() -> None:
     """It never shows again once it has been shrunk, nor does the whole: the rate says so."""
     left = [True]
     subject, told, _ = findings(lambda lines: bool(left) and left.pop())
-    subject.shrink_and_tell(FAILURE, "search 7", COMMANDS)
+    subject.shrink_all()
     assert shrunk(told).found.commands == tuple(map(str, COMMANDS))
     assert shrunk(told).found.rate == (0, REPEATS)
 
 
 def test_without_time_nothing_is_run() -> None:
     subject, told, runs = findings(lambda lines: True, shrinking_time=0.0)
-    subject.shrink_and_tell(FAILURE, "search 7", COMMANDS)
+    subject.shrink_all()
     assert runs == []
     assert shrunk(told).found.commands == tuple(map(str, COMMANDS))
     assert shrunk(told).found.rate is None
@@ -75,6 +77,6 @@ def test_a_target_that_is_lost_meanwhile_loses_no_failure() -> None:
 
     subject, told, _ = findings(gone)
     with pytest.raises(TargetUnreachable):
-        subject.shrink_and_tell(FAILURE, "search 7", COMMANDS)
+        subject.shrink_all()
     assert shrunk(told).found.commands == tuple(map(str, COMMANDS))
     assert list(subject.found) == [FAILURE.identity]

@@ -58,8 +58,8 @@ def verdict(result: RunResult, requirement: str) -> RequirementVerdict:
 
 
 def test_the_operator_is_needed_for_what_only_he_can_do() -> None:
-    assert needs_operator(scenario("a.1 basic.qos 1", "broker operator.set-alarm"))
-    assert not needs_operator(scenario("a.1 basic.qos 1", "broker clock.wait 10"))
+    assert needs_operator(scenario("a.1 basic.qos 1", "broker operator.set-alarm").commands)
+    assert not needs_operator(scenario("a.1 basic.qos 1", "broker clock.wait 10").commands)
 
 
 def test_what_needs_him_is_left_out_where_there_is_none(broker: EmbeddedBroker) -> None:

@@ -16,19 +16,17 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, ClassVar
 
 import pytest
 
 from amqpspec.conformance.failures.shrink import _meant, _written
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.search.machine import THEMES, CommandSearch
+from amqpspec.conformance.search.machine import THEMES
 from amqpspec.conformance.search.plan import Plan
-from amqpspec.conformance.search.round import run_round
+from amqpspec.conformance.search.round import make_round
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.queue_types import QueueType
@@ -39,50 +37,17 @@ SEQUENCES = 120
 STEPS = 30
 
 
-class NoTarget:
-    """Stands where the session does: takes commands, and never finds anything."""
-
-    over = False
-    judge = SimpleNamespace(failures=())
-
-    def run(self, command: Command) -> None:
-        pass
-
-    def finish(self, complete: bool = True) -> None:
-        pass
-
-    def __enter__(self) -> NoTarget:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
 @cache
 def sequences(first_seed: int, dialect: str = "rabbitmq-4.3", most: int = SEQUENCES) -> tuple[tuple[Command, ...], ...]:
     """The commands of each sequence that the search makes with that seed."""
     made: list[tuple[Command, ...]] = []
-
-    class Search(CommandSearch):
-        known: ClassVar[set[str]] = set()
-        failure = None
-        # those that wait have a test of their own (`test_search_timeouts.py`)
-        chosen_themes = tuple(name for name, theme in THEMES.items() if not theme.waits)
-
-        @classmethod
-        def open_session(cls) -> Any:
-            return NoTarget() if len(made) < most else None
-
-        @classmethod
-        def finished(cls, session: Any, commands: list[Command]) -> None:
-            made.append(tuple(commands))
-
-    Search.dialect = dialect_named(dialect)
-    number = 0
-    while len(made) < most:
-        run_round(Search, first_seed, number, STEPS)
-        number += 1
-    return tuple(made)
+    # those that wait have a test of their own (`test_search_timeouts.py`)
+    chosen = tuple(name for name, theme in THEMES.items() if not theme.waits)
+    for number in count():
+        made += [each.commands for each in make_round(dialect_named(dialect), first_seed, number, STEPS, chosen)]
+        if len(made) >= most:
+            break
+    return tuple(made[:most])
 
 
 def _settles(broker: Broker, command: Command) -> list[int]:

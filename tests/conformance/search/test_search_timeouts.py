@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from itertools import count
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
@@ -13,10 +13,9 @@ from amqpspec.conformance.failures.shrink import _meant, _written
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
-from amqpspec.conformance.search.machine import THEMES, CommandSearch, themes_for
+from amqpspec.conformance.search.machine import THEMES, themes_for
 from amqpspec.conformance.search.plan import Plan
-from amqpspec.conformance.search.round import run_round
-from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.search.round import make_round
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.events import Event, SequenceFinished
@@ -38,25 +37,12 @@ SHARES = {
 @cache
 def made(seed: int) -> tuple[tuple[Command, ...], ...]:
     sequences: list[tuple[Command, ...]] = []
-
-    class Search(CommandSearch):
-        known: ClassVar[set[str]] = set()
-        failure = None
-        dialect = DIALECT
-        chosen_themes = ("timeouts",)
-
-        @classmethod
-        def open_session(cls) -> Session | None:
-            raise AssertionError("sequences that wait are set aside")
-
-        @classmethod
-        def set_aside(cls, commands: list[Command]) -> None:
-            sequences.append(tuple(commands))
-
-    number = 0
-    while len(sequences) < SEQUENCES:
-        run_round(Search, seed, number, 30)
-        number += 1
+    for number in count():
+        round_ = make_round(DIALECT, seed, number, themes=("timeouts",))
+        assert all(each.waits for each in round_)
+        sequences += [each.commands for each in round_]
+        if len(sequences) >= SEQUENCES:
+            break
     return tuple(sequences[:SEQUENCES])
 
 

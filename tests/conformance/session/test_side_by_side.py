@@ -84,4 +84,4 @@ def test_who_skips_the_time_does_so_one_after_another() -> None:
 
     with under_way(scenarios()[:2], carry_out, FastForwardClock()) as waiting:  # type: ignore[arg-type]
         assert most == [1, 1]
-        assert [scenario.name for scenario, _ in waiting] == ["waits-1", "waits-2"]
+        assert [scenario.name for scenario in waiting] == ["waits-1", "waits-2"]  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import random
 from collections import Counter
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
@@ -164,18 +164,11 @@ def walk_machine(dialect: str, eager: bool, seen: Counter[str]) -> type[CommandS
     """The search generator with a walk in place of plan and session; `eager`: all is answered after each command."""
 
     class Walking(CommandSearch):
-        known: ClassVar[set[str]] = set()
-        failure = None
-
         def __init__(self) -> None:
             super().__init__()
             self.walk = Walk(dialect)
             self.plan = self.walk.plan
             self.turn = 0
-
-        @classmethod
-        def open_session(cls) -> Any:
-            return None
 
         def carry_out(self, command: Command) -> None:
             self.walk.take(command)

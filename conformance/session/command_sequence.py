@@ -1,0 +1,84 @@
+"""Whole sequences: what is to be carried out, what came of it, and the place where that is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.names import plain_failure
+from amqpspec.conformance.session.pacing import Lockstep, Pace
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSequence:
+    """Commands to be carried out under that name."""
+
+    name: str
+    commands: tuple[Command, ...]
+    #: the one that it was written for
+    requirement: str | None = None
+    #: the name of the sequence that it is a repetition or a shorter form of
+    repeats: str | None = None
+    #: seconds that an owed frame may take, if not as many as with the target
+    deadline: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedOut:
+    """A finished sequence."""
+
+    sequence: CommandSequence
+    judgement: SequenceJudgement
+    #: how often a deadline passed without what was owed
+    overdue: int
+    #: how many of the commands had been carried out when a failure showed, by its identity
+    shown_by: Mapping[str, int] = field(default_factory=dict)
+
+    def commands_until(self, identity: str) -> tuple[Command, ...]:
+        """The commands as far as they showed that failure."""
+        return self.sequence.commands[: self.shown_by.get(identity)]
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where sequences are carried out. `is_stopped`: is nothing more to be carried out, as the run is ended?"""
+
+    target: TargetUnderTest
+    trace: TraceWriter
+    seed: int | None = None
+    pace: Pace = Lockstep
+    is_stopped: Callable[[], bool] = _never
+
+    def carry_out(self, sequence: CommandSequence) -> CarriedOut:
+        """Raises `TargetError` when the target is lost."""
+        target = self.target
+        if sequence.deadline is not None:
+            target = replace(target, deadline=min(target.deadline, sequence.deadline))
+        session = Session(
+            target,
+            self.trace,
+            sequence.name,
+            requirement=sequence.requirement,
+            seed=self.seed,
+            repeats=sequence.repeats,
+            pace=self.pace,
+        )
+        shown_by: dict[str, int] = {}
+        with session:
+            for number, command in enumerate(sequence.commands, start=1):
+                if self.is_stopped():
+                    session.finish(complete=False)
+                    break
+                session.run(command)
+                for failure in session.judge.failures[len(shown_by) :]:
+                    shown_by[plain_failure(failure).identity] = number
+        return CarriedOut(sequence, session.finish(), session.overdue, shown_by)

@@ -1,0 +1,143 @@
+"""A run in several processes tells the story that it tells in one."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from amqpspec.conformance.language.command_parsing import parse_command
+from amqpspec.conformance.run import Runner
+from amqpspec.conformance.run_options import RunOptions
+from amqpspec.conformance.scenarios.scenario_files import all_scenarios
+from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter, read_trace, sequences
+from amqpspec.conformance.verdicts.events import Event, SequenceFinished, SequenceStarted
+from amqpspec.conformance.verdicts.judgement import RunResult, TargetDescription
+from amqpspec.conformance.workers import Round, SeveralProcesses, WorkerLost, workers_for
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.clock import FastForwardClock
+from amqpspec.targets.errors import TargetError
+
+DESCRIPTION = TargetDescription("embedded", "amqpspec", "0", "rabbitmq-4.3")
+
+
+def under_test(broker: EmbeddedBroker) -> TargetUnderTest:
+    return TargetUnderTest(broker.address, DESCRIPTION, operator=broker.operator())
+
+
+def run(directory: Path, jobs: int) -> tuple[RunResult, list[Event]]:
+    told: list[Event] = []
+    options = RunOptions(
+        only=("ACK-00", "PERMISSION-001"), seed=4, sequences=12, steps=5, jobs=jobs, shrinking_time=0.0
+    )
+    with EmbeddedBroker() as broker, TraceWriter(directory / "trace.jsonl") as trace:
+        result = Runner(under_test(broker), trace, options, [told.append]).run()
+    return result, told
+
+
+def test_the_story_is_the_same(tmp_path: Path) -> None:
+    alone, told_alone = run(tmp_path / "one", 1)
+    together, told_together = run(tmp_path / "two", 2)
+    assert alone.requirements == together.requirements
+    assert (alone.sequences, alone.exit_code) == (together.sequences, 0)
+
+    def story(told: list[Event]) -> list[tuple[str, Verdict]]:
+        return [
+            (each.judgement.sequence, each.judgement.verdict) for each in told if isinstance(each, SequenceFinished)
+        ]
+
+    assert story(told_alone) == story(told_together)
+    begun = {each.sequence for each in told_together if isinstance(each, SequenceStarted)}
+    assert begun == {name for name, _ in story(told_alone)}
+    assert commands_in(tmp_path / "one") == commands_in(tmp_path / "two"), "and no row is torn"
+
+
+def commands_in(directory: Path) -> dict[str, list[str]]:
+    recorded = sequences(read_trace(directory))
+    return {rows[0]["sequence"]: [row["text"] for row in rows if row["kind"] == "command"] for rows in recorded}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    with EmbeddedBroker() as broker, TraceWriter(tmp_path / "trace.jsonl") as trace:
+        yield Place(under_test(broker), trace)
+
+
+def sequence(name: str, *lines: str) -> CommandSequence:
+    return CommandSequence(name, tuple(map(parse_command, lines)))
+
+
+def test_what_the_operator_takes_part_in_stays_where_the_operator_is(place: Place) -> None:
+    scenario = next(each for each in all_scenarios() if each.name.startswith("PERMISSION-002"))
+    with SeveralProcesses(place, RunOptions(jobs=2), lambda: False) as workers:
+        (outcome,) = workers.carried_out([CommandSequence("operated", scenario.commands)])
+    assert isinstance(outcome, CarriedOut)
+    assert outcome.judgement.verdict is Verdict.PASS
+
+
+def test_a_failure_knows_after_how_many_commands_it_showed(tmp_path: Path) -> None:
+    with EmbeddedBroker(fault="ack-acks-nothing") as broker, TraceWriter(tmp_path / "trace.jsonl") as trace:
+        outcome = Place(under_test(broker), trace).carry_out(
+            sequence(
+                "one", "a.1 queue.declare q", "a.1 basic.publish q body=m", "a.1 basic.get q", "a.1 basic.ack 1",
+                "a.1 basic.ack 1", "a.1 queue.declare r",
+            )
+        )  # fmt: skip
+    failure = outcome.judgement.failures[0]
+    assert [str(each) for each in outcome.commands_until(failure.identity)][-1] == "a.1 basic.ack 1"
+
+
+def test_nothing_is_begun_once_it_is_enough(place: Place) -> None:
+    taken: list[str] = []
+    many = [sequence(f"s{number}", "a.1 queue.declare q") for number in range(100)]
+    with SeveralProcesses(place, RunOptions(jobs=2), lambda: bool(taken)) as workers:
+        for outcome in workers.carried_out(many):
+            assert isinstance(outcome, CarriedOut)
+            taken.append(outcome.sequence.name)
+    assert 1 <= len(taken) < 30, "what had been begun is taken"
+    assert taken == [each.name for each in many[: len(taken)]]
+
+
+def test_a_target_that_is_lost_ends_the_run(tmp_path: Path) -> None:
+    with EmbeddedBroker() as broker:
+        target = TargetUnderTest(broker.address, DESCRIPTION)
+    with (
+        TraceWriter(tmp_path / "trace.jsonl") as trace,
+        SeveralProcesses(Place(target, trace), RunOptions(jobs=2), lambda: False) as workers,
+        pytest.raises(TargetError),
+    ):
+        list(workers.carried_out([sequence("lost", "a.1 queue.declare q")]))
+
+
+def test_a_worker_that_is_ended_from_outside_is_told_of_in_a_line(place: Place) -> None:
+    with pytest.raises(WorkerLost, match="ended from outside"):  # noqa: SIM117
+        with SeveralProcesses(place, RunOptions(jobs=2), lambda: False) as workers:
+            for _ in workers.carried_out(sequence(f"s{number}", "a.1 queue.declare q") for number in range(50)):
+                for worker in multiprocessing.active_children():
+                    if worker.pid is not None:
+                        os.kill(worker.pid, signal.SIGKILL)
+
+
+def test_an_interruption_deletes_what_was_made(tmp_path: Path) -> None:
+    with EmbeddedBroker() as broker, TraceWriter(tmp_path / "trace.jsonl") as trace:
+        with pytest.raises(KeyboardInterrupt):  # noqa: SIM117
+            with SeveralProcesses(Place(under_test(broker), trace), RunOptions(jobs=2), lambda: False) as workers:
+                for _ in workers.carried_out([Round(number, 9) for number in range(4)]):
+                    raise KeyboardInterrupt
+        assert not broker._responder._broker.queues
+    assert multiprocessing.active_children() == []
+
+
+def test_who_skips_the_time_stays_in_the_broker_s_process(tmp_path: Path) -> None:
+    clock = FastForwardClock()
+    with EmbeddedBroker(clock=clock) as broker, TraceWriter(tmp_path / "trace.jsonl") as trace:
+        target = TargetUnderTest(broker.address, DESCRIPTION, clock=clock)
+        workers = workers_for(Place(target, trace), RunOptions(jobs=4), lambda: False)
+    assert not isinstance(workers, SeveralProcesses)
