@@ -19,7 +19,7 @@ _crossings = st.sampled_from(
     (
         "delete, cancel", "publish, cancel", "cancel, delete", "cancel, consume", "consume, cancel", "settle, cancel",
         "publish, limit", "cancel, close", "consume, consume", "publish, delete", "publish, close", "settle, close",
-        "settle, delete", "delete, cancel",
+        "settle, delete", "settle, cancel",
     )
 )  # fmt: skip
 

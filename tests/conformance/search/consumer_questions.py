@@ -189,7 +189,7 @@ PAIRS: dict[str, tuple[float, PairQuestion]] = {
     "a cancel crosses a consume of its tag": (
         0.01,
         lambda first, second: _are(first, second, "cancel", "consume")
-        and first.arguments["consumer_tag"] == second.arguments["consumer_tag"],
+        and first.arguments["consumer_tag"] == second.arguments.get("consumer_tag"),
     ),
     "a consume crosses its cancel": (0.01, lambda first, second: _are(first, second, "consume", "cancel")),
     "a settlement crosses a cancel": (0.004, lambda first, second: _settles(first) and _is(second, "cancel")),

@@ -2,22 +2,14 @@
 
 The generator only looks at its plan, so no target is needed. Shares are those of sequences in which a thing happened at
 least once. `-s` prints them all.
-
-Hypothesis draws some numbers from the literals of all modules that are loaded, so the same seed makes other commands
-where other modules are loaded. The shares are therefore counted in a process of its own.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import count, pairwise
-from pathlib import Path
 
 import pytest
 
@@ -153,32 +145,24 @@ QUESTIONS: dict[str, tuple[float, Question]] = {
 }  # fmt: skip
 
 
-@cache
-def shares() -> dict[str, float]:
-    """What `counted` gives in a process in which nothing else is loaded."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    text = subprocess.run([sys.executable, __file__], env=environment, check=True, stdout=subprocess.PIPE).stdout
-    result: dict[str, float] = json.loads(text)
-    return result
-
-
 #: The least share of everything that is asked.
 BOUNDS = {
     name: bound for asked in (QUESTIONS, QUESTIONS_OF_CHANNEL_LIMITS, PAIRS) for name, (bound, _) in asked.items()
 }
 
 
-def counted() -> dict[str, float]:
+@cache
+def shares() -> dict[str, float]:
     """Share by question, and under "different" the share of sequences that are unlike all others."""
     made = sequences(7) + sequences(8) + sequences(9)
-    shares = {"different": len({tuple(map(str, commands)) for commands in made}) / len(made)}
-    shares |= _shares_of(made, QUESTIONS, "rabbitmq-4.3")
+    counted = {"different": len({tuple(map(str, commands)) for commands in made}) / len(made)}
+    counted |= _shares_of(made, QUESTIONS, "rabbitmq-4.3")
     limited = sequences(7, "rabbitmq-4.0") + sequences(8, "rabbitmq-4.0") + sequences(9, "rabbitmq-4.0")
-    shares |= _shares_of(limited, QUESTIONS_OF_CHANNEL_LIMITS, "rabbitmq-4.0")
+    counted |= _shares_of(limited, QUESTIONS_OF_CHANNEL_LIMITS, "rabbitmq-4.0")
     for name, (_, asks) in PAIRS.items():
         crossing = [any(first.in_flight and asks(first, second) for first, second in pairwise(each)) for each in made]
-        shares[name] = sum(crossing) / len(made)
-    return shares
+        counted[name] = sum(crossing) / len(made)
+    return counted
 
 
 def _shares_of(
@@ -254,7 +238,3 @@ def test_every_method_of_the_chapters_is_made() -> None:
         "exchange.unbind", "frame.body", "frame.header", "frame.method", "frame.other", "queue.bind", "queue.declare",
         "queue.delete", "queue.purge", "queue.unbind", "socket.abort", "tx.commit", "tx.rollback", "tx.select",
     }  # fmt: skip
-
-
-if __name__ == "__main__":
-    print(json.dumps(counted()))
