@@ -15,7 +15,6 @@ from rich.text import Text
 from amqpspec.conformance.verdicts.events import (
     Event,
     FailureShrunk,
-    FrameObserved,
     RunFinished,
     RunStarted,
     SequenceFinished,
@@ -166,13 +165,12 @@ class LiveDisplay:
 
     def __call__(self, event: Event) -> None:
         match event:
-            case FrameObserved():
-                self._frames += 1
             case SequenceStarted():
                 self._running[event.sequence] = None
             case SequenceFinished():
                 self._running.pop(event.judgement.sequence, None)
                 self._counts[event.judgement.verdict] += 1
+                self._frames += event.judgement.frames
             case FailureShrunk():
                 self._console.print(self._failure(event.found))
             case RunStarted():
