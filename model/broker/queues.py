@@ -60,7 +60,7 @@ class Message:
     unseen: int = 0
     #: … and to somebody who does not acknowledge: then it is gone
     may_be_gone: bool = field(default=False, kw_only=True)
-    #: how many more times it may have been handed to a consumer that was cancelled before (model.rules.unseen)
+    #: how many more times it may have been handed to a consumer that was cancelled before (model.rules.basic.unseen)
     recalled: int = 0
     #: its time may have been up before its channel ended: then its last delivery has not failed (QUORUM-002)
     may_have_timed_out: bool = field(default=False, kw_only=True)

@@ -65,8 +65,10 @@ from amqpspec.model.protocol.erlang_wording import wire_type
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.protocol.patterns import Generated
-from amqpspec.model.rules.answer import answer
 from amqpspec.model.rules.basic.requeue import known_since
+from amqpspec.model.rules.common.answer import answer
+from amqpspec.model.rules.common.lookup import find_queue, queue_text, shortcut
+from amqpspec.model.rules.common.permission import check_read
 from amqpspec.model.rules.extensions import direct_reply
 from amqpspec.model.rules.extensions.consumer_timeout import end_timed_out, is_told
 from amqpspec.model.rules.extensions.stream_consuming import (
@@ -75,8 +77,6 @@ from amqpspec.model.rules.extensions.stream_consuming import (
     check_stream,
     first_offsets,
 )
-from amqpspec.model.rules.lookup import find_queue, queue_text, shortcut
-from amqpspec.model.rules.permission import check_read
 
 
 def consume(broker: Broker, channel: Channel, frame: Frame) -> None:

@@ -33,14 +33,14 @@ from amqpspec.model.broker.queues import Exchange, Message, Queue
 from amqpspec.model.broker.routing import ENDED_BINDING, Routes, out_of_the_ordinary, route
 from amqpspec.model.broker.state import Channel, Expected
 from amqpspec.model.broker.transaction import Publication
+from amqpspec.model.broker.uncommitted import LARGE_BODY, keep
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Content, Frame
 from amqpspec.model.rules.basic.message_checks import as_delivered, check_properties, check_size, further_keys
+from amqpspec.model.rules.common.lookup import exchange_text, find_exchange
+from amqpspec.model.rules.common.permission import check_write
 from amqpspec.model.rules.extensions.dead_letter import put
 from amqpspec.model.rules.extensions.direct_reply import with_address
-from amqpspec.model.rules.lookup import exchange_text, find_exchange
-from amqpspec.model.rules.permission import check_write
-from amqpspec.model.rules.tx.uncommitted import LARGE_BODY, keep
 
 #: How many of the queues that a message passes over are looked at afterwards: enough to notice, not to be slow.
 WATCHED = 4

@@ -76,6 +76,7 @@ from amqpspec.model.broker.consumer_timeouts import note_oldest
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome, Ruling
+from amqpspec.model.broker.uncommitted import reserve
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
@@ -83,7 +84,6 @@ from amqpspec.model.rules.basic.requeue import by_consumer, give_back, return_or
 from amqpspec.model.rules.extensions.consumer_timeout import in_two_parts, settle_all_late, settle_behind
 from amqpspec.model.rules.extensions.dead_letter import discard_message
 from amqpspec.model.rules.extensions.stream_settlement import check_stream, return_credit
-from amqpspec.model.rules.tx.uncommitted import reserve
 
 Settled = list[tuple[int, Unacknowledged]]
 

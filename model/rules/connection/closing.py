@@ -72,15 +72,15 @@ from amqpspec.model.broker.state import (
     PendingGet,
     Unacknowledged,
 )
+from amqpspec.model.broker.uncommitted import drop
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import FrameError, ProtocolError
 from amqpspec.model.protocol.methods import METHOD_IDS, ChannelKey, Frame
 from amqpspec.model.protocol.patterns import Anything
 from amqpspec.model.rules.basic.requeue import give_back, lost_order
+from amqpspec.model.rules.basic.unseen import expect_exceeded_limits, expect_losses, lose, may_serve_anybody
 from amqpspec.model.rules.extensions.dead_letter import EXCHANGE, keep_within_limits
-from amqpspec.model.rules.tx.uncommitted import drop
-from amqpspec.model.rules.unseen import expect_exceeded_limits, expect_losses, lose, may_serve_anybody
 
 #: Argument of a close that is wrong without being the wrong code: the requirement of its own.
 CLOSE_BLAME = {"reply_text": "CHAN-008", "class_id": "CHAN-007", "method_id": "CHAN-007"}

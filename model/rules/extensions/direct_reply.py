@@ -40,8 +40,8 @@ from amqpspec.model.broker.state import Channel
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Content, Frame
 from amqpspec.model.protocol.patterns import Generated
-from amqpspec.model.rules.answer import answer
-from amqpspec.model.rules.lookup import queue_text
+from amqpspec.model.rules.common.answer import answer
+from amqpspec.model.rules.common.lookup import queue_text
 
 
 def consumes_replies(broker: Broker, frame: Frame) -> bool:

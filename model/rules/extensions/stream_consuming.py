@@ -31,7 +31,7 @@ from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.protocol.erlang_wording import term, wire_type
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.rules.lookup import queue_text
+from amqpspec.model.rules.common.lookup import queue_text
 
 OFFSET = "x-stream-offset"
 #: Seconds in each unit of an interval.

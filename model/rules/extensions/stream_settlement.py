@@ -37,8 +37,8 @@ from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.rules.basic.requeue import by_consumer, give_back, return_order
+from amqpspec.model.rules.common.lookup import queue_text
 from amqpspec.model.rules.extensions.dead_letter import discard_message
-from amqpspec.model.rules.lookup import queue_text
 
 
 def check_stream(
@@ -92,7 +92,7 @@ def _hold_again(
                 broker.drop(queue, entry.message, "ACK-013")
             for message in by_consumer(entries):
                 discard_message(broker, queue, message, channel.key, failed=failed)
-        # its consumer has room now, and may be handed more before the channel ends (model.rules.unseen)
+        # its consumer has room now, and may be handed more before the channel ends (model.rules.basic.unseen)
         broker.refresh(queue)
 
 

@@ -91,13 +91,20 @@ from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame, Table
 from amqpspec.model.protocol.patterns import UNKNOWN_NAME, Generated, between
-from amqpspec.model.rules.answer import answer
+from amqpspec.model.rules.common.answer import answer
+from amqpspec.model.rules.common.lookup import (
+    check_owner,
+    find_queue,
+    queue_text,
+    shortcut,
+    vhost_of,
+    without_line_breaks,
+)
+from amqpspec.model.rules.common.permission import check_any, check_configure, check_read
 from amqpspec.model.rules.extensions import queue_expiry as expiry
 from amqpspec.model.rules.extensions.direct_reply import declare as declare_address
 from amqpspec.model.rules.extensions.direct_reply import is_declared
 from amqpspec.model.rules.extensions.message_expiry import shown_by_count
-from amqpspec.model.rules.lookup import check_owner, find_queue, queue_text, shortcut, vhost_of, without_line_breaks
-from amqpspec.model.rules.permission import check_any, check_configure, check_read
 from amqpspec.model.rules.queue.queue_arguments import check_arguments
 from amqpspec.model.rules.queue.queue_equivalence import check_equivalence
 

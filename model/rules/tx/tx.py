@@ -40,12 +40,12 @@ from amqpspec.model.broker.overflow import hear
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.broker.transaction import Transaction
+from amqpspec.model.broker.uncommitted import drop
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.settlement import carry_out
 from amqpspec.model.rules.extensions.message_expiry import expire_timeless
 from amqpspec.model.rules.tx.commit import publish_kept
-from amqpspec.model.rules.tx.uncommitted import drop
 
 
 def select(broker: Broker, channel: Channel, frame: Frame) -> None:
