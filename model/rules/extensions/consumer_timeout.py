@@ -85,9 +85,11 @@ from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, Expected, Lost, TimedOut, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.promises.choices import ConsumerTimeouts
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.requeue import delivery_limit, give_back
+from amqpspec.model.rules.basic.settlement import Settled
 from amqpspec.model.rules.connection.closing import fail
 
 TIME_OUT = "delivery.time-out"
@@ -99,6 +101,13 @@ _MOST_BEHIND_CLOSE = 2
 
 #: By how the client settles late, the requirement by which its consumer is served again.
 _RECOVERED_BY = {Outcome.DONE: "TIMEOUT-016", Outcome.DISCARDED: "TIMEOUT-017", Outcome.REQUEUED: "TIMEOUT-018"}
+
+
+def begin(broker: Broker, channel: Channel, consumer: Consumer) -> None:
+    """The consumer has been made: later settings and policies are none of its business (TIMEOUT-028)."""
+    ways = broker.dialect.consumer_timeouts
+    if ways is ConsumerTimeouts.OF_QUORUM_QUEUES and consumer.queue.type is QueueType.QUORUM:
+        consumer.timeout, consumer.timeout_from = time_of(broker, consumer.queue, consumer.arguments)
 
 
 def time_out(broker: Broker, channel: Channel, tag: int, frame: Frame, together: Sequence[int] = ()) -> None:
@@ -261,19 +270,19 @@ def close_text(channel: int, milliseconds: int) -> str:
 # ------------------------------------------------------------------------------------------ settling late
 
 
-def in_two_parts(channel: Channel, tags: Sequence[int]) -> tuple[list[int], list[int]]:
-    """What has timed out of that which the client settles at once: what its queue hears of first, and what it hears of
-    behind what has not, by which its consumer may be served again: consumer by consumer
+def settle_before(broker: Broker, channel: Channel, tags: Sequence[int], held: Settled, ruling: Ruling) -> None:
+    """What has timed out of that which the client settles at once: a queue hears of some before what is `held`, of the
+    others behind it, by which their consumer may be served again: consumer by consumer
     (rabbit_channel:foreach_per_queue).
     """
+    if not channel.timed_out:
+        return
     first: dict[Queue, str] = {}
-    for tag in tags:
-        if (entry := channel.unacknowledged.get(tag)) is not None:
-            name = entry.consumer.tag if entry.consumer is not None else ""
-            first[entry.queue] = min(first.get(entry.queue, name), name)
+    for _, entry in held:
+        name = entry.consumer.tag if entry.consumer is not None else ""
+        first[entry.queue] = min(first.get(entry.queue, name), name)
     late = [tag for tag in tags if tag in channel.timed_out]
-    behind = [tag for tag in late if _is_behind(channel.timed_out[tag], first)]
-    return [tag for tag in late if tag not in behind], behind
+    _settle_all_late(broker, channel, [tag for tag in late if not _is_behind(channel.timed_out[tag], first)], ruling)
 
 
 def _is_behind(entry: TimedOut, first: Mapping[Queue, str]) -> bool:
@@ -281,13 +290,14 @@ def _is_behind(entry: TimedOut, first: Mapping[Queue, str]) -> bool:
 
 
 def settle_behind(broker: Broker, channel: Channel, tags: Sequence[int], ruling: Ruling) -> None:
-    """What the queue hears of behind the rest of what is settled at once."""
-    if tags:
+    """What a queue hears of behind the rest of what is settled at once."""
+    behind = [tag for tag in tags if tag in channel.timed_out]
+    if behind:
         broker.stamp += 1
-        settle_all_late(broker, channel, tags, ruling)
+        _settle_all_late(broker, channel, behind, ruling)
 
 
-def settle_all_late(broker: Broker, channel: Channel, tags: Iterable[int], ruling: Ruling) -> None:
+def _settle_all_late(broker: Broker, channel: Channel, tags: Iterable[int], ruling: Ruling) -> None:
     """As many as the client settles at once: by queue and consumer tag (rabbit_channel:foreach_per_queue)."""
 
     def queue_then_consumer(tag: int) -> tuple[str, bool, str, int]:
@@ -339,8 +349,10 @@ def is_told(broker: Broker, channel: Channel) -> bool:
     return broker.connections[channel.connection].is_told_of_cancels
 
 
-def end_timed_out(broker: Broker, consumer: Consumer) -> None:
-    """TIMEOUT-030: the client was told that the consumer is cancelled, and uses its tag for another one."""
+def end_timed_out(broker: Broker, channel: Channel, consumer: Consumer) -> None:
+    """TIMEOUT-030: a client that was told that the consumer is cancelled may use its tag for another one."""
+    if not consumer.timed_out or not is_told(broker, channel):
+        return
     broker.fired("TIMEOUT-030")
     consumer.timed_out = 0
     broker.remove_consumer(consumer, "TIMEOUT-030")
