@@ -21,12 +21,14 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Each may import those before it. What stands at the end has no folder of its own: the files of `amqpspec` itself.
 LAYERS = ("model", "targets", "conformance", "reports", "pipeline", "command_line", "")
 
+#: The chapters of 0-9-1, which know nothing of RabbitMQ's extensions.
+CHAPTERS = ("exchange", "queue", "basic", "tx", "connection", "channel")
+
 #: Within a folder the same; "" are the files that lie in the folder itself.
 ORDERS = {
     "model": ("", "protocol", "promises", "broker", "rules", "outputs", "judging", "defects"),
     "targets": ("", "codec", "client", "embedded", "faults", "brokers"),
-    # the chapters of 0-9-1 know nothing of RabbitMQ's extensions; the files of the folder itself know them all
-    "model.rules": ("common", "exchange", "queue", "basic", "tx", "connection", "channel", "extensions", "operator", ""),
+    "model.rules": ("common", *CHAPTERS, "extensions", "operator", ""),
     "conformance": ("traces", "language", "verdicts", "session", "scenarios", "search", "failures", ""),
 }
 
