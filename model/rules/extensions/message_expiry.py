@@ -104,7 +104,7 @@ def _is_awaited(broker: Broker, queue: Queue) -> bool:
     """Does somebody certainly wait for the queue's next new message, and is handed it whatever its time (TTL-004)?"""
     if queue not in broker.deliverable or queue.messages[0].redelivered:
         return False
-    for consumer in contenders(queue):
+    for consumer in contenders(broker, queue):
         channel = broker.channels[consumer.channel]
         is_sure = not consumer.is_doubtful and not consumer.unheeded_prefetch and not channel.channel_prefetch
         if is_sure and consumer.announced and channel.state is ChannelState.OPEN and broker.has_room(consumer):
