@@ -35,6 +35,7 @@ from amqpspec.model.rules.extensions import (
     dead_letter,
     direct_reply,
     exchange_binding,
+    late_settlement,
     message_expiry,
     negative_acknowledge,
     queue_expiry,
@@ -95,11 +96,11 @@ publish.rewritten.taken_by(direct_reply.with_address)
 publish.refused.taken_by(dead_letter.refuse_published)
 publish.enqueued.taken_by(dead_letter.keep_within_limits)
 
-settlement.settling.taken_by(consumer_timeout.settle_before)
+settlement.settling.taken_by(late_settlement.settle_before)
 settlement.rejecting.taken_by(stream_settlement.check_rejected)
 settlement.discarded.taken_by(dead_letter.discard_message)
 settlement.let_go.taken_by(stream_settlement.return_credit)
-settlement.all_settled.taken_by(consumer_timeout.settle_behind)
+settlement.all_settled.taken_by(late_settlement.settle_behind)
 recover.recovering.taken_by(stream_settlement.check_recovered)
 requeue.given_back.taken_by(message_expiry.look_at_returned)
 requeue.limit_exceeded.taken_by(dead_letter.exceed_limit)
