@@ -21,34 +21,16 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Each may import those before it. What stands at the end has no folder of its own: the files of `amqpspec` itself.
 LAYERS = ("model", "targets", "conformance", "reports", "pipeline", "command_line", "")
 
+#: The chapters of 0-9-1, which know nothing of RabbitMQ's extensions.
+CHAPTERS = ("exchange", "queue", "basic", "tx", "connection", "channel")
+
 #: Within a folder the same; "" are the files that lie in the folder itself.
 ORDERS = {
     "model": ("", "protocol", "promises", "broker", "rules", "outputs", "judging", "defects"),
     "targets": ("", "codec", "client", "embedded", "faults", "brokers"),
+    "model.rules": ("common", *CHAPTERS, "extensions", "operator", ""),
     "conformance": ("traces", "language", "verdicts", "session", "scenarios", "search", "failures", ""),
 }
-
-#: The chapters of 0-9-1, which know nothing of RabbitMQ's extensions.
-CHAPTERS = ("connection", "channel", "exchange", "queue", "basic", "tx")
-
-#: What does not hold yet: each file of a chapter, and the extensions that it imports. This may only become less.
-CHAPTERS_WITH_EXTENSIONS: Mapping[str, Collection[str]] = {
-    "basic.consume": ("consumer_timeout", "direct_reply", "stream_consuming"),
-    "basic.publish": ("dead_letter", "direct_reply"),
-    "basic.recover": ("consumer_timeout", "stream_settlement"),
-    "basic.requeue": ("dead_letter", "message_expiry"),
-    "basic.settlement": ("consumer_timeout", "dead_letter", "stream_settlement"),
-    "connection.closing": ("dead_letter",),
-    "queue.queue": ("direct_reply", "message_expiry", "queue_expiry"),
-    "tx.tx": ("message_expiry",),
-}
-
-#: Folders that import each other, which they shall not. This list may only become shorter.
-CIRCLES_OF_FOLDERS: tuple[frozenset[str], ...] = (
-    frozenset(
-        {"model.rules", "model.rules.operator", "model.rules.extensions"} | {f"model.rules.{name}" for name in CHAPTERS}
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -219,14 +201,16 @@ def test_layers() -> None:
     assert not wrong, listed("imports of a higher layer:", wrong)
 
 
-@pytest.mark.parametrize("layer", ORDERS)
-def test_within_a_layer(layer: str) -> None:
-    def place(module: str) -> str:
-        return folder(module, 2).partition(".")[2]
+@pytest.mark.parametrize("outer", ORDERS)
+def test_within_a_folder(outer: str) -> None:
+    def place(module: str) -> str | None:
+        within = f"{folder(module)}."
+        return within.removeprefix(f"{outer}.").partition(".")[0] if within.startswith(f"{outer}.") else None
 
-    inside = [each for each in imports() if _layer(each.importer) == _layer(each.imported) == layer]
-    wrong = upwards(ORDERS[layer], ((place(each.importer), place(each.imported), each) for each in inside))
-    assert not wrong, listed(f"imports upwards within {layer}:", wrong)
+    places = ((place(each.importer), place(each.imported), each) for each in imports())
+    inside = ((one, other, each) for one, other, each in places if one is not None and other is not None)
+    wrong = upwards(ORDERS[outer], inside)
+    assert not wrong, listed(f"imports upwards within {outer}:", wrong)
 
 
 def test_the_model_imports_nothing_foreign() -> None:
@@ -238,20 +222,6 @@ def test_the_model_imports_nothing_foreign() -> None:
         if (top := module.partition(".")[0]) != "amqpspec" and top not in sys.stdlib_module_names
     ]
     assert not foreign, listed("the model needs nothing but Python:", foreign)
-
-
-def test_chapters_know_no_extensions() -> None:
-    chapters = tuple(f"model.rules.{name}." for name in CHAPTERS)
-    found = {
-        (each.importer.removeprefix("model.rules."), each.imported.removeprefix("model.rules.extensions.")): each
-        for each in imports()
-        if each.importer.startswith(chapters) and each.imported.startswith("model.rules.extensions.")
-    }
-    known = {(chapter, extension) for chapter, names in CHAPTERS_WITH_EXTENSIONS.items() for extension in names}
-    new = [found[each] for each in sorted(found.keys() - known)]
-    assert not new, listed("a chapter of 0-9-1 imports an extension:", new)
-    gone = [f"{chapter}: {extension}" for chapter, extension in sorted(known - found.keys())]
-    assert not gone, listed("exceptions that are not needed any more, to be taken off the list:", gone)
 
 
 # ------------------------------------------------------------------------------------------------ circles
@@ -267,10 +237,5 @@ def test_no_circles_between_files() -> None:
 def test_no_circles_between_folders(depth: int) -> None:
     edges = [(folder(each.importer, depth), folder(each.imported, depth), each) for each in imports()]
     found = circles(graph_of((one, other) for one, other, _ in edges))
-    for circle in found:
-        if not any(circle <= known for known in CIRCLES_OF_FOLDERS):
-            inside = [each for one, other, each in edges if one != other and {one, other} <= circle]
-            pytest.fail(listed(f"folders that import each other, {', '.join(sorted(circle))}:", inside), pytrace=False)
-    if depth == 3:
-        smaller = [sorted(known) for known in CIRCLES_OF_FOLDERS if known not in found]
-        assert not smaller, listed("circles that are not there any more, or are smaller now:", smaller)
+    inside = [each for one, other, each in edges for circle in found if one != other and {one, other} <= circle]
+    assert not found, listed("folders that import each other:", inside)

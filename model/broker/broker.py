@@ -173,7 +173,8 @@ class Broker(QueueSteps):
             if own_limit_holds(consumer) and entry.queue.messages:
                 self.fired("QOS-004")
             consumer.outstanding -= 1
-            consumer.is_forgotten = False
+            for told in self.hooks.delivery_released:
+                told(self, consumer)
             consumer.reason = requirement
             consumer.stamp = self.stamp
             consumer.is_doubtful, consumer.overtaken_by = True, frozenset()

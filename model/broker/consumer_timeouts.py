@@ -43,13 +43,6 @@ def begin_channel(broker: BrokerState, channel: Channel) -> None:
     channel.timeout, channel.tick = setting(broker, TIMEOUT), setting(broker, TICK)
 
 
-def begin_consumer(broker: BrokerState, consumer: Consumer) -> None:
-    """The consumer is made: later settings and policies are none of its business (TIMEOUT-028)."""
-    ways = broker.dialect.consumer_timeouts
-    if ways is ConsumerTimeouts.OF_QUORUM_QUEUES and consumer.queue.type is QueueType.QUORUM:
-        consumer.timeout, consumer.timeout_from = time_of(broker, consumer.queue, consumer.arguments)
-
-
 def time_of(broker: BrokerState, queue: Queue, arguments: Table) -> tuple[float, str]:
     """Seconds, and the requirement by which it is so many."""
     of_consumer = arguments.get(ARGUMENT)

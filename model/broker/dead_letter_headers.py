@@ -16,6 +16,9 @@ from amqpspec.model.protocol.content_size import properties_size
 from amqpspec.model.protocol.methods import Content, Frame, Table
 from amqpspec.model.protocol.patterns import AnyMoment, Pattern, choose, matches
 
+#: The arguments by which a queue has dead letters, and with which routing key.
+EXCHANGE, ROUTING_KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
+
 REJECTED, DELIVERY_LIMIT = "rejected", "delivery_limit"
 #: Its time was up (model.broker.time_to_live).
 EXPIRED = "expired"

@@ -23,13 +23,27 @@ def priority(consumer: Consumer) -> int:
     return int(consumer.arguments.get("x-priority", 0))
 
 
-def contenders(queue: Queue) -> list[Consumer]:
+def contenders(broker: BrokerState, queue: Queue) -> list[Consumer]:
     """The consumers among whom the queue's next message goes: all, or the active one if there is but one (SAC-001)."""
     seat = queue.seat
     if not queue.single_active_consumer:
         return queue.consumers
-    beside = [consumer for consumer in queue.consumers if consumer.is_beside and consumer is not seat.holder]
-    return beside if seat.holder is None or seat.is_being_left else [seat.holder, *beside]
+    active = [] if seat.holder is None or seat.is_being_left else [seat.holder]
+    return [*active, *(each for each in queue.consumers if each is not seat.holder and is_beside(broker, each))]
+
+
+def rests(broker: BrokerState, consumer: Consumer) -> bool:
+    """Is the consumer handed nothing, and not given the seat? It has timed out (TIMEOUT-014)."""
+    if consumer.timed_out:
+        return True
+    asked = broker.hooks.rests
+    return bool(asked and answer(asked, broker, consumer))
+
+
+def is_beside(broker: BrokerState, consumer: Consumer) -> bool:
+    """Is the consumer served beside the one that has the seat? The law knows no such consumer."""
+    asked = broker.hooks.is_beside
+    return bool(asked and answer(asked, broker, consumer))
 
 
 def service_is_unknown(broker: BrokerState, queue: Queue) -> bool:
@@ -47,7 +61,7 @@ def highest(consumers: Iterable[Consumer]) -> list[Consumer]:
     return [consumer for consumer in candidates if priority(consumer) == best]
 
 
-def successor(queue: Queue, takeover: bool) -> Consumer | None:
+def successor(broker: BrokerState, queue: Queue, takeover: bool) -> Consumer | None:
     """The waiting consumer that is next on the seat. `takeover`: quorum queues look at priorities (SAC-004).
 
     A classic queue takes the head of its service queue, which is ordered by priority and then by registration; a
@@ -55,10 +69,10 @@ def successor(queue: Queue, takeover: bool) -> Consumer | None:
     free credit between the two (rabbit_fifo:sort_waiting).
     """
     others = (each for each in queue.consumers if each is not queue.seat.holder)
-    waiting = [each for each in others if not each.timed_out and not each.is_forgotten]
+    waiting = [each for each in others if not rests(broker, each)]
     if not waiting:
         return None
-    if beside := [consumer for consumer in waiting if consumer.is_beside]:
+    if beside := [each for each in waiting if is_beside(broker, each)]:
         return beside[0]
     if queue.type is QueueType.CLASSIC:
         return highest(waiting)[0]
@@ -77,20 +91,20 @@ def _credit(consumer: Consumer) -> int:
     return consumer.prefetch or consumer.unheeded_prefetch or UNLIMITED
 
 
-def elect(queue: Queue, stamp: int, *, takeover: bool, requirement: str) -> None:
+def elect(broker: BrokerState, queue: Queue, requirement: str) -> None:
     """Consumers came, went or settled: who has the seat of the single active consumer now?
 
-    `requirement`: the one by which an empty seat is taken. SAC-004: with `takeover` a quorum queue gives the seat to
-    a waiting consumer of higher priority, as soon as the present one holds nothing; until then that one gets nothing
-    new.
+    `requirement`: the one by which an empty seat is taken. SAC-004: where it knows takeover a quorum queue gives the
+    seat to a waiting consumer of higher priority, as soon as the present one holds nothing; until then that one gets
+    nothing new.
     """
-    seat = queue.seat
+    seat, takeover = queue.seat, broker.dialect.quorum_seat_by_priority
     if seat.holder is not None and (seat.holder not in queue.consumers or seat.holder.timed_out):
         seat.holder, seat.is_being_left = None, False
-    following = successor(queue, takeover)
+    following = successor(broker, queue, takeover)
     if seat.holder is None:
         if following is not None:
-            _take_seat(queue, following, stamp, requirement)
+            _take_seat(queue, following, broker.stamp, requirement)
         return
     if queue.type is not QueueType.QUORUM or not takeover:
         return
@@ -99,9 +113,9 @@ def elect(queue: Queue, stamp: int, *, takeover: bool, requirement: str) -> None
         return
     if not seat.is_being_left:
         seat.is_being_left = True
-        seat.former, seat.unseen_before = seat.holder, stamp
+        seat.former, seat.unseen_before = seat.holder, broker.stamp
     if not seat.holder.outstanding:
-        _take_seat(queue, following, stamp, "SAC-004")
+        _take_seat(queue, following, broker.stamp, "SAC-004")
 
 
 def _take_seat(queue: Queue, consumer: Consumer, stamp: int, requirement: str) -> None:

@@ -160,8 +160,7 @@ def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool,
             consumer.next_offset, consumer.latest_offset, consumer.has_begun,
             consumer.unheeded_prefetch,
             repr(consumer.known_since),
-            consumer.timed_out, consumer.is_forgotten,
-            consumer.is_beside,
+            consumer.timed_out,
         ),
     )  # fmt: skip
 

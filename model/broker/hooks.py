@@ -68,6 +68,9 @@ class Guest:
     def transaction_selected(self, broker: Any, channel: Channel) -> None:
         """The channel is in transaction mode."""
 
+    def delivery_released(self, broker: Any, consumer: Consumer) -> None:
+        """The consumer has a delivery less to settle, and who has the seat now was not looked at yet."""
+
     def message_enqueued(self, broker: Any, queue: Queue, message: Message) -> None:
         """The message is in the queue, which is no stream."""
 
@@ -139,6 +142,14 @@ class Guest:
 
     def is_limited(self, broker: Any, channel: Channel) -> bool | None:
         """Is there a limit of the channel?"""
+        return None
+
+    def rests(self, broker: Any, consumer: Consumer) -> bool | None:
+        """Is the consumer handed nothing, and not given the seat, whatever room it has?"""
+        return None
+
+    def is_beside(self, broker: Any, consumer: Consumer) -> bool | None:
+        """Is the consumer served beside the one that has the seat?"""
         return None
 
     def service_is_unknown(self, broker: Any, queue: Queue) -> bool | None:

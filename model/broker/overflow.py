@@ -71,7 +71,7 @@ def handed_over(broker: BrokerState, queue: Queue, freed: int = 0) -> int:
     if queue not in broker.deliverable:
         return 0
     room: dict[ChannelKey, float] = {}
-    for consumer in contenders(queue):
+    for consumer in contenders(broker, queue):
         if not own_limit_holds(consumer) and not shared_limit_holds(broker, consumer):
             room[consumer.channel] = room.get(consumer.channel, 0) + _own_room(consumer)
     whole = sum(min(own, _shared_room(broker, broker.channels[key], queue)) for key, own in room.items())
@@ -89,7 +89,7 @@ def handed_over_at_once(broker: BrokerState, queue: Queue) -> int:
     away = handed_over(broker, queue)
     if not away or queue.type is not QueueType.QUORUM:
         return away
-    served = [consumer for consumer in contenders(queue) if not own_limit_holds(consumer)]
+    served = [consumer for consumer in contenders(broker, queue) if not own_limit_holds(consumer)]
     if not all(consumer.unheeded_prefetch for consumer in served):
         return away
     return min(away, sum(consumer.unheeded_prefetch for consumer in served))

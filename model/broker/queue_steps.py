@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.deadlines import NEVER
-from amqpspec.model.broker.dispatch import contenders, elect, highest, service_is_unknown, was_on_its_way
+from amqpspec.model.broker.dispatch import contenders, elect, highest, rests, service_is_unknown, was_on_its_way
 from amqpspec.model.broker.limits import own_limit_holds, shared_limit_holds, sharing, shown_by_waiting
 from amqpspec.model.broker.message_order import all_have_left, has_left, put_new
 from amqpspec.model.broker.overflow import has_dropped, most_ready, tell_publishers
@@ -61,7 +61,7 @@ class QueueSteps(BrokerState):
 
     def has_room(self, consumer: Consumer) -> bool:
         """May the consumer be handed one more message, as far as limits go (`model.broker.limits`), and TIMEOUT-014?"""
-        if consumer.timed_out or consumer.is_forgotten:
+        if rests(self, consumer):
             return False
         return not own_limit_holds(consumer) and not shared_limit_holds(self, consumer)
 
@@ -81,7 +81,7 @@ class QueueSteps(BrokerState):
         """The consumers that may be handed messages, whatever their priority: one after another, if there are many."""
         if service_is_unknown(self, queue):
             return []
-        return [consumer for consumer in contenders(queue) if self.has_room(consumer)]
+        return [consumer for consumer in contenders(self, queue) if self.has_room(consumer)]
 
     def elect(self, queue: Queue, requirement: str) -> None:
         """Consumers came, went or settled: a single active consumer may follow another, by that requirement."""
@@ -91,7 +91,7 @@ class QueueSteps(BrokerState):
         left = before if queue.seat.is_being_left else None
         for told in self.hooks.seat_changes:
             told(self, queue, requirement)
-        elect(queue, self.stamp, takeover=self.dialect.quorum_seat_by_priority, requirement=requirement)
+        elect(self, queue, requirement)
         for told in self.hooks.seat_given:
             told(self, queue, before, requirement)
         if queue.messages and queue.seat.holder is left is not None and not queue.seat.is_being_left:

@@ -60,7 +60,7 @@ class Message:
     unseen: int = 0
     #: … and to somebody who does not acknowledge: then it is gone
     may_be_gone: bool = field(default=False, kw_only=True)
-    #: how many more times it may have been handed to a consumer that was cancelled before (model.rules.unseen)
+    #: how many more times it may have been handed to a consumer that was cancelled before (model.rules.basic.unseen)
     recalled: int = 0
     #: its time may have been up before its channel ended: then its last delivery has not failed (QUORUM-002)
     may_have_timed_out: bool = field(default=False, kw_only=True)
@@ -120,13 +120,10 @@ class Consumer:
     #: it got its room so late that the queue may not know of it yet
     is_doubtful: bool = field(default=True, kw_only=True)
     #: seconds in which it has to settle a delivery, by which requirement; how many of its deliveries have timed out
-    #: and are not settled (model.rules.extensions.consumer_timeout); by a known defect it is not served
+    #: and are not settled (model.rules.extensions.consumer_timeout)
     timeout: float = field(default=0.0, kw_only=True)
     timeout_from: str = field(default="", kw_only=True)
     timed_out: int = field(default=0, kw_only=True)
-    is_forgotten: bool = field(default=False, kw_only=True)
-    #: of a single-active-consumer queue: by a known defect it is served beside who has the seat by now
-    is_beside: bool = field(default=False, kw_only=True)
     #: consumers of its priority that were served since it has been waiting with room (PRIORITY-002)
     overtaken_by: frozenset[tuple[ChannelKey, str]] = field(default=frozenset(), kw_only=True)
 

@@ -13,8 +13,8 @@ from amqpspec.model.broker.state import ChannelState, Expected, PendingGet
 from amqpspec.model.defects.crash import break_some_time
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.basic.unseen import lose
 from amqpspec.model.rules.inputs import process
-from amqpspec.model.rules.unseen import lose
 
 
 def _own_consumer(broker: Broker, frame: Frame) -> Consumer | None:

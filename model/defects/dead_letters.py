@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
+from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, Frame
-from amqpspec.model.rules.extensions.dead_letter import EXCHANGE
+from amqpspec.model.rules.basic.unseen import GIVE_UP
 from amqpspec.model.rules.extensions.message_expiry import EXPIRE
 from amqpspec.model.rules.inputs import process
-from amqpspec.model.rules.unseen import GIVE_UP
 
 #: What can make a dead letter: refusals, returns beyond a limit, also by an error, a full queue, and time.
 _METHODS = (

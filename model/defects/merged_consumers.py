@@ -24,8 +24,8 @@ from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.protocol.patterns import Printed
 from amqpspec.model.rules.basic.requeue import former_consumers
+from amqpspec.model.rules.basic.unseen import be_away
 from amqpspec.model.rules.inputs import process
-from amqpspec.model.rules.unseen import be_away
 
 NAME = "merged consumers"
 

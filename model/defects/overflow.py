@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dead_letter_headers import published_expiration, without_history
+from amqpspec.model.broker.dead_letter_headers import EXCHANGE, published_expiration, without_history
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.overflow import BYTES, tell_publishers
 from amqpspec.model.broker.queues import Message, Queue
@@ -18,7 +18,6 @@ from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.content_size import properties_size
 from amqpspec.model.protocol.methods import TEARDOWNS, Frame
-from amqpspec.model.rules.extensions.dead_letter import EXCHANGE
 from amqpspec.model.rules.extensions.message_expiry import EXPIRE, doubted_message
 from amqpspec.model.rules.inputs import process
 

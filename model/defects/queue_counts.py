@@ -13,7 +13,7 @@ from typing import Any
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.deadlines import NEVER
-from amqpspec.model.broker.dispatch import service_is_unknown
+from amqpspec.model.broker.dispatch import rests, service_is_unknown
 from amqpspec.model.broker.effects import CountsTold
 from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.queues import Queue
@@ -150,7 +150,7 @@ def places(broker: Broker, queue: Queue) -> tuple[int, int]:
     counted = len(queue.consumers)
     if queue.single_active_consumer:
         # those that have timed out wait for the seat, or may still hold something
-        late = sum(each.timed_out > 0 or each.is_forgotten for each in queue.consumers)
+        late = sum(rests(broker, each) for each in queue.consumers)
         counted = 1 if late < len(queue.consumers) else 0
     counted += broker.holders(queue)
     return counted, counted + late

@@ -305,7 +305,7 @@ def _settle_hit(broker: Broker, channel: Channel, hit: _Hit, gives_room: bool) -
     else:
         broker.drop(queue, entry.message, "ACK-024")
         if ruling.outcome is Outcome.DISCARDED:
-            discard_message(broker, queue, entry.message, channel.key, failed=ruling.failed)
+            discard_message(broker, queue, entry.message, channel.key, ruling.failed)
 
 
 SETTLING_DEFECTS: tuple[DefectTransition, ...] = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.deadlines import NEVER, Deadline
@@ -47,6 +47,10 @@ class Place:
     was_leaving: bool = False
     #: somebody else had room when it timed out: perhaps it was not come to, and stays among those to be served
     stays_queued: bool = False
+    #: it is not served, until it settles something
+    is_forgotten: bool = False
+    #: of a single-active-consumer queue: it is served beside who has the seat by now
+    is_beside: bool = False
 
 
 @dataclass(slots=True)
@@ -80,8 +84,20 @@ class TimedDeliveries(Guest):
     def consumer_served(self, broker: Broker, consumer: Consumer) -> None:
         place = _memory(broker).places.get(consumer)
         if place is not None and place.stays_queued:
-            consumer.is_forgotten = False
+            place.is_forgotten = False
 
+    def delivery_released(self, broker: Broker, consumer: Consumer) -> None:
+        place = _memory(broker).places.get(consumer)
+        if place is not None:
+            place.is_forgotten = False
+
+    def rests(self, broker: Broker, consumer: Consumer) -> bool | None:
+        place = _memory(broker).places.get(consumer)
+        return True if place is not None and place.is_forgotten else None
+
+    def is_beside(self, broker: Broker, consumer: Consumer) -> bool | None:
+        place = _memory(broker).places.get(consumer)
+        return True if place is not None and place.is_beside else None
 
     def debt_paid(self, broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> None:
         if expected.counted and _names_a_value(broker, holder, expected):
@@ -97,7 +113,7 @@ class TimedDeliveries(Guest):
 
     def fingerprint(self, broker: Broker) -> object:
         places = _memory(broker).places.items()
-        return tuple(sorted((c.channel, c.tag, p.is_kept, p.was_leaving, p.stays_queued) for c, p in places))
+        return tuple(sorted((c.channel, c.tag, *astuple(p)) for c, p in places))
 
 
 def _memory(broker: Broker) -> TimeoutMemory:
@@ -113,18 +129,23 @@ def _channel(broker: Broker, frame: Frame) -> Channel | None:
 
 def _note_places(broker: Broker, queue: Queue, consumer: Consumer) -> None:
     """Who has timed out leaves its place when it holds nothing, which is looked at whenever something times out."""
-    places = _memory(broker).places
-    place = places.setdefault(consumer, Place())
+    places, place = _memory(broker).places, _kept(broker, consumer)
     place.stays_queued = any(other is not consumer for other in broker.with_room(queue))
     if queue.single_active_consumer:
-        place.is_kept, consumer.is_beside = True, False
+        place.is_kept, place.is_beside = True, False
         place.was_leaving |= queue.seat.holder is consumer and queue.seat.is_being_left
         for other in queue.consumers:
             if other in places:
                 places[other].is_kept &= other.outstanding > 0
 
 
+def _kept(broker: Broker, consumer: Consumer) -> Place:
+    """What is noted about the consumer, to be changed."""
+    return _memory(broker).places.setdefault(consumer, Place())
+
+
 def _place(broker: Broker, consumer: Consumer) -> Place:
+    """What is noted about the consumer, to be read."""
     return _memory(broker).places.get(consumer, Place())
 
 
@@ -210,7 +231,7 @@ def _forget_consumer(broker: Broker, frame: Frame) -> None:
     forgotten = _given_back(broker, frame)
     process(broker, frame)
     for consumer in forgotten:
-        consumer.is_forgotten = True
+        _kept(broker, consumer).is_forgotten = True
         broker.refresh(consumer.queue)
 
 
@@ -232,7 +253,7 @@ def _serve_both(broker: Broker, frame: Frame) -> None:
     returning = _returning(broker, frame)
     process(broker, frame)
     for consumer in returning:
-        consumer.is_beside = True
+        _kept(broker, consumer).is_beside = True
         broker.refresh(consumer.queue)
 
 
@@ -246,7 +267,7 @@ def _leaving_for_ever(broker: Broker, frame: Frame) -> list[Consumer]:
 
 def _leave_for_ever(broker: Broker, frame: Frame) -> None:
     for consumer in _leaving_for_ever(broker, frame):
-        consumer.is_forgotten = True
+        _kept(broker, consumer).is_forgotten = True
     process(broker, frame)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import ChannelState, Connection, ConnectionState
@@ -12,7 +13,6 @@ from amqpspec.model.judging.questions import KnownConnection
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.protocol.patterns import UNKNOWN_NAME
-from amqpspec.model.rules.extensions.dead_letter import EXCHANGE
 
 #: Seconds of which no more may pass between a question and its answer.
 SOON = 1.0

@@ -13,8 +13,8 @@ from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.explanations import TooManyExplanations, points
 from amqpspec.model.judging.known_defect import DefectsFollowed
 from amqpspec.model.protocol.methods import ChannelKey
+from amqpspec.model.rules.basic.unseen import GIVE_UP
 from amqpspec.model.rules.happenings import is_happening
-from amqpspec.model.rules.unseen import GIVE_UP
 
 
 def unprocessed(explanations: Iterable[Explanation]) -> list[ChannelKey]:

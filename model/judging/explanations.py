@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.broker.overflow import is_limited
@@ -16,7 +17,6 @@ from amqpspec.model.outputs.mismatch import Mismatches
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, ChannelKey, Frame
 from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT
-from amqpspec.model.rules.extensions.dead_letter import EXCHANGE
 from amqpspec.model.rules.extensions.message_expiry import EXPIRE
 from amqpspec.model.rules.happenings import can_come_about, is_happening
 

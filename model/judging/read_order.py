@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import PendingGet
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TEARDOWNS, Frame
-from amqpspec.model.rules.extensions.dead_letter import EXCHANGE
 
 #: Inputs that end a consumer.
 _ENDS = ("basic.cancel", "channel.close", "connection.close", *TEARDOWNS, "socket.abort")

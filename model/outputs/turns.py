@@ -32,7 +32,14 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dispatch import contenders, priority, service_is_unknown, stays_after_all, was_on_its_way
+from amqpspec.model.broker.dispatch import (
+    contenders,
+    is_beside,
+    priority,
+    service_is_unknown,
+    stays_after_all,
+    was_on_its_way,
+)
 from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.broker.state import ChannelState
@@ -72,7 +79,7 @@ def _check_seat(broker: Broker, queue: Queue, consumer: Consumer, message: Messa
     if was_on_its_way(queue, consumer, message.stamp):
         stays_after_all(queue, consumer)
         return NONE
-    if consumer.is_beside:
+    if is_beside(broker, consumer):
         return NONE
     requirement = seat.reason
     takes_over = seat.holder is not None and priority(consumer) > priority(seat.holder)
@@ -145,7 +152,7 @@ def turns_come_to_rest(broker: Broker) -> None:
 
 def held_up_by(broker: Broker, queue: Queue, consumer: Consumer) -> str | None:
     """The requirement by which a message goes to this consumer though others have no room, if there are such."""
-    full = [other for other in contenders(queue) if not broker.has_room(other)]
+    full = [other for other in contenders(broker, queue) if not broker.has_room(other)]
     if not full:
         return None
     return "PRIORITY-001" if any(priority(other) > priority(consumer) for other in full) else "PRIORITY-002"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.basic.unseen import GIVE_UP, LOSE, doubted, drop_over_limit, lose_message, lost_message
 from amqpspec.model.rules.connection.closing import CLEAN_UP, clean_up
 from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT, TIME_OUT_IS_OVER
 from amqpspec.model.rules.extensions.message_expiry import EXPIRE as EXPIRE_MESSAGE
 from amqpspec.model.rules.extensions.message_expiry import doubted_message, process_message_expiry
 from amqpspec.model.rules.extensions.queue_expiry import EXPIRE, is_outstanding, process_expiry
 from amqpspec.model.rules.extensions.timeouts import doubted_delivery, process_timeout
-from amqpspec.model.rules.unseen import GIVE_UP, LOSE, doubted, drop_over_limit, lose_message, lost_message
 
 
 def is_happening(frame: Frame) -> bool:

@@ -2,7 +2,8 @@
 
 A rule is a function that takes the broker, the channel and the frame, in the order of checks that RabbitMQ makes.
 It changes the state through the steps of `model.broker.broker.Broker` and raises `ProtocolError` where the broker owes
-a close. The 0-9-1 chapters and RabbitMQ's extensions are kept apart.
+a close. The 0-9-1 chapters and RabbitMQ's extensions are kept apart: here is where they meet. An extension has methods
+of its own, takes one of 0-9-1 for itself in some cases, or takes part in a step that a chapter offers.
 
 Requirements:
 
@@ -13,10 +14,34 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Rule
-from amqpspec.model.rules.basic import acknowledge, cancel, consume, get, publish, qos, recover
+from amqpspec.model.rules.basic import (
+    acknowledge,
+    cancel,
+    consume,
+    get,
+    publish,
+    qos,
+    recover,
+    requeue,
+    settlement,
+)
 from amqpspec.model.rules.channel import channel
+from amqpspec.model.rules.connection import closing
 from amqpspec.model.rules.exchange import exchange
-from amqpspec.model.rules.extensions import confirm, exchange_binding, negative_acknowledge
+from amqpspec.model.rules.extensions import (
+    confirm,
+    consumer_arguments,
+    consumer_timeout,
+    dead_letter,
+    direct_reply,
+    exchange_binding,
+    late_settlement,
+    message_expiry,
+    negative_acknowledge,
+    queue_expiry,
+    stream_consuming,
+    stream_settlement,
+)
 from amqpspec.model.rules.queue import binding, queue
 from amqpspec.model.rules.tx import tx
 
@@ -54,3 +79,32 @@ RULES: dict[str, Rule] = {
     "exchange.bind": exchange_binding.bind,
     "exchange.unbind": exchange_binding.unbind,
 }
+
+# RabbitMQ's extensions that take a method of 0-9-1 for themselves, and hand it on to its chapter where it is not theirs
+RULES["queue.declare"] = direct_reply.declare
+RULES["basic.consume"] = direct_reply.consume
+
+# The steps that the chapters of 0-9-1 offer, and who takes part in each, in this order
+queue.made.taken_by(queue_expiry.begin)
+queue.asked_for_numbers.taken_by(queue_expiry.note_lifetime, message_expiry.note_expired)
+
+consume.used_again.taken_by(consumer_timeout.end_timed_out)
+consume.asked_for.taken_by(consumer_arguments.check_arguments, stream_consuming.check_stream)
+consume.made.taken_by(stream_consuming.begin_reading, consumer_timeout.begin)
+
+publish.rewritten.taken_by(direct_reply.with_address)
+publish.refused.taken_by(dead_letter.refuse_published)
+publish.enqueued.taken_by(dead_letter.keep_within_limits)
+
+settlement.settling.taken_by(late_settlement.settle_before)
+settlement.rejecting.taken_by(stream_settlement.check_rejected)
+settlement.discarded.taken_by(dead_letter.discard_message)
+settlement.let_go.taken_by(stream_settlement.return_credit)
+settlement.all_settled.taken_by(late_settlement.settle_behind)
+recover.recovering.taken_by(stream_settlement.check_recovered)
+requeue.given_back.taken_by(message_expiry.look_at_returned)
+requeue.limit_exceeded.taken_by(dead_letter.exceed_limit)
+
+tx.published.taken_by(message_expiry.expire_timeless)
+
+closing.unseen_is_back.taken_by(dead_letter.take_back_unseen)

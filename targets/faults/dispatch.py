@@ -37,14 +37,14 @@ class PriorityReversed(ServedBroker):
 @in_broker("lower-priority-never-served", "PRIORITY-001", "While a higher priority is there the lower gets nothing.")
 class LowerNeverServed(ServedBroker):
     def recipients(self, queue: Queue) -> Iterator[Consumer]:
-        best = highest(contenders(queue))
+        best = highest(contenders(self, queue))
         return (each for each in super().recipients(queue) if queue.type is QueueType.STREAM or each in best)
 
 
 @in_broker("full-consumer-holds-up-queue", "PRIORITY-002", "All wait for the consumer whose turn it is to have room.")
 class FullConsumerHoldsUp(ServedBroker):
     def recipients(self, queue: Queue) -> Iterator[Consumer]:
-        next_ones = [] if queue.type is QueueType.STREAM else highest(contenders(queue))
+        next_ones = [] if queue.type is QueueType.STREAM else highest(contenders(self, queue))
         return super().recipients(queue) if not next_ones or self.has_room(next_ones[0]) else iter(())
 
 

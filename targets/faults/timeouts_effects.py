@@ -106,7 +106,7 @@ def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
     proceed(frame)
     for other in channel.consumers.values():
         if other is not consumer:
-            other.is_forgotten = True
+            other.timed_out += 1  # as if it had been the others' time as well
             broker.refresh(other.queue)
 
 
@@ -226,7 +226,7 @@ def _unresumed(name: str, requirement: str, defect: str, *methods: str) -> None:
         before = [consumer for consumer in channel.consumers.values() if consumer.timed_out]
         proceed(frame)
         for consumer in before:
-            consumer.is_forgotten = not consumer.timed_out
+            consumer.timed_out = max(consumer.timed_out, 1)
             broker.refresh(consumer.queue)
 
 

@@ -59,9 +59,9 @@ from amqpspec.model.broker.state import Channel, ChannelState, Connection, Expec
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.rules.answer import answer
-from amqpspec.model.rules.permission import may_read
-from amqpspec.model.rules.unseen import recall
+from amqpspec.model.rules.basic.unseen import recall
+from amqpspec.model.rules.common.answer import answer
+from amqpspec.model.rules.common.permission import may_read
 
 #: Requirements that end a consumer without its client's doing.
 _ENDED_BY_BROKER = frozenset({"CANCEL-007", "CANCEL-018"})

@@ -24,12 +24,6 @@ Requirements:
 * CONSUME-009: Exclusive consume on a classic SAC queue. exclusive=true on a queue with x-single-active-consumer is 403.
   [rabbit_amqqueue_process]
 * CONSUME-010: no_local ignored. no_local=true has no effect. [rabbit_channel.erl]
-* CONSUME-011: Consumer argument validation. x-priority must be an integer; x-consumer-timeout validated from 4.3 on.
-  [rabbit_amqqueue/rabbit_queue_type:consume]
-* CONSUME-012: Consumer x-consumer-timeout validation (4.3). Negative is 406 value_negative, non-integer 406, on a
-  classic queue 406 unsupported; 0 is accepted. Before 4.3 any value is ignored. In rabbitmq-3: ignored. In
-  rabbitmq-4.0: ignored. In rabbitmq-4.3: validated. [rabbit_queue_type:consume; rabbit test suite quorum_queue_SUITE
-  consume_invalid_consumer_timeout_*]
 * CONSUME-016: A tag that is used again is a new consumer. After a consumer was cancelled its tag is free (CONSUME-003).
   A consumer made with it is a new one: its prefetch limit counts its own deliveries, not those that the old one left
   unacknowledged. [RabbitMQ guide: consumer prefetch (a limit for each new consumer); v4.3.5 rabbit_fifo:merge_consumer]
@@ -51,77 +45,62 @@ Requirements:
 
 from __future__ import annotations
 
-from typing import Any
-
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.consumer_timeouts import begin_consumer
 from amqpspec.model.broker.effects import ConsumerAnnounced
 from amqpspec.model.broker.hooks import answer as answered
 from amqpspec.model.broker.limits import is_limited
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.erlang_wording import wire_type
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Frame, Table
 from amqpspec.model.protocol.patterns import Generated
-from amqpspec.model.rules.answer import answer
 from amqpspec.model.rules.basic.requeue import known_since
-from amqpspec.model.rules.extensions import direct_reply
-from amqpspec.model.rules.extensions.consumer_timeout import end_timed_out, is_told
-from amqpspec.model.rules.extensions.stream_consuming import (
-    check_offset_text,
-    check_offset_type,
-    check_stream,
-    first_offsets,
-)
-from amqpspec.model.rules.lookup import find_queue, queue_text, shortcut
-from amqpspec.model.rules.permission import check_read
+from amqpspec.model.rules.common.answer import answer
+from amqpspec.model.rules.common.lookup import find_queue, queue_text, shortcut
+from amqpspec.model.rules.common.permission import check_read
+from amqpspec.model.rules.common.steps import Step
+
+#: The tag of that consumer is wanted for another one: an extension may end it.
+used_again: Step[Broker, Channel, Consumer] = Step()
+#: A consumer of the queue is asked for, with acknowledgements or without (True), with these arguments.
+asked_for: Step[Broker, Channel, Queue, bool, Table] = Step()
+#: The consumer has been made, and neither its queue nor its channel knows of it.
+made: Step[Broker, Channel, Consumer] = Step()
 
 
 def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     """rabbit_channel:handle_method basic.consume; the tag is looked at before the queue."""
-    if direct_reply.consumes_replies(broker, frame):
-        direct_reply.consume(broker, channel, frame)
-        return
     arguments = frame.arguments
     name = shortcut(broker, channel, arguments.get("queue", ""))
     tag = arguments.get("consumer_tag", "")
     former = channel.consumers.get(tag)
-    if former is not None and former.timed_out and is_told(broker, channel):
-        end_timed_out(broker, former)
-    elif former is not None:
-        requirement = "REPLY-005" if former.queue.reply_address else "CONSUME-003"
+    if former is not None:
+        used_again(broker, channel, former)
+    if tag in channel.consumers:
+        requirement = "REPLY-005" if channel.consumers[tag].queue.reply_address else "CONSUME-003"
         raise ProtocolError(requirement, 530, f"attempt to reuse consumer tag '{tag}'")
     check_read(broker, channel, name, "queue")
     queue = find_queue(broker, channel, name, "CONSUME-006")
     no_ack = bool(arguments.get("no_ack"))
     exclusive = bool(arguments.get("exclusive"))
-    table = dict(arguments.get("arguments") or {})
-    _check_arguments(broker, channel, queue, table)
-    if queue.type is QueueType.STREAM:
-        check_stream(broker, channel, queue, no_ack)
+    table: Table = dict(arguments.get("arguments") or {})
+    asked_for(broker, channel, queue, no_ack, table)
     _check_exclusive(broker, channel, queue, exclusive)
     if queue.type is not QueueType.CLASSIC and is_limited(broker, channel) and not broker.dialect.prefetch_is_shared:
         raise ProtocolError("QOS-012", 540, f"{queue_text(broker, channel, name)} does not support global qos")
-    earliest, latest = 0, 0
-    if queue.type is QueueType.STREAM:
-        check_offset_type(broker, channel, queue, table)
-        earliest, latest = broker.may_begin(*first_offsets(broker, queue, table))
-    generated = not tag
-    if generated:
-        broker.serial += 1
-        tag = f"{UNKNOWN_TAG}{broker.serial}"
-    nowait = bool(arguments.get("nowait"))
-    requirement = "CONSUME-002" if generated else _announcement(broker, channel, tag)
     consumer = Consumer(
         tag, channel.key, queue, no_ack, 0 if no_ack else channel.prefetch, exclusive, table,
-        created=broker.stamp, announced=nowait, reason=requirement, stamp=broker.stamp,
-        next_offset=earliest, latest_offset=latest,
+        created=broker.stamp, announced=bool(arguments.get("nowait")), stamp=broker.stamp,
         prefetch_from=channel.prefetch_from,
         unheeded_prefetch=channel.prefetch if no_ack else 0,
     )  # fmt: skip
-    begin_consumer(broker, consumer)
+    made(broker, channel, consumer)
+    generated = not tag
+    if generated:
+        broker.serial += 1
+        consumer.tag = tag = f"{UNKNOWN_TAG}{broker.serial}"
+    consumer.reason = requirement = "CONSUME-002" if generated else _announcement(broker, channel, tag)
     consumer.known_since = known_since(broker, consumer)
     taken = tuple(channel.consumers)
     channel.consumers[tag] = consumer
@@ -189,38 +168,3 @@ def _check_exclusive(broker: Broker, channel: Channel, queue: Queue, exclusive: 
 
 def _in_exclusive_use(broker: Broker, channel: Channel, queue: Queue, requirement: str) -> ProtocolError:
     return ProtocolError(requirement, 403, f"{queue_text(broker, channel, queue.name)} in exclusive use")
-
-
-#: Arguments of basic.consume that one queue type does not know and another does (rabbit_*_queue:capabilities).
-UNSUPPORTED: dict[QueueType, tuple[str, ...]] = {
-    QueueType.CLASSIC: ("x-stream-offset", "x-consumer-timeout"),
-    QueueType.QUORUM: ("x-stream-offset",),
-    QueueType.STREAM: ("x-priority", "x-consumer-timeout"),
-}
-
-
-def _check_arguments(broker: Broker, channel: Channel, queue: Queue, table: dict[str, Any]) -> None:
-    """CONSUME-011, CONSUME-012; rabbit_amqqueue:check_consume_arguments: values first, then what is not supported."""
-    checked = {name: value for name, value in table.items() if name in ("x-priority", "x-consumer-timeout")}
-    if "x-consumer-timeout" in checked and not broker.dialect.consumer_timeout_checked:
-        del checked["x-consumer-timeout"]
-        broker.fired("CONSUME-012")
-    where = queue_text(broker, channel, queue.name)
-    unsupported = UNSUPPORTED[queue.type]
-    for name in sorted(checked, reverse=True):  # x-priority comes first
-        value = checked[name]
-        requirement = "CONSUME-012" if name == "x-consumer-timeout" else "CONSUME-011"
-        if name in unsupported:
-            continue
-        if type(value) is not int:
-            reason = f'"expected integer, got {wire_type(value)}"'
-            raise ProtocolError(requirement, 406, f"invalid arg '{name}' for {where}: {reason}")
-        if value < 0 and name == "x-consumer-timeout":
-            raise ProtocolError(requirement, 406, f"invalid arg '{name}' for {where}: {{value_negative,{value}}}")
-    if queue.type is QueueType.STREAM:
-        check_offset_text(broker, channel, queue, table)
-    for name in unsupported:
-        if name in checked or (name in table and name == "x-stream-offset"):
-            requirement = "CONSUME-012" if name == "x-consumer-timeout" else "CONSUME-011"
-            of_type = f"of queue type rabbit_{queue.type.value}_queue"
-            raise ProtocolError(requirement, 406, f"invalid arg '{name}' for {where} {of_type}")

@@ -19,8 +19,8 @@ from amqpspec.model.broker.state import Channel
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.rules.lookup import find_queue, queue_text, shortcut
-from amqpspec.model.rules.permission import check_read
+from amqpspec.model.rules.common.lookup import find_queue, queue_text, shortcut
+from amqpspec.model.rules.common.permission import check_read
 
 
 def get(broker: Broker, channel: Channel, frame: Frame) -> None:

@@ -33,14 +33,20 @@ from amqpspec.model.broker.queues import Exchange, Message, Queue
 from amqpspec.model.broker.routing import ENDED_BINDING, Routes, out_of_the_ordinary, route
 from amqpspec.model.broker.state import Channel, Expected
 from amqpspec.model.broker.transaction import Publication
+from amqpspec.model.broker.uncommitted import LARGE_BODY, keep
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import EMPTY_CONTENT, Content, Frame
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, ChannelKey, Content, Frame
 from amqpspec.model.rules.basic.message_checks import as_delivered, check_properties, check_size, further_keys
-from amqpspec.model.rules.extensions.dead_letter import put
-from amqpspec.model.rules.extensions.direct_reply import with_address
-from amqpspec.model.rules.lookup import exchange_text, find_exchange
-from amqpspec.model.rules.permission import check_write
-from amqpspec.model.rules.tx.uncommitted import LARGE_BODY, keep
+from amqpspec.model.rules.common.lookup import exchange_text, find_exchange
+from amqpspec.model.rules.common.permission import check_write
+from amqpspec.model.rules.common.steps import Question, Step
+
+#: What the channel makes of a content before its properties are looked at; None: it stays as it is.
+rewritten: Question[[Broker, Channel, Content], Content] = Question()
+#: The channel's message is about to come to the queue: does it refuse it?
+refused: Question[[Broker, Queue, Message, Channel], bool] = Question()
+#: The message is in the queue, where that channel has published it to.
+enqueued: Step[Broker, Queue, Message, ChannelKey] = Step()
 
 #: How many of the queues that a message passes over are looked at afterwards: enough to notice, not to be slow.
 WATCHED = 4
@@ -60,7 +66,7 @@ def publish(broker: Broker, channel: Channel, frame: Frame) -> None:
     if exchange.internal:
         raise ProtocolError("EXCHANGE-009", 403, f"cannot publish to internal {exchange_text(broker, channel, name)}")
     routing_key = arguments.get("routing_key", "")
-    content = with_address(broker, channel, content)
+    content = rewritten(broker, channel, content) or content
     check_properties(broker, channel, content)
     routes = routes_of(broker, exchange, routing_key, content)
     pattern = Message(
@@ -125,7 +131,9 @@ def _enqueue(
             further_keys=pattern.further_keys,
             hidden_keys=pattern.hidden_keys,
         )
-        put(broker, queue, message, channel.key, is_published=True)
+        if not refused(broker, queue, message, channel):
+            broker.enqueue(queue, message)
+            enqueued(broker, queue, message, channel.key)
         if channel.confirming and any(consumer.channel == channel.key for consumer in broker.recipients(queue)):
             # its confirm and its delivery come on one channel, in any order
             broker.fired("CONFIRM-017")

@@ -18,9 +18,11 @@ from amqpspec.model.broker.state import Channel
 from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.rules.basic.settlement import Settled, requeue
-from amqpspec.model.rules.extensions.consumer_timeout import in_two_parts, settle_all_late, settle_behind
-from amqpspec.model.rules.extensions.stream_settlement import check_recovered
+from amqpspec.model.rules.basic.settlement import Settled, all_settled, requeue, settling
+from amqpspec.model.rules.common.steps import Step
+
+#: The channel recovers these deliveries, which are off it.
+recovering: Step[Broker, Channel, Settled] = Step()
 
 
 def recover_async(broker: Broker, channel: Channel, frame: Frame, requirement: str = "RECOVER-002") -> None:
@@ -28,22 +30,18 @@ def recover_async(broker: Broker, channel: Channel, frame: Frame, requirement: s
     if not frame.arguments.get("requeue") and not broker.dialect.recover_to_original_recipient:
         raise ProtocolError("RECOVER-003", 540, "requeue=false")
     broker.blame(channel, requirement)
-    settled: Settled = []
     tags = channel.outstanding_tags  # at once, in a transaction as well
-    late, behind = in_two_parts(channel, tags)
-    settle_all_late(broker, channel, late, Ruling(Outcome.REQUEUED))
-    for tag in tags:
-        if tag not in channel.unacknowledged:
-            channel.recovered.append(tag)
-            continue
-        settled.append((tag, broker.release(channel, tag, requirement)))
-        channel.recovered.append(tag)
-    check_recovered(broker, channel, settled)
+    settled = [(tag, channel.unacknowledged[tag]) for tag in tags if tag in channel.unacknowledged]
+    settling(broker, channel, tags, settled, Ruling(Outcome.REQUEUED))
+    for tag, _ in settled:
+        broker.release(channel, tag, requirement)
+    channel.recovered.extend(tags)
+    recovering(broker, channel, settled)
     broker.make_room(channel, settled, requirement)
     if settled:
         broker.fired(requirement)
     requeue(broker, channel, settled, requirement, failed=not broker.dialect.quorum_nack_has_not_failed)
-    settle_behind(broker, channel, behind, Ruling(Outcome.REQUEUED))
+    all_settled(broker, channel, tags, Ruling(Outcome.REQUEUED))
 
 
 def recover(broker: Broker, channel: Channel, frame: Frame) -> None:

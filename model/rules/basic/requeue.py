@@ -65,7 +65,7 @@ Requirements:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
 from amqpspec.model.broker.broker import Broker
@@ -77,8 +77,12 @@ from amqpspec.model.broker.state import Unacknowledged
 from amqpspec.model.promises.choices import CarriedFailures, QuorumRequeue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey
-from amqpspec.model.rules.extensions.dead_letter import exceed_limit, keep_within_limits
-from amqpspec.model.rules.extensions.message_expiry import look_at_returned
+from amqpspec.model.rules.common.steps import Step
+
+#: These messages are in the queue again, from that channel. The last ones were on their way to consumers before.
+given_back: Step[Broker, Queue, Sequence[Message], ChannelKey, Collection[Message]] = Step()
+#: The message came back to the queue, from that channel, more often than the queue bears, and is gone for it.
+limit_exceeded: Step[Broker, Queue, Message, ChannelKey] = Step()
 
 #: Another client, for which the delivery had timed out, has settled it: that is no reason for it not to come back.
 SETTLED_LATE = "TIMEOUT-019"
@@ -133,13 +137,7 @@ def give_back(
         message.is_late = False
         _put_back(broker, queue, message, failed, holder, lost_holder)
     broker.refresh(queue)
-    if queue.type is QueueType.QUORUM:
-        # its limits come behind what it serves and what has expired (rabbit_fifo:checkout); in a classic queue before
-        look_at_returned(broker, queue)
-    if messages and not queue.deleted:
-        keep_within_limits(broker, queue, holder, messages[-1], given_back=True, away=away)
-    if queue.type is not QueueType.QUORUM:
-        look_at_returned(broker, queue)
+    given_back(broker, queue, messages, holder, away)
 
 
 def _on_their_way(broker: Broker, queue: Queue, freed: int) -> list[Message]:
@@ -171,7 +169,7 @@ def _put_back(
         broker.fired(*{"QUORUM-003", requirement})
         del queue.unproven[message]
         broker.drop(queue, message, requirement)
-        exceed_limit(broker, queue, message, holder)
+        limit_exceeded(broker, queue, message, holder)
         return
     if (message.delivery_count == limit or requirement == "QUORUM-004") and message.reason != "TIMEOUT-013":
         queue.reason = requirement  # what lets it stay

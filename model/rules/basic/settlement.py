@@ -73,19 +73,28 @@ from dataclasses import dataclass
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import note_oldest
-from amqpspec.model.broker.queues import Queue
+from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome, Ruling
+from amqpspec.model.broker.uncommitted import reserve
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.rules.basic.requeue import by_consumer, give_back, return_order
-from amqpspec.model.rules.extensions.consumer_timeout import in_two_parts, settle_all_late, settle_behind
-from amqpspec.model.rules.extensions.dead_letter import discard_message
-from amqpspec.model.rules.extensions.stream_settlement import check_stream, return_credit
-from amqpspec.model.rules.tx.uncommitted import reserve
+from amqpspec.model.rules.common.steps import Step
 
 Settled = list[tuple[int, Unacknowledged]]
+
+#: The client settles these tags at once, by that ruling. Among them are these deliveries; others are an extension's.
+settling: Step[Broker, Channel, Sequence[int], Settled, Ruling] = Step()
+#: It is about to give these deliveries back, or to refuse them for good; they are off the channel.
+rejecting: Step[Broker, Channel, Settled, Ruling] = Step()
+#: It has refused the message for good, as a failed delivery (True) or not; the message is gone for its queue.
+discarded: Step[Broker, Queue, Message, ChannelKey, bool] = Step()
+#: These deliveries are settled, by that requirement, and nothing of them is given back: so it is on streams always.
+let_go: Step[Broker, Sequence[Unacknowledged], str] = Step()
+#: The client has settled these tags at once, by that ruling.
+all_settled: Step[Broker, Channel, Sequence[int], Ruling] = Step()
 
 #: Requirements by which a client gives deliveries back.
 RETURNS = frozenset({"ACK-009", "ACK-013", "ACK-014", "RECOVER-001", "RECOVER-002"})
@@ -144,16 +153,15 @@ def _meant(broker: Broker, channel: Channel, frame: Frame, wording: Wording) -> 
 
 def carry_out(broker: Broker, channel: Channel, tags: Sequence[int], ruling: Ruling, requirement: str) -> None:
     """Do with those deliveries of the channel what the client wants, by that requirement."""
-    late, behind = in_two_parts(channel, tags)
-    settled = _take_off(broker, channel, [tag for tag in tags if tag not in channel.timed_out], requirement)
-    settle_all_late(broker, channel, late, ruling)
+    settled = _take_off(broker, channel, [tag for tag in tags if tag in channel.unacknowledged], requirement)
+    settling(broker, channel, tags, settled, ruling)
     if ruling.outcome is Outcome.DONE:
         finish(broker, channel, settled, requirement)
     else:
+        rejecting(broker, channel, settled, ruling)
         is_requeued = ruling.outcome is Outcome.REQUEUED
-        check_stream(broker, channel, settled, requeue=is_requeued, failed=ruling.failed)
         (requeue if is_requeued else discard)(broker, channel, settled, requirement, failed=ruling.failed)
-    settle_behind(broker, channel, behind, ruling)
+    all_settled(broker, channel, tags, ruling)
 
 
 def _take_off(broker: Broker, channel: Channel, tags: Iterable[int], requirement: str) -> Settled:
@@ -224,7 +232,7 @@ def finish(broker: Broker, channel: Channel, settled: Settled, requirement: str)
     for _, entry in settled:
         if entry.queue.type is not QueueType.STREAM:
             broker.drop(entry.queue, entry.message, requirement)
-    return_credit(broker, (entry for _, entry in settled), requirement)
+    let_go(broker, [entry for _, entry in settled], requirement)
     for queue in {entry.queue: None for _, entry in settled}:
         broker.touch(channel, queue)
         broker.refresh(queue)
@@ -237,7 +245,7 @@ def discard(broker: Broker, channel: Channel, settled: Settled, requirement: str
     for queue, entries in by_queue(settled).items():
         if queue.type is not QueueType.STREAM:
             for message in by_consumer(entries):
-                discard_message(broker, queue, message, channel.key, failed=failed)
+                discarded(broker, queue, message, channel.key, failed)
 
 
 def requeue(broker: Broker, channel: Channel, settled: Settled, requirement: str, *, failed: bool) -> None:
@@ -247,7 +255,7 @@ def requeue(broker: Broker, channel: Channel, settled: Settled, requirement: str
             broker.fired("ACK-023")
         broker.touch(channel, queue)
         if queue.type is QueueType.STREAM:
-            return_credit(broker, (entry for _, entry in entries), requirement)
+            let_go(broker, [entry for _, entry in entries], requirement)
             broker.refresh(queue)
         else:
             freed = sum(1 for _, entry in entries if entry.consumer in queue.consumers)

@@ -39,8 +39,8 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Assembly, Channel, ChannelState
 from amqpspec.model.protocol.errors import FrameError, ProtocolError
 from amqpspec.model.protocol.methods import CONTENT_METHODS, EMPTY_CONTENT, METHOD_IDS, Content, Frame
+from amqpspec.model.rules.common.lookup import find_exchange
 from amqpspec.model.rules.connection.frames import cannot_decode
-from amqpspec.model.rules.lookup import find_exchange
 
 _BASIC = 60
 #: No more of a body is kept: nobody sends so much in single frames but to see it refused.

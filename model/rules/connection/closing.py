@@ -59,6 +59,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.deadlines import LATE_SECONDS
 from amqpspec.model.broker.effects import Committed
 from amqpspec.model.broker.limits import limit_channel
@@ -72,15 +73,18 @@ from amqpspec.model.broker.state import (
     PendingGet,
     Unacknowledged,
 )
+from amqpspec.model.broker.uncommitted import drop
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import FrameError, ProtocolError
 from amqpspec.model.protocol.methods import METHOD_IDS, ChannelKey, Frame
 from amqpspec.model.protocol.patterns import Anything
 from amqpspec.model.rules.basic.requeue import give_back, lost_order
-from amqpspec.model.rules.extensions.dead_letter import EXCHANGE, keep_within_limits
-from amqpspec.model.rules.tx.uncommitted import drop
-from amqpspec.model.rules.unseen import expect_exceeded_limits, expect_losses, lose, may_serve_anybody
+from amqpspec.model.rules.basic.unseen import expect_exceeded_limits, expect_losses, lose, may_serve_anybody
+from amqpspec.model.rules.common.steps import Step
+
+#: The message was on its way to that channel, which has ended: it is the latest that the queue has again.
+unseen_is_back: Step[Broker, Queue, Message, ChannelKey] = Step()
 
 #: Argument of a close that is wrong without being the wrong code: the requirement of its own.
 CLOSE_BLAME = {"reply_text": "CHAN-008", "class_id": "CHAN-007", "method_id": "CHAN-007"}
@@ -292,7 +296,7 @@ def _take_back_unseen(broker: Broker, channel: Channel, returning: Collection[Qu
             last[queue] = lost.message
     for queue, message in last.items():
         if queue not in never and not queue.deleted:
-            keep_within_limits(broker, queue, channel.key, message, given_back=True)
+            unseen_is_back(broker, queue, message, channel.key)
 
 
 def _as_they_hear(broker: Broker, channel: Channel, returning: Collection[Queue], requirement: str) -> Iterator[Queue]:

@@ -37,9 +37,9 @@ from amqpspec.model.protocol.erlang_wording import printed, wire_type
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame, Table
 from amqpspec.model.protocol.wording import value_text
-from amqpspec.model.rules.answer import answer
-from amqpspec.model.rules.lookup import check_not_default, exchange_text, find_exchange, without_line_breaks
-from amqpspec.model.rules.permission import check_alternative, check_any, check_configure
+from amqpspec.model.rules.common.answer import answer
+from amqpspec.model.rules.common.lookup import check_not_default, exchange_text, find_exchange, without_line_breaks
+from amqpspec.model.rules.common.permission import check_alternative, check_any, check_configure
 
 ALTERNATE = "alternate-exchange"
 

@@ -20,7 +20,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.rules.answer import answer
+from amqpspec.model.rules.common.answer import answer
 
 
 def select(broker: Broker, channel: Channel, frame: Frame) -> None:

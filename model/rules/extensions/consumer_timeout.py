@@ -35,16 +35,6 @@ Requirements:
 * TIMEOUT-014: A timed-out consumer gets nothing. A consumer that has timed out is handed nothing until its client has
   settled what timed out, though its queue has messages and it has room. It is still there, and counted (see TIMEOUT-030
   for its tag). [RabbitMQ guide: consumer timeouts; rabbit_fifo status {timeout,_}]
-* TIMEOUT-016: Recovery by acknowledging. When all that timed out is acknowledged the consumer is handed messages again,
-  under the tag that the basic.cancel named; not before. [RabbitMQ guide: consumer timeouts]
-* TIMEOUT-017: Recovery by nack or reject without requeue. As TIMEOUT-016, by late basic.nack or basic.reject with
-  requeue=false; nothing becomes of the message, which is in its queue again, or another client's. [RabbitMQ guide:
-  consumer timeouts]
-* TIMEOUT-018: Recovery by nack, reject or recover with requeue. As TIMEOUT-016, by late basic.nack or basic.reject with
-  requeue=true, or basic.recover. In rabbitmq-4.3: the consumer is not served any more. [RabbitMQ guide: consumer
-  timeouts; observed otherwise]
-* TIMEOUT-019: Late ack is accepted silently. Acking a timed-out tag is no error even if the message was meanwhile
-  delivered to, or acked by, another consumer; it does not settle that delivery. [RabbitMQ guide: consumer timeouts]
 * TIMEOUT-020: Partial timeout. Only deliveries past their own deadline return; younger ones stay with the consumer and
   time out at their own deadlines. [RabbitMQ guide: consumer timeouts]
 * TIMEOUT-021: Every deadline is kept. Each unsettled delivery of a queue times out at its own deadline, also when it is
@@ -68,7 +58,7 @@ Requirements:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker, may_be_told_again
@@ -81,10 +71,10 @@ from amqpspec.model.broker.consumer_timeouts import (
     time_of,
 )
 from amqpspec.model.broker.measurement import Due
-from amqpspec.model.broker.queues import Consumer, Queue
+from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.state import Channel, Expected, Lost, TimedOut, Unacknowledged
-from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.promises.choices import ConsumerTimeouts
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.requeue import delivery_limit, give_back
@@ -97,8 +87,12 @@ TIME_OUT_IS_OVER = "delivery.time-out-is-over"
 #: How often something may have been handed to a channel and timed out there, behind the close that nobody has answered.
 _MOST_BEHIND_CLOSE = 2
 
-#: By how the client settles late, the requirement by which its consumer is served again.
-_RECOVERED_BY = {Outcome.DONE: "TIMEOUT-016", Outcome.DISCARDED: "TIMEOUT-017", Outcome.REQUEUED: "TIMEOUT-018"}
+
+def begin(broker: Broker, channel: Channel, consumer: Consumer) -> None:
+    """The consumer has been made: later settings and policies are none of its business (TIMEOUT-028)."""
+    ways = broker.dialect.consumer_timeouts
+    if ways is ConsumerTimeouts.OF_QUORUM_QUEUES and consumer.queue.type is QueueType.QUORUM:
+        consumer.timeout, consumer.timeout_from = time_of(broker, consumer.queue, consumer.arguments)
 
 
 def time_out(broker: Broker, channel: Channel, tag: int, frame: Frame, together: Sequence[int] = ()) -> None:
@@ -258,89 +252,15 @@ def close_text(channel: int, milliseconds: int) -> str:
     )
 
 
-# ------------------------------------------------------------------------------------------ settling late
-
-
-def in_two_parts(channel: Channel, tags: Sequence[int]) -> tuple[list[int], list[int]]:
-    """What has timed out of that which the client settles at once: what its queue hears of first, and what it hears of
-    behind what has not, by which its consumer may be served again: consumer by consumer
-    (rabbit_channel:foreach_per_queue).
-    """
-    first: dict[Queue, str] = {}
-    for tag in tags:
-        if (entry := channel.unacknowledged.get(tag)) is not None:
-            name = entry.consumer.tag if entry.consumer is not None else ""
-            first[entry.queue] = min(first.get(entry.queue, name), name)
-    late = [tag for tag in tags if tag in channel.timed_out]
-    behind = [tag for tag in late if _is_behind(channel.timed_out[tag], first)]
-    return [tag for tag in late if tag not in behind], behind
-
-
-def _is_behind(entry: TimedOut, first: Mapping[Queue, str]) -> bool:
-    return entry.consumer is not None and entry.queue in first and first[entry.queue] < entry.consumer.tag
-
-
-def settle_behind(broker: Broker, channel: Channel, tags: Sequence[int], ruling: Ruling) -> None:
-    """What the queue hears of behind the rest of what is settled at once."""
-    if tags:
-        broker.stamp += 1
-        settle_all_late(broker, channel, tags, ruling)
-
-
-def settle_all_late(broker: Broker, channel: Channel, tags: Iterable[int], ruling: Ruling) -> None:
-    """As many as the client settles at once: by queue and consumer tag (rabbit_channel:foreach_per_queue)."""
-
-    def queue_then_consumer(tag: int) -> tuple[str, bool, str, int]:
-        entry = channel.timed_out[tag]
-        return entry.queue.name, entry.consumer is not None, entry.consumer.tag if entry.consumer else "", tag
-
-    for tag in sorted(tags, key=queue_then_consumer):
-        settle_late(broker, channel, tag, ruling)
-
-
-def settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> None:
-    """The client settles what has timed out: this has no effect on the message (TIMEOUT-019), which is not the client's
-    any more.
-
-    When all that timed out is settled its consumer is served again (TIMEOUT-016, TIMEOUT-017, TIMEOUT-018).
-    """
-    entry = channel.timed_out.pop(tag)
-    channel.settled.append(tag)
-    broker.fired("TIMEOUT-019")
-    broker.blame(channel, "TIMEOUT-019")
-    broker.touch(channel, entry.queue)
-    if any(entry.message is held.message for each in broker.channels.values() for held in each.unacknowledged.values()):
-        entry.message.reason = "TIMEOUT-019"  # if it comes back from who has it now
-    consumer = entry.consumer
-    if consumer is None or entry.queue.deleted or channel.consumers.get(consumer.tag) is not consumer:
-        _is_unchanged(broker, entry.queue)
-        return
-    consumer.timed_out -= 1
-    requirement = _RECOVERED_BY[ruling.outcome]
-    consumer.reason = requirement
-    if consumer.timed_out:
-        _is_unchanged(broker, entry.queue)
-        return
-    consumer.stamp = broker.stamp
-    consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
-    if entry.queue.messages:
-        broker.fired(requirement)
-    broker.elect(entry.queue, requirement)
-    broker.refresh(entry.queue)
-
-
-def _is_unchanged(broker: Broker, queue: Queue) -> None:
-    if not queue.deleted and not queue.unproven:
-        queue.reason = "TIMEOUT-019"
-
-
 def is_told(broker: Broker, channel: Channel) -> bool:
     """Is the client told of consumers that the broker cancels?"""
     return broker.connections[channel.connection].is_told_of_cancels
 
 
-def end_timed_out(broker: Broker, consumer: Consumer) -> None:
-    """TIMEOUT-030: the client was told that the consumer is cancelled, and uses its tag for another one."""
+def end_timed_out(broker: Broker, channel: Channel, consumer: Consumer) -> None:
+    """TIMEOUT-030: a client that was told that the consumer is cancelled may use its tag for another one."""
+    if not consumer.timed_out or not is_told(broker, channel):
+        return
     broker.fired("TIMEOUT-030")
     consumer.timed_out = 0
     broker.remove_consumer(consumer, "TIMEOUT-030")

@@ -42,8 +42,10 @@ from amqpspec.model.broker.dead_letter_headers import (
     CAUSES,
     CYCLES,
     DELIVERY_LIMIT,
+    EXCHANGE,
     EXPIRED,
     REJECTED,
+    ROUTING_KEY,
     TOO_MANY,
     has_own_history,
     in_a_cycle,
@@ -53,15 +55,14 @@ from amqpspec.model.broker.dead_letter_headers import (
 from amqpspec.model.broker.overflow import BYTES, Overflow, overflow
 from amqpspec.model.broker.queues import Arrival, Dropping, Exchange, Message, Queue
 from amqpspec.model.broker.routing import route
+from amqpspec.model.broker.state import Channel
 from amqpspec.model.promises.choices import CarriedFailures
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Content, Table
 from amqpspec.model.rules.extensions.overflow import drop_excess, refuse, refuses
 
-EXCHANGE, ROUTING_KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 
-
-def discard_message(broker: Broker, queue: Queue, message: Message, holder: ChannelKey, *, failed: bool) -> None:
+def discard_message(broker: Broker, queue: Queue, message: Message, holder: ChannelKey, failed: bool) -> None:
     """The client refused the message for good. `failed`: by basic.reject, which counts as a failed delivery."""
     carried = broker.dialect.carried_failures
     if carried is CarriedFailures.OF_QUORUM_QUEUES and queue.type is QueueType.QUORUM:
@@ -85,34 +86,40 @@ def outlive(broker: Broker, queue: Queue, message: Message, holder: ChannelKey) 
 MOST_ROUNDS = 4
 
 
-def put(
-    broker: Broker,
-    queue: Queue,
-    message: Message,
-    holder: ChannelKey,
-    *,
-    is_published: bool,
-    chain: tuple[str, ...] = (),
-) -> None:
-    """A new message comes to the queue, which may refuse it, or give up others for it (`model.broker.overflow`).
+def refuse_published(broker: Broker, queue: Queue, message: Message, channel: Channel) -> bool:
+    """The queue may refuse what the channel publishes (`model.broker.overflow`)."""
+    if not refuses(broker, queue, message, channel.key):
+        return False
+    refuse(broker, queue, message, confirming=channel.confirming)
+    if overflow(queue) is Overflow.REJECT_AND_DEAD_LETTER:
+        _dead_letter(broker, queue, message, channel.key, TOO_MANY)
+    return True
 
-    `is_published`: by the channel `holder`; else it is a dead letter, by what that channel did. `chain`: the queues
-    that have made dead letters one after another by themselves, which this is the next of.
+
+def _put(broker: Broker, queue: Queue, letter: Message, holder: ChannelKey, chain: tuple[str, ...]) -> None:
+    """A dead letter comes to the queue, by what that channel did; the queue may refuse it, or give up others for it.
+
+    `chain`: the queues that have made dead letters one after another by themselves, which this is the next of.
     """
-    if refuses(broker, queue, message, holder if is_published else None):
-        refuse(broker, queue, message, confirming=is_published and broker.channels[holder].confirming)
+    if refuses(broker, queue, letter, None):
+        refuse(broker, queue, letter, confirming=False)
         if overflow(queue) is Overflow.REJECT_AND_DEAD_LETTER:
-            _dead_letter(broker, queue, message, holder, TOO_MANY, chain=chain)
-        return
-    broker.enqueue(queue, message)
-    keep_within_limits(broker, queue, holder, message, chain=chain)
+            _dead_letter(broker, queue, letter, holder, TOO_MANY, chain=chain)
+    else:
+        broker.enqueue(queue, letter)
+        keep_within_limits(broker, queue, letter, holder, chain=chain)
+
+
+def take_back_unseen(broker: Broker, queue: Queue, message: Message, holder: ChannelKey) -> None:
+    """What was on its way to a channel that has ended counts again."""
+    keep_within_limits(broker, queue, message, holder, given_back=True)
 
 
 def keep_within_limits(
     broker: Broker,
     queue: Queue,
-    holder: ChannelKey,
     cause: Message,
+    holder: ChannelKey,
     *,
     given_back: bool = False,
     away: Collection[Message] = (),
@@ -120,7 +127,7 @@ def keep_within_limits(
 ) -> None:
     """What is too much in the queue because of that message is dead-lettered (DLX-009).
 
-    `given_back`: it has come back to it. `away`: what was on its way to consumers before. `chain` as for `put`.
+    `given_back`: it has come back to it. `away`: what was on its way to consumers before. `chain` as for `_put`.
     """
     dropped = drop_excess(broker, queue, given_back=given_back, away=away)
     if dropped:
@@ -149,7 +156,7 @@ def _dead_letter(
     """Publish the message to the queue's dead-letter exchange, if it has one. Gives what comes of it, and where.
 
     `holder`: the channel that gave it up. `path`: letters of the queue that go by one path keep their order. `chain` as
-    for `put`.
+    for `_put`.
     """
     name = queue.arguments.get(EXCHANGE)
     if name is None or not broker.dialect.extensions or queue.deleted:
@@ -189,7 +196,7 @@ def _dead_letter(
             sent_history=sent_history(message),
         )
         begin_anew(broker, target, letter)
-        put(broker, target, letter, holder, is_published=False, chain=(*chain, queue.name))
+        _put(broker, target, letter, holder, (*chain, queue.name))
         broker.touch(broker.channels[holder], target, keeps_state=False)
         letters.append((target, letter))
     return tuple(letters)

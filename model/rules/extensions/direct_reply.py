@@ -40,15 +40,21 @@ from amqpspec.model.broker.state import Channel
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Content, Frame
 from amqpspec.model.protocol.patterns import Generated
-from amqpspec.model.rules.answer import answer
-from amqpspec.model.rules.lookup import queue_text
-
-
-def consumes_replies(broker: Broker, frame: Frame) -> bool:
-    return bool(frame.arguments.get("queue", "") == REPLY_TO and broker.dialect.extensions)
+from amqpspec.model.rules.basic.consume import consume as consume_from_queue
+from amqpspec.model.rules.common.answer import answer
+from amqpspec.model.rules.common.lookup import queue_text, without_line_breaks
+from amqpspec.model.rules.queue.queue import declare as declare_queue
 
 
 def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """Whoever names the pseudo-queue consumes replies."""
+    if frame.arguments.get("queue", "") == REPLY_TO and broker.dialect.extensions:
+        _consume_replies(broker, channel, frame)
+    else:
+        consume_from_queue(broker, channel, frame)
+
+
+def _consume_replies(broker: Broker, channel: Channel, frame: Frame) -> None:
     """PUBLISH-017; rabbit_channel:handle_method basic.consume of the pseudo-queue, in the order of its checks."""
     tag = frame.arguments.get("consumer_tag", "")
     if tag and tag in channel.consumers:
@@ -85,22 +91,26 @@ def reply_consumer(channel: Channel) -> Consumer | None:
     return next((consumer for consumer in channel.consumers.values() if consumer.queue.reply_address), None)
 
 
-def with_address(broker: Broker, channel: Channel, content: Content) -> Content:
+def with_address(broker: Broker, channel: Channel, content: Content) -> Content | None:
     """REPLY-001: the reply-to of a request becomes the channel's address (rabbit_channel:override_reply_to)."""
     if content.properties.get("reply_to") != REPLY_TO or not broker.dialect.extensions:
-        return content
+        return None
     consumer = reply_consumer(channel)
     if consumer is None:
         raise ProtocolError("PUBLISH-017", 406, "fast reply consumer does not exist")
     return replace(content, properties={**content.properties, "reply_to": consumer.queue.name})
 
 
-def is_declared(broker: Broker, name: str) -> bool:
-    """Does a queue.declare of that name ask about replies (REPLY-002)?"""
-    return name.startswith(REPLY_TO) and broker.dialect.extensions
+def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
+    """Whoever names the pseudo-queue or an address asks about replies."""
+    name = without_line_breaks(frame.arguments.get("queue", ""))
+    if name.startswith(REPLY_TO) and broker.dialect.extensions:
+        _declare_address(broker, channel, name, frame)
+    else:
+        declare_queue(broker, channel, frame)
 
 
-def declare(broker: Broker, channel: Channel, name: str, frame: Frame) -> None:
+def _declare_address(broker: Broker, channel: Channel, name: str, frame: Frame) -> None:
     """REPLY-002: passive whatever the flag says; what there is has one consumer and never a message."""
     queue = broker.queues.get(name)
     if name != REPLY_TO and queue is None:

@@ -19,9 +19,9 @@ from amqpspec.model.broker.state import Channel
 from amqpspec.model.broker.topology import add_binding, remove_binding
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.rules.answer import answer
-from amqpspec.model.rules.lookup import check_not_default, find_exchange, without_line_breaks
-from amqpspec.model.rules.permission import check_read, check_write
+from amqpspec.model.rules.common.answer import answer
+from amqpspec.model.rules.common.lookup import check_not_default, find_exchange, without_line_breaks
+from amqpspec.model.rules.common.permission import check_read, check_write
 from amqpspec.model.rules.queue.binding import binding_of, check_binding, place_of
 
 

@@ -23,6 +23,8 @@ Requirements:
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.dispatch import contenders
@@ -40,8 +42,10 @@ from amqpspec.model.broker.time_to_live import (
     is_long_over,
     looks_behind,
 )
+from amqpspec.model.broker.transaction import Transaction
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Frame
-from amqpspec.model.rules.extensions.dead_letter import has_to_be_seen, outlive
+from amqpspec.model.rules.extensions.dead_letter import has_to_be_seen, keep_within_limits, outlive
 
 EXPIRE = "message.expire"
 
@@ -100,7 +104,7 @@ def _is_awaited(broker: Broker, queue: Queue) -> bool:
     """Does somebody certainly wait for the queue's next new message, and is handed it whatever its time (TTL-004)?"""
     if queue not in broker.deliverable or queue.messages[0].redelivered:
         return False
-    for consumer in contenders(queue):
+    for consumer in contenders(broker, queue):
         channel = broker.channels[consumer.channel]
         is_sure = not consumer.is_doubtful and not consumer.unheeded_prefetch and not channel.channel_prefetch
         if is_sure and consumer.announced and channel.state is ChannelState.OPEN and broker.has_room(consumer):
@@ -132,8 +136,10 @@ def process_message_expiry(broker: Broker, frame: Frame) -> None:
         tell_of_expiries(broker)
 
 
-def expire_timeless(broker: Broker) -> None:
-    """What has no time at all expires now, if its queue has come to it (TTL-004)."""
+def expire_timeless(broker: Broker, transaction: Transaction) -> None:
+    """What has no time at all expires before the transaction goes on, if its queue has come to it (TTL-004)."""
+    if not transaction.expires_between:
+        return
     for queue in list(broker.ageing):
         while over := [
             message
@@ -169,8 +175,23 @@ def look_behind_fetch(broker: Broker, queue: Queue, dropped: int = 0, *, no_ack:
         dropped -= 1
 
 
-def look_at_returned(broker: Broker, queue: Queue) -> None:
-    """Messages came back, and the queue looks at what is in front now (TTL-005)."""
+def look_at_returned(
+    broker: Broker, queue: Queue, messages: Sequence[Message], holder: ChannelKey, away: Collection[Message]
+) -> None:
+    """Messages came back, and the queue looks at what is too much and at what is in front now (TTL-005).
+
+    The limits of a quorum queue come behind what it serves and what has expired (rabbit_fifo:checkout), those of a
+    classic queue before.
+    """
+    if queue.type is QueueType.QUORUM:
+        _expire_in_front(broker, queue)
+    if messages and not queue.deleted:
+        keep_within_limits(broker, queue, messages[-1], holder, given_back=True, away=away)
+    if queue.type is not QueueType.QUORUM:
+        _expire_in_front(broker, queue)
+
+
+def _expire_in_front(broker: Broker, queue: Queue) -> None:
     for message in queue.messages:
         if message.deadline is not None:
             broker.ageing[queue] = None
@@ -260,6 +281,12 @@ def shown_by_count(broker: Broker, queue: Queue) -> str | None:
     if queue in broker.ageing and any(is_long_over(message, broker.now) for message in queue.messages):
         return BEHIND
     return None
+
+
+def note_expired(broker: Broker, queue: Queue, shown: list[str]) -> None:
+    """The ready messages are counted."""
+    if behind := shown_by_count(broker, queue):
+        shown.append(behind)
 
 
 def too_early(broker: Broker, body: bytes) -> str | None:

@@ -53,13 +53,21 @@ def begin(broker: Broker, queue: Queue) -> None:
         broker.used(queue)
 
 
-def has_been_idle(broker: Broker, queue: Queue) -> bool:
-    """Is its last use so long ago that it is worth noting that the queue is still there?"""
+def note_lifetime(broker: Broker, queue: Queue, shown: list[str]) -> None:
+    """An answer shows that the queue is still there."""
+    if _has_been_idle(broker, queue):
+        shown[0] = "QUEUE-027"
+    if _is_kept_by_consumers(broker, queue):
+        shown.append("CANCEL-015")
+
+
+def _has_been_idle(broker: Broker, queue: Queue) -> bool:
+    """Is its last use so long ago that this is worth noting?"""
     seconds = lifetime(queue) if broker.expiring else None
     return seconds is not None and broker.now - queue.idle_since >= seconds / 4
 
 
-def is_kept_by_consumers(broker: Broker, queue: Queue) -> bool:
+def _is_kept_by_consumers(broker: Broker, queue: Queue) -> bool:
     """Would the queue have expired by now if nobody consumed from it (CANCEL-015)?"""
     seconds = lifetime(queue) if broker.expiring and queue.consumers else None
     return seconds is not None and broker.now - queue.idle_since > seconds + SLACK[queue.type]

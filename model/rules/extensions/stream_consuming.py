@@ -27,11 +27,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.queues import Queue
+from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.erlang_wording import term, wire_type
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.rules.lookup import queue_text
+from amqpspec.model.protocol.methods import Table
+from amqpspec.model.rules.common.lookup import queue_text
 
 OFFSET = "x-stream-offset"
 #: Seconds in each unit of an interval.
@@ -42,8 +44,10 @@ STREAMS_BEGAN, FAR_FUTURE = datetime(2021, 7, 1, tzinfo=UTC), datetime(2100, 1, 
 MARGIN = 60
 
 
-def check_stream(broker: Broker, channel: Channel, queue: Queue, no_ack: bool) -> None:
+def check_stream(broker: Broker, channel: Channel, queue: Queue, no_ack: bool, table: Table) -> None:
     """STREAM-001, STREAM-002. A limit of the whole channel is none: it is refused like that of a quorum queue."""
+    if queue.type is not QueueType.STREAM:
+        return
     where = queue_text(broker, channel, queue.name)
     first = broker.dialect.first_stream_texts
     named = f"'{where}'" if first else f"stream {where}"
@@ -68,7 +72,15 @@ def check_offset_text(broker: Broker, channel: Channel, queue: Queue, table: dic
         raise refused_offset(broker, channel, queue, offset)
 
 
-def check_offset_type(broker: Broker, channel: Channel, queue: Queue, table: dict[str, Any]) -> None:
+def begin_reading(broker: Broker, channel: Channel, consumer: Consumer) -> None:
+    """A consumer of a stream begins at an offset, which is looked at last of all."""
+    queue, table = consumer.queue, consumer.arguments
+    if queue.type is QueueType.STREAM:
+        _check_offset_type(broker, channel, queue, table)
+        consumer.next_offset, consumer.latest_offset = broker.may_begin(*_first_offsets(broker, queue, table))
+
+
+def _check_offset_type(broker: Broker, channel: Channel, queue: Queue, table: dict[str, Any]) -> None:
     """STREAM-005: an offset is a whole number, a time stamp or text. What is not crashes when the reading begins."""
     if not offset_has_wrong_type(table):
         return
@@ -91,7 +103,7 @@ def refused_offset(broker: Broker, channel: Channel, queue: Queue, offset: Any) 
     return ProtocolError("STREAM-005", 406, text, any_text=len(reason) > 60 or not reason.isascii())
 
 
-def first_offsets(broker: Broker, queue: Queue, table: dict[str, Any]) -> tuple[int, int]:
+def _first_offsets(broker: Broker, queue: Queue, table: dict[str, Any]) -> tuple[int, int]:
     """STREAM-004, STREAM-008: the earliest and the latest offset at which the consumer may begin.
 
     A time means the first chunk that was written since then, by the broker's clock; `last` the last chunk.

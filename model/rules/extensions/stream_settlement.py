@@ -29,26 +29,27 @@ Requirements:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, Unacknowledged
+from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.rules.basic.requeue import by_consumer, give_back, return_order
+from amqpspec.model.rules.basic.settlement import Settled
+from amqpspec.model.rules.common.lookup import queue_text
 from amqpspec.model.rules.extensions.dead_letter import discard_message
-from amqpspec.model.rules.lookup import queue_text
 
 
-def check_stream(
-    broker: Broker, channel: Channel, settled: list[tuple[int, Unacknowledged]], *, requeue: bool, failed: bool
-) -> None:
+def check_rejected(broker: Broker, channel: Channel, settled: Settled, ruling: Ruling) -> None:
     """ACK-021: nack and reject are refused with 540, or taken as a return of credit (rabbit_stream_queue:settle)."""
     of_streams = [entry for _, entry in settled if _is_of_stream(entry)]
     if of_streams and not broker.dialect.stream_reject:
         first = min((entry.queue.name for entry in of_streams), key=str.encode)
-        _hold_again(broker, channel, settled, first, requeue=requeue, failed=failed)
+        is_requeued = ruling.outcome is Outcome.REQUEUED
+        _hold_again(broker, channel, settled, first, requeue=is_requeued, failed=ruling.failed)
         where = queue_text(broker, channel, first)
         raise ProtocolError("ACK-021", 540, f"basic.nack and basic.reject not supported by stream queues {where}")
     for entry in of_streams:
@@ -65,7 +66,7 @@ def _is_of_stream(entry: Unacknowledged) -> bool:
 def _hold_again(
     broker: Broker,
     channel: Channel,
-    settled: list[tuple[int, Unacknowledged]],
+    settled: Settled,
     first: str,
     *,
     requeue: bool,
@@ -75,7 +76,7 @@ def _hold_again(
 
     What the stream's refusal comes before is still held when the connection ends, and goes back to its queue then.
     """
-    told: dict[Queue, list[tuple[int, Unacknowledged]]] = {}
+    told: dict[Queue, Settled] = {}
     for tag, entry in settled:
         if entry.queue.name.encode() >= first.encode():
             channel.unacknowledged[tag] = entry
@@ -91,12 +92,12 @@ def _hold_again(
             for _, entry in entries:
                 broker.drop(queue, entry.message, "ACK-013")
             for message in by_consumer(entries):
-                discard_message(broker, queue, message, channel.key, failed=failed)
-        # its consumer has room now, and may be handed more before the channel ends (model.rules.unseen)
+                discard_message(broker, queue, message, channel.key, failed)
+        # its consumer has room now, and may be handed more before the channel ends (model.rules.basic.unseen)
         broker.refresh(queue)
 
 
-def check_recovered(broker: Broker, channel: Channel, settled: list[tuple[int, Unacknowledged]]) -> None:
+def check_recovered(broker: Broker, channel: Channel, settled: Settled) -> None:
     """STREAM-007: recovering deliveries of a stream returns their credit; where nack is refused the channel crashes."""
     of_streams = [entry.queue.name for _, entry in settled if _is_of_stream(entry)]
     if of_streams and not broker.dialect.stream_reject:
@@ -105,7 +106,7 @@ def check_recovered(broker: Broker, channel: Channel, settled: list[tuple[int, U
         raise ProtocolError("STREAM-007", 541, "", identifiers=(0, 0))
 
 
-def return_credit(broker: Broker, entries: Iterable[Unacknowledged], requirement: str) -> None:
+def return_credit(broker: Broker, entries: Sequence[Unacknowledged], requirement: str) -> None:
     """STREAM-006: each settled delivery lets its consumer be handed one more, however it is settled."""
     by_recovery = requirement.startswith("RECOVER")
     returned = Counter(entry.consumer for entry in entries if _is_of_stream(entry) and entry.consumer is not None)

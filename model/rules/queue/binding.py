@@ -37,8 +37,8 @@ from amqpspec.model.broker.topology import add_binding, remove_binding
 from amqpspec.model.protocol.erlang_wording import term, wire_type
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame, Table
-from amqpspec.model.rules.answer import answer
-from amqpspec.model.rules.lookup import (
+from amqpspec.model.rules.common.answer import answer
+from amqpspec.model.rules.common.lookup import (
     check_not_default,
     check_owner,
     find_exchange,
@@ -46,7 +46,7 @@ from amqpspec.model.rules.lookup import (
     shortcut,
     without_line_breaks,
 )
-from amqpspec.model.rules.permission import check_read, check_write
+from amqpspec.model.rules.common.permission import check_read, check_write
 
 _PLAIN = re.compile(r"[ !#-\[\]-~]{1,40}")
 

@@ -5,8 +5,6 @@ Requirements:
 * CANCEL-011: Order delete-ok / cancel on one channel. Deleting the queue from the channel that consumes it: DeleteOk
   first, then Basic.Cancel (cancel comes with the asynchronous eol event). From another channel the order relative to
   that channel is open. [rabbit_channel.erl:handle_eol]
-* CANCEL-015: Queue expiry / vhost deletion. x-expires deletion cannot hit a queue with consumers; vhost deletion sends
-  basic.cancel to each consumer, then connection.close 320. [rabbit_channel.erl; rabbit_reader.erl]
 * CHAN-017: Empty queue name means last declared. In bind, unbind, consume, get, purge, delete an empty queue name means
   the queue last declared on this channel; none declared gives 404. queue.declare passive with empty name is NOT
   expanded. [rabbit_channel.erl:expand_shortcuts; AMQP 0-9-1 class channel]
@@ -67,10 +65,6 @@ Requirements:
   rabbitmq-4.0: as stated for classic; quorum: also unsettled gets, and cancelled consumers with unsettled deliveries.
   In rabbitmq-4.3: as stated for classic; quorum: also unsettled gets, and cancelled consumers with unsettled
   deliveries. [rabbit_fifo:query_stat; AMQP 0-9-1 queue.declare-ok]
-* QUEUE-027: x-expires. A queue with x-expires is deleted after being unused that long; no basic.cancel arises since
-  there is no consumer at that moment. Uses are a consumer, basic.get, on classic queues a declare with an answer, and
-  on quorum queues whoever holds messages; on these expiry is evaluated on a coarser tick (5 s).
-  [rabbit_amqqueue_process:ensure_expiry_timer; rabbit_fifo tick]
 * QUEUE-028: CR/LF stripped from names. \\r and \\n are removed from queue/exchange names in declare, delete and bind.
   [rabbit_channel.erl:strip_cr_lf]
 * QUORUM-006: consume/cancel are synchronous with the log. basic.consume and basic.cancel on a quorum queue run a raft
@@ -91,15 +85,24 @@ from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame, Table
 from amqpspec.model.protocol.patterns import UNKNOWN_NAME, Generated, between
-from amqpspec.model.rules.answer import answer
-from amqpspec.model.rules.extensions import queue_expiry as expiry
-from amqpspec.model.rules.extensions.direct_reply import declare as declare_address
-from amqpspec.model.rules.extensions.direct_reply import is_declared
-from amqpspec.model.rules.extensions.message_expiry import shown_by_count
-from amqpspec.model.rules.lookup import check_owner, find_queue, queue_text, shortcut, vhost_of, without_line_breaks
-from amqpspec.model.rules.permission import check_any, check_configure, check_read
+from amqpspec.model.rules.common.answer import answer
+from amqpspec.model.rules.common.lookup import (
+    check_owner,
+    find_queue,
+    queue_text,
+    shortcut,
+    vhost_of,
+    without_line_breaks,
+)
+from amqpspec.model.rules.common.permission import check_any, check_configure, check_read
+from amqpspec.model.rules.common.steps import Step
 from amqpspec.model.rules.queue.queue_arguments import check_arguments
 from amqpspec.model.rules.queue.queue_equivalence import check_equivalence
+
+#: The queue has been made.
+made: Step[Broker, Queue] = Step()
+#: A declare asks for the queue's numbers. The first requirement is broken if no answer comes, all are shown by it.
+asked_for_numbers: Step[Broker, Queue, list[str]] = Step()
 
 TYPES = {queue_type.value: queue_type for queue_type in QueueType}
 
@@ -108,9 +111,6 @@ def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
     """rabbit_channel:handle_method queue.declare; the order of the checks is RabbitMQ's."""
     arguments = frame.arguments
     name = without_line_breaks(arguments.get("queue", ""))
-    if is_declared(broker, name):
-        declare_address(broker, channel, name, frame)
-        return
     if arguments.get("passive"):
         _declare_passive(broker, channel, name, frame)
         return
@@ -134,7 +134,7 @@ def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
         for told in broker.hooks.queue_declared:
             told(broker, queue)
         broker.ended_queues.pop(wanted.name, None)
-        expiry.begin(broker, queue)
+        made(broker, queue)
         requirement = "QUEUE-001" if name else "QUEUE-006"
         if "x-consumer-timeout" in wanted.arguments and wanted.type is QueueType.CLASSIC:
             requirement = "QUEUE-016"
@@ -205,18 +205,15 @@ def _declare_passive(broker: Broker, channel: Channel, name: str, frame: Frame) 
 def _answer_declare(
     broker: Broker, channel: Channel, frame: Frame, queue: Queue, requirement: str, generated: bool
 ) -> None:
-    if expiry.has_been_idle(broker, queue):
-        requirement = "QUEUE-027"  # it is still there
-    is_kept = expiry.is_kept_by_consumers(broker, queue)
+    requirements = [requirement]
+    asked_for_numbers(broker, queue, requirements)
+    requirement = requirements[0]
     if queue.type is QueueType.CLASSIC and not frame.arguments.get("nowait"):
         # asking for the numbers is a use (rabbit_amqqueue_process:handle_call stat); quorum queues are not asked
         broker.used(queue)
     low, high = broker.ready_range(queue)
-    requirements: tuple[str, ...] = (requirement,)
-    if is_kept:
-        requirements += ("CANCEL-015",)
     if low < high and queue.unproven and queue.type is not QueueType.STREAM:
-        requirements += ("QUEUE-002",)
+        requirements.append("QUEUE-002")
     if queue.type is QueueType.STREAM:
         # a number that some statistics of old give (rabbit_stream_queue:i, queue_coarse_metrics); 1 seen when new
         low, high = 0, max(len(queue.log), 1)
@@ -225,8 +222,6 @@ def _answer_declare(
         "message_count": between(low, high),
         "consumer_count": between(len(queue.consumers), len(queue.consumers) + queue.still_counted),
     }
-    if behind := shown_by_count(broker, queue):
-        requirements += (behind,)
     effect: QueueNamed | CountsTold = QueueNamed(queue) if generated else CountsTold(queue)
     # a wrong number is the doing of whatever changed it last
     blame = {"message_count": missed(queue, broker.latest) or queue.reason, "consumer_count": "QUEUE-001"}
@@ -234,17 +229,17 @@ def _answer_declare(
         blame["queue"] = requirement
     elif requirement == "QUEUE-018":
         # that there is an answer at all is what shows it
-        requirements += ("QUEUE-001",)
+        requirements.append("QUEUE-001")
         blame["queue"] = "QUEUE-001"
     if queue.type is QueueType.QUORUM:
         blame["consumer_count"] = "QUEUE-026"
         if queue.consumers or broker.holders(queue):
-            requirements += ("QUEUE-026",)
+            requirements.append("QUEUE-026")
         if any(consumer.channel == channel.key for consumer in queue.consumers):
-            requirements += ("QUORUM-006",)
+            requirements.append("QUORUM-006")
     elif queue.type is QueueType.STREAM and queue.consumers:
         blame["consumer_count"] = "QUEUE-026"
-        requirements += ("QUEUE-026",)
+        requirements.append("QUEUE-026")
     answer(broker, channel, frame, "queue.declare-ok", arguments, *requirements, blame=blame, effect=effect)
     for told in () if frame.arguments.get("nowait") else broker.hooks.counts_owed:
         told(broker, channel, queue, frame)

@@ -37,8 +37,8 @@ from amqpspec.model.promises.choices import TransientQueues
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.erlang_wording import wire_type
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.rules.lookup import queue_text
-from amqpspec.model.rules.permission import check_alternative
+from amqpspec.model.rules.common.lookup import queue_text
+from amqpspec.model.rules.common.permission import check_alternative
 from amqpspec.model.rules.queue.queue_values import CHECKS, invalid_value
 
 #: Octets of the largest segment that a stream may have (rabbit_stream_queue).

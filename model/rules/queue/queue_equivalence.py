@@ -32,7 +32,7 @@ from amqpspec.model.protocol.erlang_wording import printed, wire_type
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Table
 from amqpspec.model.protocol.wording import value_text
-from amqpspec.model.rules.lookup import locked, queue_text
+from amqpspec.model.rules.common.lookup import locked, queue_text
 from amqpspec.model.rules.queue.queue_values import age_in_seconds
 
 _MISSING = object()

@@ -30,7 +30,7 @@ from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.rules.basic.publish import deliver
-from amqpspec.model.rules.lookup import queue_text
+from amqpspec.model.rules.common.lookup import queue_text
 
 Copies = tuple[tuple[Queue, Message], ...]
 

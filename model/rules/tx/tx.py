@@ -40,12 +40,15 @@ from amqpspec.model.broker.overflow import hear
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.broker.transaction import Transaction
+from amqpspec.model.broker.uncommitted import drop
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.settlement import carry_out
-from amqpspec.model.rules.extensions.message_expiry import expire_timeless
+from amqpspec.model.rules.common.steps import Step
 from amqpspec.model.rules.tx.commit import publish_kept
-from amqpspec.model.rules.tx.uncommitted import drop
+
+#: What the transaction publishes has come to the queues, and nothing of it has been settled yet.
+published: Step[Broker, Transaction] = Step()
 
 
 def select(broker: Broker, channel: Channel, frame: Frame) -> None:
@@ -73,8 +76,7 @@ def commit(broker: Broker, channel: Channel, frame: Frame) -> None:
         made, refused = publish_kept(broker, channel, publication)
         copies += [(queue, message) for queue, message in made if not (queue.reply_address or message.refused_by)]
         is_refused |= refused
-    if transaction.expires_between:
-        expire_timeless(broker)
+    published(broker, transaction)
     channel.transaction = Transaction()  # what is reserved is the client's again, to be settled now
     for ruling, tags in transaction.batches():
         broker.fired("TX-005")

@@ -10,7 +10,7 @@ from amqpspec.model.judging.explanations import least_advanced, merged
 from amqpspec.model.judging.known_defect import ANY_NUMBER
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.rules.unseen import GIVE_UP, LOSE
+from amqpspec.model.rules.basic.unseen import GIVE_UP, LOSE
 
 
 def happening(method: str, position: int, queue: str = "q") -> Frame:

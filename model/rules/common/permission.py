@@ -29,7 +29,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Channel, User
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.patterns import UNKNOWN_NAME
-from amqpspec.model.rules.lookup import vhost_of
+from amqpspec.model.rules.common.lookup import vhost_of
 
 Kind = Literal["queue", "exchange"]
 Permission = Literal["configure", "write", "read"]

@@ -31,8 +31,7 @@ from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, Lost
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.rules.basic.requeue import delivery_limit
-from amqpspec.model.rules.extensions.dead_letter import exceed_limit
+from amqpspec.model.rules.basic.requeue import delivery_limit, limit_exceeded
 
 #: A quorum queue drops a message because of deliveries that nobody saw (`model.rules.happenings`).
 GIVE_UP = "queue.give-up"
@@ -195,5 +194,5 @@ def drop_over_limit(broker: Broker, frame: Frame) -> None:
     broker.take(queue, queue.messages.index(message))
     broker.drop(queue, message, "QUORUM-003")
     holder = message.via if message.via in broker.channels else next(iter(broker.channels))
-    exceed_limit(broker, queue, message, holder)
+    limit_exceeded(broker, queue, message, holder)
     broker.refresh(queue)
