@@ -204,7 +204,8 @@ class Channel:
     may_still_be_served: dict[str, Consumer] = field(default_factory=dict)
     #: what may be seen of a channel that has ended, until the end is seen as well (model.outputs.late_deliveries)
     lost: list[Lost] = field(default_factory=list)
-    #: replies that it owed when its connection ended: sent before, perhaps, where the end is known from elsewhere
+    #: replies that it owed when it ended, or its connection did: sent before, perhaps, where the end is known from
+    #: elsewhere
     unread: tuple[Expected, ...] = ()
     #: quorum queues that had a consumer with room on it when it broke its connection: they may hear of its end behind
     #: that of the other channels

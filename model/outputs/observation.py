@@ -41,7 +41,7 @@ def _observe(broker: Broker, frame: Frame) -> Mismatches:
     method = frame.method
     if channel.state is ChannelState.CLOSED and _is_over(broker, frame):
         return NONE  # overtaken by connection.close on its way to the socket; every client drops it
-    if channel.state is ChannelState.CLOSED and _was_said_before(broker, channel, frame):
+    if channel.state is not ChannelState.OPEN and _was_said_before(broker, channel, frame):
         return NONE
     if method == "basic.ack" or method == "basic.nack":
         return observe_confirm(broker, channel, frame)
@@ -54,9 +54,9 @@ def _observe(broker: Broker, frame: Frame) -> Mismatches:
 
 
 def _was_said_before(broker: Broker, channel: Channel, frame: Frame) -> bool:
-    """Is it a reply from before the end of the connection, which is known by what came on others, and not seen yet?"""
+    """Is it a reply from before the end, which is known by what came on other connections, and not seen yet?"""
     connection = broker.connections.get(frame.connection)
-    if connection is None or not connection.owed:
+    if connection is None or not (channel.owed or connection.owed):
         return False
     for owed in channel.unread:
         if owed.method == frame.method and fits(owed, frame):

@@ -55,7 +55,7 @@ Requirements:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
@@ -133,6 +133,7 @@ def fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -
     end_channel(broker, channel)
     for entry in timing_out:
         entry.message.may_have_timed_out = entry.message in entry.queue.messages
+    channel.unread = replies_owed(channel, is_said_by_queue)
     _drop_answers_of_queues(broker, channel)
     channel.state = ChannelState.CLOSING
     channel.owed.append(close)
@@ -204,9 +205,12 @@ def _lift_shared_limit(broker: Broker, channel: Channel) -> None:
         broker.refresh(queue)
 
 
-def replies_owed(channel: Channel) -> tuple[Expected, ...]:
+def replies_owed(
+    channel: Channel, chosen: Callable[[Expected | PendingGet], bool] = lambda _: True
+) -> tuple[Expected, ...]:
     """What may have been said before the channel ended; it changes nothing any more."""
-    replies = (owed for owed in channel.owed if isinstance(owed, Expected) and owed.method.endswith("-ok"))
+    said = filter(chosen, channel.owed)
+    replies = (owed for owed in said if isinstance(owed, Expected) and owed.method.endswith("-ok"))
     return tuple(replace(owed, effect=None) for owed in replies)
 
 
