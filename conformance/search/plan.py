@@ -23,8 +23,8 @@ from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import OPERATOR, Frame, Table
 from amqpspec.model.rules.connection.handshake import DUE
 from amqpspec.model.rules.extensions.queue_expiry import expire_punctually
-from amqpspec.model.rules.happenings import all_come_about
 from amqpspec.model.rules.inputs import process
+from amqpspec.model.rules.internal_events import all_come_about
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.handshake import recordable
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.internal_events import Input, lane_of
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.broker.stream_log import has_open_chunk
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
@@ -32,7 +33,7 @@ from amqpspec.model.judging.explanations import (
     settled,
 )
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
-from amqpspec.model.judging.known_defect import NO_DEFECTS, DefectsFollowed, DefectTransition
+from amqpspec.model.judging.known_defect import NO_DEFECTS, DefectsFollowed, DefectTransition, kind_of
 from amqpspec.model.judging.known_frames import first_debt, observe_as_known
 from amqpspec.model.judging.pipelining import note_pipelined
 from amqpspec.model.judging.read_order import EarlyFrames, may_be_early
@@ -106,14 +107,14 @@ class Acceptor:
             if not only.broker.counting:
                 only.uncounted.append(frame)
             for explanation in self.explanations:
-                note_pipelined(explanation.broker, explanation.pending, frame)
+                note_pipelined(explanation.broker, explanation.pending_frames, frame)
                 explanation.pending.append(frame)
 
     def _stands_alone(self, frame: Frame) -> bool:
         """A step of a handshake has nothing to do with what is under way on other connections."""
         if frame.channel or frame.connection == OPERATOR:
             return False
-        if any(pending.connection == frame.connection for each in self.explanations for pending in each.pending):
+        if any(lane_of(pending)[0] == frame.connection for each in self.explanations for pending in each.pending):
             return False
         connection = self.broker.connections.get(frame.connection)
         return frame.method == "socket.open" or (connection is not None and connection.state.in_handshake)
@@ -160,8 +161,8 @@ class Acceptor:
             except TooManyExplanations:
                 self._give_up()
         for explanation in self.explanations:
-            if explanation.broker.happenings:
-                explanation.expect_teardowns()
+            if explanation.broker.internal_events:
+                explanation.expect_internal_events()
         if self._is_certain:
             self._process_what_is_certain()
 
@@ -252,28 +253,28 @@ class Acceptor:
 
     # ----------------------------------------------------------------------------------- several explanations
 
-    def _process(self, explanation: Explanation, frame: Frame) -> None:
+    def _process(self, explanation: Explanation, event: Input) -> None:
         """Process an input. Where a known defect applies, follow that as well: there the input stays pending,
         as nothing that the lawful explanation owes says when it is processed.
         """
-        for defect in self._defects.asked(explanation.broker, frame.method):
+        for defect in self._defects.asked(explanation.broker, kind_of(event)):
             if defect is explanation.defect or defect.name in explanation.declined:
                 continue
-            if defect.applies(explanation.broker, frame):
+            if defect.applies(explanation.broker, event):
                 defective = explanation.fork()
-                defective.pending.append(frame)
-                defective.defect, defective.defective_input = defect, frame
+                defective.pending.append(event)
+                defective.defect, defective.defective_input = defect, event
                 self.explanations.append(defective)
                 explanation.decline([defect])
-        others = list(explanation.alternatives(frame))
-        explanation.process(frame)
-        if explanation.broker.teardowns or explanation.broker.happenings:
-            explanation.expect_teardowns()
+        others = list(explanation.alternatives(event))
+        explanation.process(event)
+        if explanation.broker.teardowns or explanation.broker.internal_events:
+            explanation.expect_internal_events()
         self.explanations += others
 
     def _process_by_all(self, frame: Frame) -> None:
         """Only what the broker may do by itself is open: it has been done before the input, or not."""
-        if any(pending.method in TIMED for each in self.explanations for pending in each.pending):
+        if any(isinstance(pending, TIMED) for each in self.explanations for pending in each.pending):
             self._process_or_wait(frame)
             return
         try:
@@ -302,7 +303,7 @@ class Acceptor:
             only = self.explanations[0]
             if only.is_settled or not only.broker.quiet or self.overlapping or has_open_chunk(only.broker):
                 return
-            if len({(frame.connection, frame.channel) for frame in only.pending}) > 1:
+            if len(set(map(lane_of, only.pending))) > 1:
                 return
             self._process(only, only.pending.pop(0))
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.broker.internal_events import InternalEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,9 @@ class Alternative:
     source: str
     #: the methods that can come under it
     methods: tuple[str, ...]
-    #: does this input, of one of these methods, in this state, come under it?
-    applies: Callable[[Broker, Frame], bool]
+    #: does this input, one of these, in this state, come under it? It is asked about no others
+    applies: Callable[[Broker, Any], bool]
     #: processes the input in the other way
-    process: Callable[[Broker, Frame], None]
+    process: Callable[[Broker, Any], None]
+    #: what the broker does by itself that can come under it
+    internal_events: tuple[type[InternalEvent], ...] = ()

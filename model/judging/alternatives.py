@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.internal_events import DeliveryTimeout, Input, InternalEvent, Teardown
 from amqpspec.model.broker.limits import counted, room_on
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet
@@ -24,7 +25,6 @@ from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.cancel import crosses_notice, withdraw_notice
 from amqpspec.model.rules.connection.closing import is_said_by_queue
-from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT
 from amqpspec.model.rules.extensions.queue_expiry import is_in_use
 from amqpspec.model.rules.extensions.timeouts import others_due, process_timeouts
 from amqpspec.model.rules.inputs import process
@@ -115,12 +115,12 @@ def _expire_between(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
 
 
-def _times_out_with(number: int) -> Callable[[Broker, Frame], bool]:
-    return lambda broker, frame: len(others_due(broker, frame)) >= number
+def _times_out_with(number: int) -> Callable[[Broker, DeliveryTimeout], bool]:
+    return lambda broker, event: len(others_due(broker, event)) >= number
 
 
-def _time_out_with(number: int) -> Callable[[Broker, Frame], None]:
-    return lambda broker, frame: process_timeouts(broker, frame, others_due(broker, frame)[:number])
+def _time_out_with(number: int) -> Callable[[Broker, DeliveryTimeout], None]:
+    return lambda broker, event: process_timeouts(broker, event, others_due(broker, event)[:number])
 
 
 def _asks_for_expiring(broker: Broker, frame: Frame) -> bool:
@@ -155,7 +155,8 @@ ALTERNATIVES: tuple[Alternative, ...] = (
             name=f"{number} more timed out before the channel was closed",
             requirement="TIMEOUT-020",
             source="rabbit_fifo:apply {timeout, evaluate_consumer_timeout} releases all that it finds",
-            methods=(TIME_OUT,),
+            methods=(),
+            internal_events=(DeliveryTimeout,),
             applies=_times_out_with(number),
             process=_time_out_with(number),
         )
@@ -213,8 +214,15 @@ ALTERNATIVES: tuple[Alternative, ...] = (
 )
 
 
-def alternatives_to(broker: Broker, frame: Frame) -> tuple[Alternative, ...]:
+def alternatives_to(broker: Broker, event: Input) -> tuple[Alternative, ...]:
     """The alternatives to the usual processing of this input, in this state."""
+    if isinstance(event, InternalEvent):
+        usual = tuple(a for a in ALTERNATIVES if type(event) in a.internal_events and a.applies(broker, event))
+        return (*usual, *_before_commit_fails(broker, event)) if isinstance(event, Teardown) else usual
+    return _alternatives_to_frame(broker, event)
+
+
+def _alternatives_to_frame(broker: Broker, frame: Frame) -> tuple[Alternative, ...]:
     usual = tuple(a for a in ALTERNATIVES if frame.method in a.methods and a.applies(broker, frame))
     if frame.method == "basic.qos":
         usual += tuple(_deliveries_under_way(broker, frame))
@@ -223,17 +231,18 @@ def alternatives_to(broker: Broker, frame: Frame) -> tuple[Alternative, ...]:
     return (*usual, *_before_commit_fails(broker, frame))
 
 
-def _before_commit_fails(broker: Broker, frame: Frame) -> Iterator[Alternative]:
+def _before_commit_fails(broker: Broker, event: Frame | Teardown) -> Iterator[Alternative]:
     """TX-010: a commit that some queue refuses waits for all others before it says so (TX-008)."""
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((event.connection, event.channel))
     if channel is not None and any(map(_tells_of_failed_commit, channel.owed)):
         yield Alternative(
             name="method before a commit fails",
             requirement="TX-010",
             source="rabbit_channel:handle_method, tx = failed",
-            methods=(frame.method,),
-            applies=lambda broker, frame: True,
+            methods=(event.method,) if isinstance(event, Frame) else (),
+            applies=lambda broker, event: True,
             process=_come_before_commit_fails,
+            internal_events=(type(event),) if isinstance(event, InternalEvent) else (),
         )
 
 
@@ -241,12 +250,12 @@ def _tells_of_failed_commit(owed: Expected | PendingGet) -> bool:
     return isinstance(owed, Expected) and owed.requirements[0] == "TX-008"
 
 
-def _come_before_commit_fails(broker: Broker, frame: Frame) -> None:
-    channel = broker.channels[(frame.connection, frame.channel)]
+def _come_before_commit_fails(broker: Broker, event: Frame | Teardown) -> None:
+    channel = broker.channels[(event.connection, event.channel)]
     channel.owed = [owed for owed in channel.owed if not _tells_of_failed_commit(owed)]
     channel.state = ChannelState.OPEN
     channel.transaction = Transaction(is_failing=True)
-    process(broker, frame)
+    process(broker, event)
 
 
 def _deliveries_under_way(broker: Broker, frame: Frame) -> Iterator[Alternative]:

@@ -130,8 +130,6 @@ METHOD_IDS: dict[str, tuple[int, int]] = {
 
 #: The connection name of what is done to the broker as a whole.
 OPERATOR = "broker"
-#: What no client sends: a channel crashes, and its connection breaks; the broker ends what is left of that.
-CRASH, TEARDOWN = TEARDOWNS = ("channel.teardown", "connection.teardown")
 
 #: The input, of nobody, that time passes.
 CLOCK_WAIT = "clock.wait"

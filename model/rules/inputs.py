@@ -16,38 +16,41 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.internal_events import Input, InternalEvent
 from amqpspec.model.broker.state import Channel, ChannelState, Connection, ConnectionState, Expected
 from amqpspec.model.protocol.errors import FrameError, ProtocolError, SilentEnd
-from amqpspec.model.protocol.methods import CONTENT_METHODS, CRASH, OPERATOR, TEARDOWNS, Frame
+from amqpspec.model.protocol.methods import CONTENT_METHODS, OPERATOR, Frame
 from amqpspec.model.rules.connection.assembly import assembled
 from amqpspec.model.rules.connection.blocking import is_held, released, requirement_of
-from amqpspec.model.rules.connection.closing import abandon_connection, crash, fail, fail_frame
+from amqpspec.model.rules.connection.closing import abandon_connection, fail, fail_frame
 from amqpspec.model.rules.connection.connection import connection_input
 from amqpspec.model.rules.connection.frames import SINGLE_FRAMES, admit_channel, frame_input
 from amqpspec.model.rules.connection.handshake import handshake_input, refuse_silently
-from amqpspec.model.rules.happenings import come_about, is_happening
+from amqpspec.model.rules.internal_events import come_about
 from amqpspec.model.rules.operator.operator import operate
 from amqpspec.model.rules.table import RULES
 from amqpspec.model.rules.tx.tx import check_not_committing
 
-#: What the client does, or what the broker does, without a frame that is read.
-_NOT_READ = frozenset({"socket.open", "socket.abort", "socket.silence", *TEARDOWNS})
+#: What the client does without a frame that is read.
+_NOT_READ = frozenset({"socket.open", "socket.abort", "socket.silence"})
 
 
-def process(broker: Broker, frame: Frame, credit: str = "") -> None:
-    """Process one client frame; the state changes at once. Never raises for anything that a client can send.
+def process(broker: Broker, event: Input, credit: str = "") -> None:
+    """Process one input, or what the broker does by itself; the state changes at once. Never raises for anything that a
+    client can send.
 
     What the operator does and `clock.wait` come on the connection `OPERATOR`, which is none. `credit`: `Broker.credit`.
     """
     broker.stamp += 1
     broker.credit = credit
+    if isinstance(event, InternalEvent):
+        come_about(broker, event)
+        return
+    frame = event
     if frame.time:
         broker.now = frame.time
         broker.latest = max(broker.latest, frame.time)
         broker.stirred = min(broker.stirred, frame.time)
-    if is_happening(frame):
-        come_about(broker, frame)
-        return
     if frame.connection == OPERATOR:
         operate(broker, frame)
         for each in list(broker.connections.values()):
@@ -60,9 +63,6 @@ def process(broker: Broker, frame: Frame, credit: str = "") -> None:
     if frame.method != "socket.silence":
         connection.heard = frame.time
     if (broker.alarm or connection.blocked) and is_held(broker, connection, frame):
-        return
-    if frame.method == CRASH:
-        crash(broker, broker.channel(frame.connection, frame.channel))
         return
     if connection.out_of_step and frame.method not in _NOT_READ:
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.broker.state import ConnectionState
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
@@ -12,11 +13,11 @@ from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.extensions.queue_expiry import expire_punctually, next_expiry
 from amqpspec.model.rules.extensions.timeouts import due_by, time_out_now
-from amqpspec.model.rules.happenings import all_come_about
 from amqpspec.model.rules.inputs import process
+from amqpspec.model.rules.internal_events import all_come_about
 from amqpspec.targets.clock import COMMON, Clock
 from amqpspec.targets.embedded.handshake import DEFAULT_ACCESS, Access
-from amqpspec.targets.embedded.hooks import Fault, Proceed
+from amqpspec.targets.embedded.hooks import Fault, Proceed, ProceedTimeout
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
 
@@ -58,6 +59,14 @@ class Responder:
         else:
             proceed(frame)
 
+    def _time_out(self, timeout: DeliveryTimeout) -> None:
+        """The delivery times out as the fault does it, if it looks at that."""
+        proceed: ProceedTimeout = partial(time_out_now, self._broker)
+        if self._fault is not None and self._fault.timeout_hook is not None:
+            self._fault.timeout_hook(self._broker, timeout, proceed)
+        else:
+            proceed(timeout)
+
     def due(self) -> float:
         """When (by its clock) `tick` has something to do."""
         return next_expiry(self._broker)
@@ -67,8 +76,8 @@ class Responder:
         messages (area TTL).
         """
         self._broker.now = self._broker.latest = max(now, self._broker.latest)
-        for frame in due_by(self._broker, now):
-            self._take_in(frame, partial(time_out_now, self._broker))
+        for timeout in due_by(self._broker, now):
+            self._time_out(timeout)
         expire_punctually(self._broker, now)
 
     def next_frames(self, congested: Callable[[str], bool], busy: Callable[[str], bool]) -> Iterable[Frame] | None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Connection, ConnectionState, Expected
-from amqpspec.model.protocol.methods import TEARDOWNS, Frame
+from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.protocol.patterns import Anything
 
 
@@ -40,7 +40,7 @@ def clear_alarm(broker: Broker) -> None:
 
 def is_held(broker: Broker, connection: Connection, frame: Frame) -> bool:
     """Is the frame not processed now, because the broker does not read it, or not all of it? Then it is kept."""
-    if connection.state is not ConnectionState.OPEN or frame.method in ("socket.abort", *TEARDOWNS):
+    if connection.state is not ConnectionState.OPEN or frame.method == "socket.abort":
         return False
     if not connection.blocked:
         if not broker.alarm or frame.method != "basic.publish" or frame.content is None:

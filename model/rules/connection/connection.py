@@ -28,7 +28,7 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Connection, ConnectionState, Expected
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import TEARDOWN, Frame
+from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.cancel import recheck_consumers
 from amqpspec.model.rules.connection.closing import abandon_connection, end_connection, fail_channel_zero
 from amqpspec.model.rules.connection.handshake import connect, handshake_input, owe, owe_end
@@ -38,15 +38,9 @@ _SIZE = slice(6, 14)
 
 
 def connection_input(broker: Broker, connection: Connection, frame: Frame) -> None:
-    """Process a client frame on channel 0, or what becomes of the TCP connection.
-
-    `connection.teardown` no client sends: the broker ends the channels of a connection that an error broke.
-    """
+    """Process a client frame on channel 0, or what becomes of the TCP connection."""
     if frame.method == "socket.open":
         connect(broker, frame)
-    elif frame.method == TEARDOWN:
-        if connection.state is ConnectionState.OPEN:
-            end_connection(broker, connection)
     elif frame.method == "socket.abort":
         abandon_connection(broker, connection)
         connection.state = ConnectionState.CLOSED
@@ -99,7 +93,7 @@ def _second_header(broker: Broker, connection: Connection, frame: Frame) -> None
     size = int(frame.arguments.get("octets", "").ljust(14, "0")[_SIZE], 16)
     limit = connection.frame_max - 8
     error = ProtocolError("CONN-014", 501, f"type 65, all octets = <<>>: {{frame_too_large,{size},{limit}}}")
-    fail_channel_zero(broker, connection, Frame(connection.name, 0, "", {}, sent=True), error)
+    fail_channel_zero(broker, connection, None, error)
 
 
 def _silence(broker: Broker, connection: Connection, now: float) -> None:

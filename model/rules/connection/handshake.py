@@ -122,16 +122,11 @@ def handshake_input(broker: Broker, connection: Connection, frame: Frame) -> Non
         refuse_silently(broker, connection, "CONN-026", may_announce=True)
     elif frame.channel:
         error = ProtocolError("CONN-026", 505, _UNEXPECTED_FRAME, any_text=True)
-        _refuse(broker, connection, _nothing(connection), error)
+        _refuse(broker, connection, None, error)
     else:
         state = connection.state.value
         error = ProtocolError("CONN-026", 504, f"unexpected method in connection state {state}")
         _refuse(broker, connection, frame, error)
-
-
-def _nothing(connection: Connection) -> Frame:
-    """In place of the frame to blame, where a close names no class and no method."""
-    return Frame(connection.name, 0, "", {}, sent=True)
 
 
 def refuse_silently(broker: Broker, connection: Connection, requirement: str, *, may_announce: bool = False) -> None:
@@ -172,7 +167,7 @@ def owe(
         broker.reason = requirements[0]
 
 
-def _refuse(broker: Broker, connection: Connection, frame: Frame, error: ProtocolError) -> None:
+def _refuse(broker: Broker, connection: Connection, frame: Frame | None, error: ProtocolError) -> None:
     """connection.close is owed; the bare text lets a broker end the TCP connection in place of it."""
     if broker.dialect.fixed_reply_texts:
         fail_channel_zero(broker, connection, frame, error)
@@ -261,7 +256,7 @@ def _refuse_login(broker: Broker, connection: Connection, mechanism: str) -> Non
     if connection.capabilities.get("authentication_failure_close") is True and broker.dialect.extensions:
         text = f"Login was refused using authentication mechanism {mechanism}. For details see the broker logfile."
         # class and method are 0 although it is start-ok that is refused (rabbit_reader:auth_fail)
-        fail_channel_zero(broker, connection, _nothing(connection), ProtocolError("CONN-005", 403, text))
+        fail_channel_zero(broker, connection, None, ProtocolError("CONN-005", 403, text))
         return
     refuse_silently(broker, connection, "CONN-006")
     if broker.dialect.extensions:

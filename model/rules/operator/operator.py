@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.internal_events import ConnectionTeardown
 from amqpspec.model.broker.state import Connection, ConnectionState, Expected, User
 from amqpspec.model.protocol.errors import shortened
 from amqpspec.model.protocol.methods import Frame
@@ -47,7 +48,7 @@ def force_close(broker: Broker, connection: Connection, *explanations: str) -> N
     """
     if connection.state is ConnectionState.OPEN:
         _owe_close(broker, connection, explanations)
-        broker.teardowns.append((connection.name, 0))
+        broker.teardowns.append(ConnectionTeardown(connection.name))
 
 
 def _owe_close(broker: Broker, connection: Connection, explanations: tuple[str, ...]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
+from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown
 from amqpspec.model.defects.crash import break_some_time
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
@@ -189,7 +190,7 @@ def test_two_channels_that_crash_break_their_connection_once() -> None:
     break_some_time(broker, ("a", 1))
     break_some_time(broker, ("a", 2))
     assert [owed.method for owed in broker.connections["a"].owed] == ["connection.close"]
-    assert broker.teardowns == [("a", 2), ("a", 1), ("a", 0)]
+    assert broker.teardowns == [ChannelCrash("a", 2), ChannelCrash("a", 1), ConnectionTeardown("a")]
 
 
 @pytest.mark.parametrize("count", [0, 1])
