@@ -82,7 +82,7 @@ class BrokerState:
     teardowns: list[Teardown] = field(default_factory=list)
     #: what the broker may do by itself, sooner or later
     internal_events: list[PossibleEvent] = field(default_factory=list)
-    #: when the input being processed was sent, and the latest moment that was heard of; both of `Frame.time`
+    #: when the input being processed was sent, and the latest moment that was heard of; both of `TraceEvent.time`
     now: float = 0.0
     latest: float = 0.0
     #: names of queues that expire when they are not used (model.rules.extensions.queue_expiry)

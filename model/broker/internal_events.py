@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, TraceEvent
 
 #: Where an event has its place among others. Those of one lane come about in their order. What has the number 0 comes
 #: behind all that was before it on the lanes of the same name.
@@ -27,7 +27,14 @@ class InternalEvent:
 
 
 #: What makes a broker go on: what it receives, and what it does by itself.
-Input: TypeAlias = Frame | InternalEvent
+Input: TypeAlias = TraceEvent | InternalEvent
+
+#: A kind of inputs: the name of what a client sends, or a type of internal events.
+Kind: TypeAlias = str | type[InternalEvent]
+
+
+def kind_of(event: Input) -> Kind:
+    return type(event) if isinstance(event, InternalEvent) else event.method
 
 
 def lane_of(event: Input) -> Lane:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from amqpspec.model.broker.hooks import Guest, Hooks
+from amqpspec.model.broker.internal_events import Kind
 from amqpspec.model.defects.cancelling import CANCELLING_DEFECTS
 from amqpspec.model.defects.channel_closing import ChannelClosing
 from amqpspec.model.defects.channel_limiter import LIMIT_DEFECTS, ChannelLimiter, follow_limiters
@@ -51,7 +52,7 @@ from amqpspec.model.defects.virtual_hosts import VirtualHosts
 from amqpspec.model.defects.waiting_consumers import WAITING_DEFECTS, WaitingConsumers
 from amqpspec.model.defects.wrong_frames import FRAME_DEFECTS, MISSING_FRAMES
 from amqpspec.model.judging.acceptor import DEFAULT_BOUND, Acceptor
-from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition, Kind
+from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
 from amqpspec.model.promises.choices import Dialect
 
 DEFECT_TRANSITIONS: tuple[DefectTransition, ...] = (

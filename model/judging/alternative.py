@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.internal_events import InternalEvent
+from amqpspec.model.broker.internal_events import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +17,9 @@ class Alternative:
     name: str
     requirement: str
     source: str
-    #: the methods that can come under it
-    methods: tuple[str, ...]
+    #: the kinds of inputs that can come under it
+    kinds: tuple[Kind, ...]
     #: does this input, one of these, in this state, come under it? It is asked about no others
     applies: Callable[[Broker, Any], bool]
     #: processes the input in the other way
     process: Callable[[Broker, Any], None]
-    #: what the broker does by itself that can come under it
-    internal_events: tuple[type[InternalEvent], ...] = ()

@@ -13,7 +13,7 @@ from amqpspec.model.broker.internal_events import DeliveryLimitExcess, Teardown
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.explanations import TooManyExplanations, points
 from amqpspec.model.judging.known_defect import DefectsFollowed
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, TraceEvent
 
 
 def unprocessed(explanations: Iterable[Explanation]) -> list[ChannelKey]:
@@ -24,7 +24,7 @@ def unprocessed(explanations: Iterable[Explanation]) -> list[ChannelKey]:
     if any(explanation.is_settled for explanation in lawful):
         return []
     pending = (event for explanation in lawful for event in explanation.pending)
-    sent = (event for event in pending if isinstance(event, Frame | Teardown))
+    sent = (event for event in pending if isinstance(event, TraceEvent | Teardown))
     return list(dict.fromkeys((event.connection, event.channel) for event in sent))
 
 

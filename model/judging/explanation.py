@@ -7,11 +7,18 @@ from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
-from amqpspec.model.broker.internal_events import ConnectionCleanup, Input, OverdueTimeout, PossibleEvent, Teardown
+from amqpspec.model.broker.internal_events import (
+    ConnectionCleanup,
+    Input,
+    OverdueTimeout,
+    PossibleEvent,
+    Teardown,
+    kind_of,
+)
 from amqpspec.model.broker.state import ConnectionState, Expected
 from amqpspec.model.judging.alternatives import alternatives_to
-from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition, kind_of
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.model.rules.extensions.message_expiry import AHEAD, message_expiries, tell_of_expiries
 from amqpspec.model.rules.extensions.queue_expiry import expiries
 from amqpspec.model.rules.extensions.timeouts import certain_timeouts, tell_of_timeouts, timeouts
@@ -167,7 +174,7 @@ class Explanation:
             timeouts(self.broker, now, is_certain=False)
             self.expect_internal_events()
 
-    def is_tearing_down(self, frame: Frame) -> bool:
+    def is_tearing_down(self, frame: TraceEvent) -> bool:
         """Does the frame close a connection whose channels have to end before (rabbit_reader:terminate_channels)?"""
         if frame.method != "connection.close" or not self.pending:
             return False
@@ -175,9 +182,9 @@ class Explanation:
         return ending and self.broker.connections[frame.connection].state is ConnectionState.OPEN
 
     @property
-    def pending_frames(self) -> list[Frame]:
+    def pending_frames(self) -> list[TraceEvent]:
         """What was sent and is not processed."""
-        return [event for event in self.pending if isinstance(event, Frame)]
+        return [event for event in self.pending if isinstance(event, TraceEvent)]
 
     @property
     def is_settled(self) -> bool:

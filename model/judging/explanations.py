@@ -16,12 +16,13 @@ from amqpspec.model.broker.internal_events import (
     MessageExpiry,
     PossibleEvent,
     Teardown,
+    kind_of,
     lane_of,
 )
 from amqpspec.model.broker.overflow import is_limited
 from amqpspec.model.broker.stream_log import know_no_more_than, known_chunks
 from amqpspec.model.judging.explanation import Explanation
-from amqpspec.model.judging.known_defect import DefectsFollowed, kind_of
+from amqpspec.model.judging.known_defect import DefectsFollowed
 from amqpspec.model.outputs.mismatch import Mismatches
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.rules.extensions.dead_letter import EXCHANGE

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
-from amqpspec.model.broker.internal_events import Input, InternalEvent
+from amqpspec.model.broker.internal_events import Input, InternalEvent, Kind
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import Frame
 
-#: A kind of inputs: a method, or a type of internal events.
-Kind: TypeAlias = str | type[InternalEvent]
-
 #: `DefectTransition.shows_within` without an end.
 ANY_NUMBER = 10**9
-
-
-def kind_of(event: Input) -> Kind:
-    return type(event) if isinstance(event, InternalEvent) else event.method
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpect
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.field_types import retyped
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Frame, TraceEvent
 from amqpspec.model.protocol.patterns import Pattern, matches
 from amqpspec.model.rules.extensions.consumer_timeout import contested
 
@@ -121,14 +121,14 @@ def observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
     return take_expected(broker, channel, found, frame)
 
 
-def fits(expected: Expected, frame: Frame) -> bool:
+def fits(expected: Expected, frame: TraceEvent) -> bool:
     """Do the arguments agree that cannot be wrong without leaving the state in doubt?"""
     return all(
         matches(value, frame.arguments.get(name)) for name, value in expected.arguments.items() if name not in HARMLESS
     )
 
 
-def take_expected(broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> Mismatches:
+def take_expected(broker: Broker, holder: Channel | Connection, expected: Expected, frame: TraceEvent) -> Mismatches:
     wrong: Mismatches = NONE
     for name, value in expected.arguments.items():
         observed = frame.arguments.get(name)

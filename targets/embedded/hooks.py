@@ -17,20 +17,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
+#: What is altered stays what it is.
+Altered = TypeVar("Altered", bound=TraceEvent)
+
 #: Processes a client's frame as the model says.
-Proceed = Callable[[Frame], None]
-InputHook = Callable[[ServedBroker, Frame, Proceed], None]
+Proceed = Callable[[TraceEvent], None]
+#: Each is given only events of its methods.
+InputHook = Callable[[ServedBroker, Any, Proceed], None]
 #: Has a delivery time out as the model says.
 ProceedTimeout = Callable[[DeliveryTimeout], None]
 TimeoutHook = Callable[[ServedBroker, DeliveryTimeout, ProceedTimeout], None]
-OutputHook = Callable[[ServedBroker, Frame], Iterable[Frame]]
+OutputHook = Callable[[ServedBroker, Any], Iterable[TraceEvent]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,6 @@ class Chapter:
         self.faults[fault.name] = fault
 
 
-def altered(frame: Frame, **arguments: Any) -> Frame:
+def altered(frame: Altered, **arguments: Any) -> Altered:
     """The frame with other values of these arguments."""
     return replace(frame, arguments={**frame.arguments, **arguments})

@@ -10,7 +10,7 @@ from amqpspec.model.broker.state import ConnectionState
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import SocketEvent, TraceEvent
 from amqpspec.model.rules.extensions.queue_expiry import expire_punctually, next_expiry
 from amqpspec.model.rules.extensions.timeouts import due_by, time_out_now
 from amqpspec.model.rules.inputs import process
@@ -40,7 +40,7 @@ class Responder:
         self._broker = (fault.broker_type if fault else ServedBroker)(dialect, access.vhost, access.user)
         self._process: Proceed = partial(process, self._broker)
 
-    def take(self, frame: Frame) -> None:
+    def take(self, frame: TraceEvent) -> None:
         """Process a client's frame."""
         now = self._clock.now()
         self.tick(now)
@@ -51,7 +51,7 @@ class Responder:
         self._broker.touched.clear()
         self._broker.teardowns.clear()
 
-    def _take_in(self, frame: Frame, proceed: Proceed) -> None:
+    def _take_in(self, frame: TraceEvent, proceed: Proceed) -> None:
         """Process an input as the fault does it, if it looks at these."""
         fault = self._fault
         if fault is not None and fault.input_hook is not None and frame.method in fault.methods:
@@ -80,7 +80,7 @@ class Responder:
             self._time_out(timeout)
         expire_punctually(self._broker, now)
 
-    def next_frames(self, congested: Callable[[str], bool], busy: Callable[[str], bool]) -> Iterable[Frame] | None:
+    def next_frames(self, congested: Callable[[str], bool], busy: Callable[[str], bool]) -> Iterable[TraceEvent] | None:
         """The next frame that the broker sends, as its fault makes it (so perhaps none or several); None: it is quiet.
 
         Deliveries to connections that are `congested` wait; and so do confirms of what queues have taken to those that
@@ -106,7 +106,7 @@ class Responder:
             return fault.output_hook(self._broker, frame)
         return (frame,)
 
-    def _is_taken(self, confirm: Frame) -> bool:
+    def _is_taken(self, confirm: TraceEvent) -> bool:
         """Is it the confirm of a publish that some queue has taken?"""
         channel = self._broker.channel(confirm.connection, confirm.channel)
         return bool(channel.unconfirmed[confirm.arguments["delivery_tag"]])
@@ -118,5 +118,5 @@ class Responder:
     def end(self, connection: str) -> None:
         """The TCP connection is over: its channels end, and nothing of it is kept."""
         if connection in self._broker.connections:
-            self.take(Frame(connection, 0, "socket.abort", {}, sent=True))
+            self.take(SocketEvent(connection, 0, "socket.abort", {}, sent=True))
             self._broker.forget_connection(connection)

@@ -76,7 +76,7 @@ from amqpspec.model.broker.state import (
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import FrameError, ProtocolError
-from amqpspec.model.protocol.methods import METHOD_IDS, ChannelKey, Frame
+from amqpspec.model.protocol.methods import METHOD_IDS, ChannelKey, TraceEvent
 from amqpspec.model.protocol.patterns import Anything
 from amqpspec.model.rules.basic.requeue import give_back, lost_order
 from amqpspec.model.rules.extensions.dead_letter import EXCHANGE, keep_within_limits
@@ -98,7 +98,7 @@ OF_TEXTS = {
 INTERNAL_ERROR = 541
 
 
-def fail_channel_zero(broker: Broker, connection: Connection, frame: Frame | None, error: ProtocolError) -> None:
+def fail_channel_zero(broker: Broker, connection: Connection, frame: TraceEvent | None, error: ProtocolError) -> None:
     """The broker closes the connection because of `frame`, if any."""
     end_connection(broker, connection)
     connection.state = ConnectionState.CLOSING
@@ -107,14 +107,14 @@ def fail_channel_zero(broker: Broker, connection: Connection, frame: Frame | Non
     broker.debtors[(connection.name, 0)] = None
 
 
-def fail_frame(broker: Broker, connection: Connection, frame: Frame, error: FrameError) -> None:
+def fail_frame(broker: Broker, connection: Connection, frame: TraceEvent, error: FrameError) -> None:
     """The broker closes the connection because of a frame that is wrong as such."""
     fail_channel_zero(broker, connection, frame, error)
     if error.fatal:
         connection.state = ConnectionState.ENDING  # not even close-ok is read any more
 
 
-def fail(broker: Broker, channel: Channel, frame: Frame | None, error: ProtocolError) -> None:
+def fail(broker: Broker, channel: Channel, frame: TraceEvent | None, error: ProtocolError) -> None:
     """The broker closes the channel, or the connection where the reply code says so, because of `frame`, if any."""
     method = "connection.close" if error.closes_connection else "channel.close"
     close = _close(broker, method, frame, error)
@@ -147,7 +147,7 @@ def _timing_out(broker: Broker, channel: Channel) -> list[Unacknowledged]:
     return [entry for entry in held if entry.deadline is not None and entry.deadline.earliest <= answered_by]
 
 
-def _shown_by_close(channel: Channel, frame: Frame | None) -> list[str]:
+def _shown_by_close(channel: Channel, frame: TraceEvent | None) -> list[str]:
     """What becomes of confirms, where the channel ends because of `frame`."""
     shown = ["CONFIRM-018"] if channel.unconfirmed else []
     if channel.confirming and frame is not None and frame.method == "basic.publish":
@@ -227,7 +227,7 @@ def _drop_answers_of_queues(broker: Broker, channel: Channel) -> None:
     broker.settle_debts(channel)
 
 
-def _close(broker: Broker, method: str, frame: Frame | None, error: ProtocolError) -> Expected:
+def _close(broker: Broker, method: str, frame: TraceEvent | None, error: ProtocolError) -> Expected:
     class_id, method_id = error.identifiers or METHOD_IDS.get(frame.method if frame is not None else "", (0, 0))
     is_fixed = broker.dialect.fixed_reply_texts and not error.any_text
     arguments = {

@@ -23,7 +23,7 @@ from amqpspec.model.outputs.turns import turns_come_to_rest
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Frame, event_of
 from amqpspec.model.rules.extensions.timeouts import tell_of_timeouts
 from amqpspec.model.rules.inputs import process
 
@@ -32,7 +32,7 @@ ids = [defect.name for defect in DEFECT_TRANSITIONS]
 
 def frame_of(command: Command) -> Frame:
     arguments = dict(command.arguments)
-    return Frame(command.connection, command.channel, command.method, arguments, True, command.content)
+    return event_of(command.connection, command.channel, command.method, arguments, True, command.content)
 
 
 #: For each known defect a way to it: commands that are answered, then one line in flight after the other.

@@ -11,7 +11,7 @@ from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Content, Frame, Table
+from amqpspec.model.protocol.methods import Content, Frame, Table, event_of
 from tests.handshakes import opening
 from tests.model.judging.test_acceptor import Conversation, declared
 
@@ -51,12 +51,12 @@ def before_the_error() -> Acceptor:
     ):
         command = parse_command(line)
         acceptor.sent(
-            Frame(command.connection, command.channel, command.method, command.arguments, True, command.content)
+            event_of(command.connection, command.channel, command.method, command.arguments, True, command.content)
         )
         if answer is None:
             acceptor.received(deliver("a", 1, "t", False))
         else:
-            acceptor.received(Frame(command.connection, command.channel, answer, arguments, False))
+            acceptor.received(event_of(command.connection, command.channel, answer, arguments, False))
     acceptor.quiescent()
     assert acceptor.failures == []
     acceptor.sent(Frame("a", 1, "basic.recover", {}, True))
