@@ -144,7 +144,7 @@ class Acceptor:
         if self.finished:
             return
         for explanation in self.explanations:
-            explanation.is_observed(self._time)
+            explanation.note_observation(self._time)
         only = self.explanations[0]
         # to judge it may change what it is judged by
         waits = may_wait and may_be_early(only.broker, only.pending, frame)
@@ -325,7 +325,7 @@ class Acceptor:
                         latent.append(candidate)  # wrong in another way that is known, besides
                     contradicted.append(candidate)
                 if not mismatches:
-                    if not candidate.is_foreseen:
+                    if candidate.keep():
                         survivors.append(candidate)
                 elif candidate.defect is None and not any(mismatch.fatal for mismatch in mismatches):
                     # a known defect explains a frame to the letter, or it does not explain it

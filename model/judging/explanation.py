@@ -51,12 +51,11 @@ class Explanation:
     behind: Explanation | None = None
     is_kept: bool = False
 
-    @property
-    def is_foreseen(self) -> bool:
-        """Is it reached from another one that is kept? Then that is enough."""
+    def keep(self) -> bool:
+        """It explains what came: is it to be followed? Not if it is reached from another one that is kept."""
         self.is_kept = True
         before, self.behind = self.behind, None
-        return before is not None and before.is_kept
+        return before is None or not before.is_kept
 
     def fork(self) -> Explanation:
         return Explanation(
@@ -164,7 +163,7 @@ class Explanation:
                     defect.process(other.broker, event)
                     yield other
 
-    def is_observed(self, now: float) -> None:
+    def note_observation(self, now: float) -> None:
         """Something came `now`: messages may have expired before it that could not when the last input was sent."""
         self.broker.foreseen = now
         if self.broker.ageing:

@@ -238,7 +238,7 @@ def settled(
             continue
         for point in points(explanation, defects, bound):
             if point.is_settled and not (finally_ and point.has_to_clean_up):
-                if lazily and point.broker.quiet and point.is_foreseen:
+                if lazily and point.broker.quiet and not point.keep():
                     continue
                 found.append(point)
         if len(found) > bound:

@@ -62,7 +62,7 @@ Requirements:
 
 from __future__ import annotations
 
-from amqpspec.model.broker.broker import Broker, is_told_again
+from amqpspec.model.broker.broker import Broker, take_further_notice
 from amqpspec.model.broker.consumer_timeouts import spared_on
 from amqpspec.model.broker.effects import DeletionAnswered
 from amqpspec.model.broker.queues import Consumer
@@ -112,7 +112,7 @@ def observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
                 break
             if frame.method != "basic.cancel":
                 found = found or owed
-    if found is None and is_told_again(channel, frame):
+    if found is None and take_further_notice(channel, frame):
         return NONE
     if found is None:
         return nothing_explains(broker, channel, frame, None)

@@ -32,7 +32,7 @@ from amqpspec.model.protocol.methods import (
     TraceEvent,
 )
 from amqpspec.model.rules.connection.assembly import assembled
-from amqpspec.model.rules.connection.blocking import is_held, released, requirement_of
+from amqpspec.model.rules.connection.blocking import hold_back, released, requirement_of
 from amqpspec.model.rules.connection.closing import abandon_connection, fail, fail_frame
 from amqpspec.model.rules.connection.connection import closing_input, connection_input, second_header, socket_input
 from amqpspec.model.rules.connection.frames import admit_channel, frame_input
@@ -73,7 +73,7 @@ def _process_of_client(broker: Broker, event: TraceEvent) -> None:
         connection = broker.connections[event.connection] = Connection(event.connection)
     if event.method != "socket.silence":
         connection.heard = event.time
-    if (broker.alarm or connection.blocked) and is_held(broker, connection, event):
+    if (broker.alarm or connection.blocked) and hold_back(broker, connection, event):
         return
     if isinstance(event, SocketEvent):
         socket_input(broker, connection, event)

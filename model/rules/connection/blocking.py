@@ -38,8 +38,8 @@ def clear_alarm(broker: Broker) -> None:
             _tell(broker, connection, Expected("connection.unblocked", {}, ("CAP-003",), counted=broker.counting))
 
 
-def is_held(broker: Broker, connection: Connection, event: TraceEvent) -> bool:
-    """Is the event not processed now, because the broker does not read it, or not all of it? Then it is kept."""
+def hold_back(broker: Broker, connection: Connection, event: TraceEvent) -> bool:
+    """Keep the event if it is not processed now, because the broker does not read it, or not all of it: is that so?"""
     if connection.state is not ConnectionState.OPEN or event.method == "socket.abort":
         return False
     if not connection.blocked:

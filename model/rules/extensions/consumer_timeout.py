@@ -71,7 +71,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from amqpspec.model.broker.broker import Broker, may_be_told_again
+from amqpspec.model.broker.broker import Broker, expect_further_notice
 from amqpspec.model.broker.consumer_timeouts import (
     OF_CONSUMER,
     OF_QUEUE,
@@ -169,7 +169,7 @@ def _tell(broker: Broker, channel: Channel, entry: Unacknowledged, *, is_first: 
     elif not is_served:
         broker.fired("TIMEOUT-011")
     elif not is_first:
-        may_be_told_again(channel, consumer)
+        expect_further_notice(channel, consumer)
     else:
         _notify(broker, channel, entry, consumer)
 
@@ -306,13 +306,13 @@ def settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> N
         entry.message.reason = "TIMEOUT-019"  # if it comes back from who has it now
     consumer = entry.consumer
     if consumer is None or entry.queue.deleted or channel.consumers.get(consumer.tag) is not consumer:
-        _is_unchanged(broker, entry.queue)
+        _note_unchanged(broker, entry.queue)
         return
     consumer.timed_out -= 1
     requirement = _RECOVERED_BY[ruling.outcome]
     consumer.reason = requirement
     if consumer.timed_out:
-        _is_unchanged(broker, entry.queue)
+        _note_unchanged(broker, entry.queue)
         return
     consumer.stamp = broker.stamp
     consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
@@ -322,7 +322,7 @@ def settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> N
     broker.refresh(entry.queue)
 
 
-def _is_unchanged(broker: Broker, queue: Queue) -> None:
+def _note_unchanged(broker: Broker, queue: Queue) -> None:
     if not queue.deleted and not queue.unproven:
         queue.reason = "TIMEOUT-019"
 
