@@ -279,7 +279,8 @@ def test_a_fault_says_what_it_is(name: str) -> None:
     assert fault.name == name
     assert fault.requirement in requirements()
     assert fault.defect.endswith(".") and fault.defect[0] != " "
-    hooks = (fault.input_hook, fault.output_hook, None if fault.broker_type.__name__ == "ServedBroker" else fault)
+    served = None if fault.broker_type.__name__ == "ServedBroker" else fault
+    hooks = (fault.input_hook, fault.timeout_hook, fault.output_hook, served)
     assert sum(hook is not None for hook in hooks) == 1
 
 
