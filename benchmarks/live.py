@@ -18,7 +18,7 @@ from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named, dialect_of
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.targets.brokers.resolve import running, server_properties
 from benchmarks.errors import Invalid
 from benchmarks.tables import ResultTable, percent, spread
@@ -167,7 +167,7 @@ def _judged(target: TargetUnderTest, commands: Sequence[Command], path: Path) ->
 
 def _model_alone(target: TargetUnderTest, path: Path) -> Taken:
     """What the acceptor needs for the recorded frames, which are in memory already: the quickest of three."""
-    steps: list[tuple[str, Frame | None]] = []
+    steps: list[tuple[str, TraceEvent | None]] = []
     for row in read_trace(path):
         if row["kind"] == "frame":
             frame = row_frame(row)

@@ -12,7 +12,7 @@ from functools import partial
 
 from amqpspec.conformance.session.cleanup import clean_up
 from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, row_frame
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Frame, TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.wire import WireClient
 
@@ -20,7 +20,7 @@ from amqpspec.targets.client.wire import WireClient
 DEADLINE = 30.0
 
 #: A connection to open; a frame to send; a frame to await; a row to copy into the trace.
-Step = tuple[str, str | Frame | TraceRow | None]
+Step = tuple[str, str | TraceEvent | TraceRow | None]
 
 
 class ReplayError(Exception):
@@ -55,7 +55,7 @@ def replaying(
     Raises `ReplayError` and `targets.errors.TargetError`.
     """
 
-    def record(frame: Frame) -> None:
+    def record(frame: TraceEvent) -> None:
         if trace is not None:
             trace.frame(sequence, frame)
 
@@ -77,7 +77,7 @@ def _carry_out(client: WireClient, steps: Sequence[Step], sequence: str, trace: 
             frame = client.receive(DEADLINE)
             if frame is None or frame.method in ("channel.close", "connection.close", "socket.closed"):
                 raise ReplayError(f"in place of a frame of the recording came {frame or 'nothing'}")
-        elif isinstance(what, Frame):
+        elif isinstance(what, TraceEvent):
             client.send(what)
         elif isinstance(what, str):
             client.open(what)

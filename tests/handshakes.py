@@ -7,7 +7,7 @@ from typing import Any
 
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT
-from amqpspec.model.protocol.methods import MASK, Frame, Table
+from amqpspec.model.protocol.methods import MASK, Frame, Table, event_of
 from amqpspec.model.protocol.patterns import choose
 from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1, TUNE_OFFER, start_arguments
 
@@ -30,7 +30,7 @@ def opening(
         ("connection.open", {"virtual_host": "/"}, True),
         ("connection.open-ok", {}, False),
     ]
-    return [Frame(connection, 0, method, arguments, sent) for method, arguments, sent in exchanged]
+    return [event_of(connection, 0, method, arguments, sent) for method, arguments, sent in exchanged]
 
 
 def start(dialect: Dialect = DEFAULT_DIALECT) -> Table:

@@ -11,7 +11,7 @@ from typing import Any
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.names import on_the_broker
-from amqpspec.model.protocol.methods import OPERATOR, Frame
+from amqpspec.model.protocol.methods import OPERATOR, OperatorAction
 from amqpspec.targets.brokers.operator import undoing
 from amqpspec.targets.brokers.rabbitmqctl_operator import by_hand
 
@@ -41,15 +41,15 @@ def call(command: Command) -> tuple[str, list[Any]]:
     """The function of the client part, and its arguments, for a command of the operator or one that waits."""
     if command.method == "clock.wait":
         return "pause", [str(command), command.arguments.get("milliseconds", 0) / 1000]
-    frame = _frame(command)
+    frame = _action(command)
     return "by_hand", [str(command), *by_hand(frame, f"PREFIX-{frame.arguments.get('name', '')}")]
 
 
 def left_behind(commands: Iterable[Command]) -> list[str]:
     """The commands by which a person undoes what all these made."""
-    done = [_frame(each) for each in commands if each.connection == OPERATOR]
+    done = [_action(each) for each in commands if each.connection == OPERATOR]
     return [line for frame in undoing(done) for line in by_hand(frame)]
 
 
-def _frame(command: Command) -> Frame:
-    return Frame(OPERATOR, 0, command.method, dict(on_the_broker(command, "PREFIX-").arguments), sent=True)
+def _action(command: Command) -> OperatorAction:
+    return OperatorAction(OPERATOR, 0, command.method, dict(on_the_broker(command, "PREFIX-").arguments), sent=True)

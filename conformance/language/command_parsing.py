@@ -28,7 +28,7 @@ from amqpspec.conformance.language.command_arguments import (
     hyphened,
 )
 from amqpspec.conformance.traces.trace_values import ValueNotRecordable, decode_value
-from amqpspec.model.protocol.methods import CONTENT_METHODS, METHOD_IDS, PSEUDO_METHODS, Content, Table
+from amqpspec.model.protocol.methods import CONTENT_METHODS, METHOD_IDS, OTHER_INPUTS, Content, Table
 
 
 class CommandSyntaxError(ValueError):
@@ -66,7 +66,7 @@ def parse_command(line: str) -> Command:
     if len(words) < 2:
         raise CommandSyntaxError("a method is missing, such as basic.get", len(line) + 1)
     column, name, method = words[1]
-    if name or (method not in METHOD_IDS and method not in PSEUDO_METHODS):
+    if name or (method not in METHOD_IDS and method not in OTHER_INPUTS):
         raise CommandSyntaxError(f"{method!r} is not a method", column)
     channel = int(target[2] or 0)
     if channel > 65535:

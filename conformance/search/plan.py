@@ -20,11 +20,11 @@ from amqpspec.model.broker.state import Channel, ChannelState, Connection, Conne
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.protocol.methods import OPERATOR, Frame, Table
+from amqpspec.model.protocol.methods import OPERATOR, Frame, SocketEvent, Table, TraceEvent, event_of
 from amqpspec.model.rules.connection.handshake import DUE
 from amqpspec.model.rules.extensions.queue_expiry import expire_punctually
-from amqpspec.model.rules.happenings import all_come_about
 from amqpspec.model.rules.inputs import process
+from amqpspec.model.rules.internal_events import all_come_about
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.handshake import recordable
 
@@ -50,7 +50,7 @@ class Plan:
         if command.method == "clock.wait":
             self._now += command.arguments.get("milliseconds", 0) / 1000
         if command.connection == OPERATOR:
-            self._process(Frame(OPERATOR, 0, command.method, dict(command.arguments), sent=True))
+            self._process(event_of(OPERATOR, 0, command.method, dict(command.arguments), sent=True))
             return
         connection = self._connection(command.connection)
         if connection.state is not ConnectionState.OPEN:
@@ -59,7 +59,7 @@ class Plan:
         if command.channel and channel is None and not command.as_it_stands and command.method != "channel.open":
             self._process(Frame(command.connection, command.channel, "channel.open", {}, sent=True))
         self._process(
-            Frame(
+            event_of(
                 command.connection,
                 command.channel,
                 command.method,
@@ -98,7 +98,7 @@ class Plan:
         makes_anew = is_whole or method == STEPS[0]
         known = self.broker.connections.get(name)
         if known is None or (makes_anew and known.state is ConnectionState.CLOSED):
-            self._process(Frame(name, 0, STEPS[0], {}, sent=True))
+            self._process(SocketEvent(name, 0, STEPS[0], {}, sent=True))
             due = list(DUE) if is_whole else list(DUE)[: max(STEPS.index(method) - 1, 0)]
             for state in due:
                 if self.broker.connections[name].state is state:
@@ -118,7 +118,7 @@ class Plan:
             )
         return connection
 
-    def _process(self, frame: Frame) -> None:
+    def _process(self, frame: TraceEvent) -> None:
         frame = replace(frame, time=self._now)
         process(self.broker, frame)
         all_come_about(self.broker)

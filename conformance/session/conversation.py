@@ -17,7 +17,7 @@ from amqpspec.conformance.traces.trace import Mark, TraceWriter
 from amqpspec.conformance.verdicts.events import FrameObserved, Listener, tell
 from amqpspec.model.broker.reply_addresses import ADDRESS
 from amqpspec.model.judging.questions import Questions
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Frame, OperatorAction, TraceEvent
 
 #: After so many deadlines what is owed is overdue, though other frames come all the time.
 MOST_DEADLINES = 5
@@ -41,7 +41,7 @@ class Judge(Protocol):
     @property
     def questions(self) -> Questions: ...
 
-    def frame(self, frame: Frame) -> None:
+    def frame(self, frame: TraceEvent) -> None:
         """A frame was sent or received."""
         ...
 
@@ -69,7 +69,7 @@ class Conversation:
         #: the latest address of direct replies that a message has carried
         self.reply_address = ""
         #: what the operator did (`conformance.session.operating`)
-        self.operated: list[Frame] = []
+        self.operated: list[OperatorAction] = []
         #: connections that the broker closed
         self.closed: set[str] = set()
         #: how often a deadline passed without what was owed
@@ -79,7 +79,7 @@ class Conversation:
         self._listeners = tuple(listeners)
         self._is_observed = True
         self._began = target.clock.now()
-        #: when what had come was last looked at (of `Frame.time`)
+        #: when what had come was last looked at (of `TraceEvent.time`)
         self._looked = 0.0
         self.carrier = target.driver(
             target.address,
@@ -121,13 +121,13 @@ class Conversation:
 
     # ------------------------------------------------------------------------------------------ frames
 
-    def send(self, frame: Frame, more: bool = False) -> None:
+    def send(self, frame: TraceEvent, more: bool = False) -> None:
         """As `Carrier.send`. What has come while nobody looked is taken first: it is not an answer to this."""
         if not more and self.now() - self._looked > UNREAD:
             self.drain()
         self.carrier.send(frame, more=more)
 
-    def request(self, frame: Frame) -> None:
+    def request(self, frame: TraceEvent) -> None:
         """Send a frame of the suite's own, and wait for what is owed."""
         self.send(frame)
         self.collect()
@@ -148,7 +148,7 @@ class Conversation:
         while not self.over and time.monotonic() < until and self.receive(0) is not None:
             pass
 
-    def receive(self, timeout: float) -> Frame | None:
+    def receive(self, timeout: float) -> TraceEvent | None:
         """The next frame; closes that the broker sends are answered."""
         frame = self.carrier.receive(timeout)
         self._looked = self.now()
@@ -162,7 +162,7 @@ class Conversation:
             self._answer(frame, "connection.close-ok")
         return frame
 
-    def _answer(self, frame: Frame, method: str) -> None:
+    def _answer(self, frame: TraceEvent, method: str) -> None:
         if self.is_usable(frame.connection):
             self.carrier.send(Frame(frame.connection, frame.channel, method, {}, sent=True))
         if method == "connection.close-ok":
@@ -181,7 +181,7 @@ class Conversation:
         """What is sent and received from now on belongs to the sequence no more."""
         self._is_observed = False
 
-    def _observe(self, frame: Frame) -> None:
+    def _observe(self, frame: TraceEvent) -> None:
         if not self._is_observed:
             return
         self._trace.frame(self.sequence, frame)

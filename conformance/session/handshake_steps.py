@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from amqpspec.model.protocol.credentials import AMQPLAIN, PLAIN, Credentials, amqplain_response, plain_response
-from amqpspec.model.protocol.methods import Frame, Table
+from amqpspec.model.protocol.methods import Table, TraceEvent, event_of
 from amqpspec.model.rules.connection.handshake import DUE
 from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1, TUNE_OFFER
 from amqpspec.targets.address import Address
@@ -28,7 +28,7 @@ NO_PASSWORD = "none"
 
 def step(
     address: Address, name: str, offered: Table, method: str, wishes: Mapping[str, Any], known_as: str = ""
-) -> Frame:
+) -> TraceEvent:
     """The frame of one step: what is wished for, and for the rest what a client says who wants to be let in.
 
     `name` is the connection's; `offered` is what the broker offered on it in connection.tune.
@@ -37,7 +37,7 @@ def step(
     if known_as and method == "connection.start-ok":
         usual["client_properties"]["connection_name"] = known_as
     asked = {key: wishes[key] for key in _WISHES[method] if key in wishes}
-    return Frame(name, 0, method, {**usual, **asked}, sent=True)
+    return event_of(name, 0, method, {**usual, **asked}, sent=True)
 
 
 def _header(address: Address, offered: Table, wishes: Mapping[str, Any]) -> Table:

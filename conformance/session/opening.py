@@ -13,7 +13,7 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.session.conversation import Conversation
 from amqpspec.conformance.session.handshake_steps import STEPS, step
 from amqpspec.model.broker.state import ConnectionState
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.model.rules.connection.handshake import DUE
 
 
@@ -66,7 +66,7 @@ def _is_in(conversation: Conversation, name: str, state: ConnectionState) -> boo
     return conversation.is_usable(name) and not conversation.over
 
 
-def _step(conversation: Conversation, name: str, method: str, wishes: Mapping[str, Any]) -> Frame:
+def _step(conversation: Conversation, name: str, method: str, wishes: Mapping[str, Any]) -> TraceEvent:
     """The frame of one step on that connection."""
     connection = conversation.questions.connection(name)
     target = conversation.target

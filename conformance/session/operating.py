@@ -6,26 +6,27 @@ import threading
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.session.conversation import Conversation
-from amqpspec.model.protocol.methods import OPERATOR, Frame
+from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, ClockWait, OperatorAction
 from amqpspec.targets.brokers.operator import Peer
 from amqpspec.targets.errors import OperatorMissing
 
 
 def operate(conversation: Conversation, command: Command) -> None:
     """Carry out a command on the connection `broker`. Raises `OperatorError` (a `TargetError`)."""
-    frame = Frame(OPERATOR, 0, command.method, dict(command.arguments), sent=True)
-    if command.method == "clock.wait":
-        _wait(conversation, command.arguments.get("milliseconds", 0) / 1000)
-        conversation.carrier.note(frame)
+    arguments = dict(command.arguments)
+    if command.method == CLOCK_WAIT:
+        _wait(conversation, arguments.get("milliseconds", 0) / 1000)
+        conversation.carrier.note(ClockWait(OPERATOR, 0, CLOCK_WAIT, arguments, sent=True))
         return
+    action = OperatorAction(OPERATOR, 0, command.method, arguments, sent=True)
     operator, carrier = conversation.target.operator, conversation.carrier
     if operator is None:
         raise OperatorMissing(f"{command}: this target has no operator")
     if command.method == "operator.set-permissions":
-        frame.arguments.setdefault("virtual_host", conversation.target.address.vhost)
-    carrier.note(frame)
-    conversation.operated.append(frame)
-    operator.carry_out([frame], lambda name: Peer(carrier.local_port(name), conversation.known_as(name)))
+        arguments.setdefault("virtual_host", conversation.target.address.vhost)
+    carrier.note(action)
+    conversation.operated.append(action)
+    operator.carry_out([action], lambda name: Peer(carrier.local_port(name), conversation.known_as(name)))
 
 
 def _wait(conversation: Conversation, seconds: float) -> None:

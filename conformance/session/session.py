@@ -22,7 +22,7 @@ from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.events import CommandIssued, Listener, tell
 from amqpspec.conformance.verdicts.judge import SequenceJudge
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, write_end
-from amqpspec.model.protocol.methods import OPERATOR, Frame
+from amqpspec.model.protocol.methods import OPERATOR, event_of
 from amqpspec.targets.codec.field_values import EncodingError
 
 #: The user that every RabbitMQ is delivered with; the name is no secret, and is recorded.
@@ -161,6 +161,6 @@ class Session:
             kind = command.method.partition(".")[0]
             self._made[(kind, sent.arguments.get(kind, ""))] = None
         conversation.send(
-            Frame(sent.connection, sent.channel, sent.method, dict(sent.arguments), sent=True, content=sent.content),
+            event_of(sent.connection, sent.channel, sent.method, dict(sent.arguments), sent=True, content=sent.content),
             more=command.in_flight,
         )

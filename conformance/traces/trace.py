@@ -31,7 +31,7 @@ from amqpspec.conformance.traces.trace_row import (
 from amqpspec.conformance.traces.trace_values import TAG_MARK, ValueNotRecordable, decode_value
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.promises.verdict import Failure, Verdict
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import TraceEvent
 
 __all__ = [
     "Mark",
@@ -128,7 +128,7 @@ class TraceWriter:
         """A command, in its canonical text, is carried out at `time` (seconds since the trace began)."""
         return self._write(TraceRow(kind="command", sequence=sequence, text=without_credentials(text), time=time))
 
-    def frame(self, sequence: str, frame: Frame) -> TraceRow:
+    def frame(self, sequence: str, frame: TraceEvent) -> TraceRow:
         """A frame went over the wire."""
         return self._write(frame_row(sequence, frame))
 

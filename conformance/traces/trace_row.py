@@ -18,7 +18,7 @@ from typing import Any, Literal, TypedDict, get_args
 
 from amqpspec.conformance.traces.trace_values import encode_value
 from amqpspec.model.broker.measurement import Measurement
-from amqpspec.model.protocol.methods import EMPTY_CONTENT, Content, Frame
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, Content, TraceEvent, event_of
 
 #: Longer bodies are kept as size and digest.
 MAX_BODY = 64 * 1024
@@ -81,7 +81,7 @@ class TraceError(Exception):
     """A trace cannot be read or written; the message names file, line and column where there are any."""
 
 
-def frame_row(sequence: str, frame: Frame) -> TraceRow:
+def frame_row(sequence: str, frame: TraceEvent) -> TraceRow:
     """The row of a frame. It shares the frame's tables."""
     row = TraceRow(
         kind="frame",
@@ -127,7 +127,7 @@ def put_body(row: TraceRow, body: bytes) -> None:
         row["body_base64"] = b64encode(body).decode("ascii")
 
 
-def row_frame(row: TraceRow) -> Frame:
+def row_frame(row: TraceRow) -> TraceEvent:
     """The frame of a row of kind "frame".
 
     The body of a message that was recorded as a digest is a stand-in: of the same length, and equal exactly
@@ -147,7 +147,7 @@ def row_frame(row: TraceRow) -> Frame:
         content = Content(row.get("properties", {}), row["body_sha256"].encode("utf-8").ljust(size, b"."))
     else:
         content = None
-    return Frame(
+    return event_of(
         row["connection"],
         row["channel"],
         row["method"],

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, SequenceJudgement, TargetDescription
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import TraceEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class FrameObserved:
     """A frame was sent or received; it is in the trace already."""
 
     sequence: str
-    frame: Frame
+    frame: TraceEvent
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from amqpspec.model.judging.acceptor_questions import AcceptorQuestions
 from amqpspec.model.judging.questions import Questions
 from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
 from amqpspec.model.promises.verdict import Failure, Verdict
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import HeaderEvent, SocketEvent, TraceEvent
 from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1
 
 #: `acceptor_for`, or `Acceptor`.
@@ -57,7 +57,7 @@ class SequenceJudge:
         # `a.1 basic.ack 1 &`: the frame of that method is not waited for
         self._in_flight = text.split(" ", 2)[1] if text.endswith(" &") else None
 
-    def frame(self, frame: Frame) -> None:
+    def frame(self, frame: TraceEvent) -> None:
         self._frames += 1
         if frame.channel == 0:
             self._note_beginning(frame)
@@ -67,15 +67,15 @@ class SequenceJudge:
         else:
             self.acceptor.received(frame)
 
-    def _note_beginning(self, frame: Frame) -> None:
+    def _note_beginning(self, frame: TraceEvent) -> None:
         """Traces of the first version begin a connection with connection.start, and know no credentials."""
         name = frame.connection
         if frame.method == "socket.open":
             self._begun.add(name)
         elif frame.method == "connection.start" and name not in self._begun:
             header = {"octets": HEADER_0_9_1}
-            self.acceptor.sent(Frame(name, 0, "socket.open", {"assumed": True}, sent=True, time=frame.time))
-            self.acceptor.sent(Frame(name, 0, "protocol.header", header, sent=True, time=frame.time))
+            self.acceptor.sent(SocketEvent(name, 0, "socket.open", {"assumed": True}, sent=True, time=frame.time))
+            self.acceptor.sent(HeaderEvent(name, 0, "protocol.header", header, sent=True, time=frame.time))
 
     def mark(self, mark: str) -> None:
         if mark == "barrier":

@@ -17,7 +17,7 @@ from typing import TypeGuard
 
 from amqpspec.model.broker.effects import ConsumerOver
 from amqpspec.model.broker.limits import own_limit_holds, sharing
-from amqpspec.model.broker.message_order import all_have_left
+from amqpspec.model.broker.message_order import note_all_left
 from amqpspec.model.broker.queue_steps import QueueSteps
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
@@ -80,7 +80,7 @@ class Broker(QueueSteps):
         remove_bindings_to(self, queue)
         for message in queue.messages:
             self.drop(queue, message, requirement)
-        all_have_left(queue)
+        note_all_left(queue)
         if queue in self.deliverable:
             self._note_leaving(queue)
         for hook in self.hooks.queue_deleted:
@@ -93,7 +93,7 @@ class Broker(QueueSteps):
             channel.consumers.pop(consumer.tag, None)
             _remember_end(channel, consumer.tag, "CANCEL-007")
             if consumer.timed_out and self.connections[channel.connection].is_told_of_cancels:
-                may_be_told_again(channel, consumer)
+                expect_further_notice(channel, consumer)
             elif consumer.channel != told_later:
                 first = "CANCEL-012" if consumer.channel in told else "CANCEL-007"
                 self.owe_notice(channel, consumer.tag, first, "CANCEL-007", "CANCEL-008", crossing=crossing)
@@ -239,13 +239,13 @@ class Broker(QueueSteps):
         ]
 
 
-def may_be_told_again(channel: Channel, consumer: Consumer) -> None:
+def expect_further_notice(channel: Channel, consumer: Consumer) -> None:
     """The client was told that the consumer is cancelled, and may hear of another thing that happens to it."""
     channel.may_be_told[consumer.tag] = channel.may_be_told.get(consumer.tag, 0) + 1
 
 
-def is_told_again(channel: Channel, frame: Frame) -> bool:
-    """Is the frame such a further basic.cancel?"""
+def take_further_notice(channel: Channel, frame: Frame) -> bool:
+    """Is the frame such a further basic.cancel? Then it is not expected any more."""
     tag = frame.arguments.get("consumer_tag", "")
     if frame.method != "basic.cancel" or not channel.may_be_told.get(tag):
         return False

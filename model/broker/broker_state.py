@@ -13,12 +13,13 @@ from typing import ClassVar
 from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.broker.effects import Effect
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
+from amqpspec.model.broker.internal_events import PossibleEvent, Teardown
 from amqpspec.model.broker.measurement import Due, Measurement
 from amqpspec.model.broker.queues import Exchange, Queue
 from amqpspec.model.broker.state import Channel, Connection, Expected, Policy, User
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Frame, Table
+from amqpspec.model.protocol.methods import ChannelKey, Table
 
 PREDECLARED_EXCHANGES = {
     "": "direct",
@@ -77,12 +78,11 @@ class BrokerState:
     is_unpredictable: bool = False
     #: False while barrier traffic is processed: it is judged, but shows nothing
     counting: bool = True
-    #: connections that an error has broken (channel 0), whose other channels the broker ends when it comes to it;
-    #: and channels that break theirs by themselves some time after what makes them do so
-    teardowns: list[ChannelKey] = field(default_factory=list)
-    #: what the broker will do by itself, sooner or later (model.rules.happenings)
-    happenings: list[Frame] = field(default_factory=list)
-    #: when the input being processed was sent, and the latest moment that was heard of; both of `Frame.time`
+    #: what the broker will do by itself, when it comes to it
+    teardowns: list[Teardown] = field(default_factory=list)
+    #: what the broker may do by itself, sooner or later
+    internal_events: list[PossibleEvent] = field(default_factory=list)
+    #: when the input being processed was sent, and the latest moment that was heard of; both of `TraceEvent.time`
     now: float = 0.0
     latest: float = 0.0
     #: names of queues that expire when they are not used (model.rules.extensions.queue_expiry)

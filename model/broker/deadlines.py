@@ -3,7 +3,7 @@
 All that is known of the beginning is a span: an input reaches the broker at some moment after it was sent, and by the
 time at which all is at rest. Brokers look at their clocks in milliseconds, and a machine with much to do is late. So a
 deadline is a span as well: before its earliest moment the thing has certainly not been done, after its latest one it
-certainly has, and in between both are right. Moments are those of `Frame.time`.
+certainly has, and in between both are right. Moments are those of `TraceEvent.time`.
 """
 
 from __future__ import annotations

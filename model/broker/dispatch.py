@@ -138,6 +138,6 @@ def stays_after_all(queue: Queue, consumer: Consumer) -> None:
     queue.seat.holder, queue.seat.is_being_left = consumer, True
 
 
-def has_seat(queue: Queue, consumer: Consumer) -> None:
+def give_seat(queue: Queue, consumer: Consumer) -> None:
     """It was seen that this is the active consumer."""
     queue.seat.holder, queue.seat.is_being_left = consumer, False

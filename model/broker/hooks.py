@@ -180,7 +180,7 @@ class Guest:
         """Does its queue not look at the message, though its time may be up?"""
         return None
 
-    def is_taken_late(self, broker: Any, message: Message) -> bool | None:
+    def take_late(self, broker: Any, message: Message) -> bool | None:
         """Has the queue had the message until it was handed over just now, though its time was up?"""
         return None
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from amqpspec.model.broker.deadlines import LATE_SECONDS, NEVER, Deadline
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import TraceEvent
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A time that was up, and what came of it. All times are seconds; `time` is that of the frame (`Frame.time`)."""
+    """A time that was up, and what came of it. All times are seconds; `time` is that of what came."""
 
     #: the one that says when it is to come
     requirement: str
@@ -59,7 +59,7 @@ class Due:
         """From then on it is too late."""
         return self.deadline.latest + self.tick
 
-    def measured(self, frame: Frame) -> Measurement:
+    def measured(self, frame: TraceEvent) -> Measurement:
         """The frame is what was owed."""
         deadline = self.deadline
         most = frame.time - deadline.since - deadline.seconds

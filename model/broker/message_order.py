@@ -102,7 +102,7 @@ def put_back_as_new(dialect: Dialect, queue: Queue, message: Message) -> None:
 # --------------------------------------------------------------------------------------------- messages go
 
 
-def has_left(dialect: Dialect, queue: Queue, index: int) -> None:
+def note_left(dialect: Dialect, queue: Queue, index: int) -> None:
     """The message that was at this place has been taken out of the ready ones."""
     if index < queue.returned:
         queue.returned -= 1
@@ -113,7 +113,7 @@ def has_left(dialect: Dialect, queue: Queue, index: int) -> None:
             _take_turns(queue)  # it went before others that had not come yet
 
 
-def all_have_left(queue: Queue) -> None:
+def note_all_left(queue: Queue) -> None:
     """No message is ready any more; a purged queue begins anew (`rabbit_fifo:apply` of `#purge{}`)."""
     queue.messages.clear()
     queue.unproven.clear()

@@ -117,7 +117,7 @@ def waiting_in(broker: BrokerState, queue: Queue, first: int) -> tuple[int, int]
     return len(queue.messages) - first, octets
 
 
-def has_dropped(queue: Queue, message: Message, gets: Iterable[PendingGet] = ()) -> None:
+def forget_dropped(queue: Queue, message: Message, gets: Iterable[PendingGet] = ()) -> None:
     """The message has come to the queue, and so has what its channel published before it.
 
     `gets`: to which the answers may be under way yet, and were given before it came.
@@ -161,7 +161,7 @@ def refusal(queue: Queue) -> str:
     return "CONFIRM-014" if queue.type is QueueType.QUORUM else "CONFIRM-013"
 
 
-def is_told_to_refuse(broker: BrokerState, queue: Queue, publisher: ChannelKey) -> bool:
+def hear_whether_refused(broker: BrokerState, queue: Queue, publisher: ChannelKey) -> bool:
     """rabbit_fifo_client:enqueue; the first publish asks the queue (rabbit_fifo: #register_enqueuer{}).
 
     What the queue has told of late the channel may not know yet (`BrokerState.contrary`).

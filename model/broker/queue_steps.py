@@ -8,8 +8,8 @@ from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.dispatch import contenders, elect, highest, rests, service_is_unknown, was_on_its_way
 from amqpspec.model.broker.limits import own_limit_holds, shared_limit_holds, sharing, shown_by_waiting
-from amqpspec.model.broker.message_order import all_have_left, has_left, put_new
-from amqpspec.model.broker.overflow import has_dropped, most_ready, tell_publishers
+from amqpspec.model.broker.message_order import note_all_left, note_left, put_new
+from amqpspec.model.broker.overflow import forget_dropped, most_ready, tell_publishers
 from amqpspec.model.broker.queues import Arrival, Consumer, Dropping, Message, Queue
 from amqpspec.model.broker.state import Channel, PendingGet
 from amqpspec.model.broker.stream_log import append, close_chunks, goes_on_in_chunk
@@ -158,7 +158,7 @@ class QueueSteps(BrokerState):
             messages.popleft()
         else:
             del messages[index]
-        has_left(self.dialect, queue, index)
+        note_left(self.dialect, queue, index)
         message.may_be_gone = False
         return message
 
@@ -170,7 +170,7 @@ class QueueSteps(BrokerState):
             message.arrival = Arrival.PROVEN
             queue.unproven.pop(message, None)
         if queue.dropping:
-            has_dropped(queue, message, self._gets_from(queue) if by_confirm else ())
+            forget_dropped(queue, message, self._gets_from(queue) if by_confirm else ())
         if published and queue.unproven:
             earlier = []
             for other in queue.unproven:
@@ -222,7 +222,7 @@ class QueueSteps(BrokerState):
         """All ready messages are gone for good, by that requirement."""
         for message in queue.messages:
             self.drop(queue, message, requirement)
-        all_have_left(queue)
+        note_all_left(queue)
         queue.reason = requirement
         self.refresh(queue)
 

@@ -190,7 +190,7 @@ class Queue:
     vhost: str = "/"
     #: it stands for the address of a channel's direct replies (model.rules.extensions.direct_reply)
     reply_address: bool = False
-    #: with x-expires: when it was last used, at the earliest and at the latest (of `Frame.time`); how often it was
+    #: with x-expires: when it was last used, at the earliest and at the latest (of `TraceEvent.time`); how often it was
     #: used; the number of the use that is certainly over, and of the one from which on it may have expired already
     idle_since: float = 0.0
     idle_by: float = 0.0
@@ -199,7 +199,7 @@ class Queue:
     expiring_use: int = 0
     #: streams: offsets that are known to begin a chunk (True) or to continue one (False; model.broker.stream_log)
     chunk_starts: dict[int, bool] = field(default_factory=dict)
-    #: streams: when the first message was published (of `Frame.time`)
+    #: streams: when the first message was published (of `TraceEvent.time`)
     log_began: float = 0.0
     #: whose turn it is where two classes of priority take turns (model.broker.message_order)
     turn: int = 0

@@ -16,7 +16,7 @@ from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.transaction import Transaction
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Content, Frame, Table
+from amqpspec.model.protocol.methods import ChannelKey, Content, Frame, Table, TraceEvent
 
 
 @dataclass(slots=True, eq=False)
@@ -318,12 +318,12 @@ class Connection:
     wish_in_vain: bool = False
     #: its beginning is not in the trace, and credentials were not recorded (traces of the first version)
     is_assumed: bool = False
-    #: when TCP was connected, and when the client was last heard (of `Frame.time`)
+    #: when TCP was connected, and when the client was last heard (of `TraceEvent.time`)
     began: float = 0.0
     heard: float = 0.0
     #: the broker does not read it because of an alarm (CAP-004); what it was sent meanwhile; the client knows (CAP-003)
     blocked: bool = False
-    held: list[Frame] = field(default_factory=list)
+    held: list[TraceEvent] = field(default_factory=list)
     told_of_block: bool = False
     #: the client sent a frame of another size than it says: where the next one begins is not known
     out_of_step: bool = False

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Teardown
 from amqpspec.model.broker.limits import can_share, counted, gets_under_way, is_counted
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import TEARDOWNS, ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.rules.basic.settlement import tags_meant
 from amqpspec.model.rules.inputs import process
 
@@ -183,7 +185,7 @@ def consumer_of_same_tag(channel: Channel, entry: Unacknowledged) -> Consumer | 
 
 
 #: Does the limiter of the channel count in that wrong way, from this input on at the latest?
-Miscounts = Callable[[Broker, Channel, Frame], bool]
+Miscounts = Callable[[Broker, Channel, Frame | Teardown], bool]
 
 _SETTLING = ("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async")
 #: What can end a channel by an error, which gives back what was delivered there.
@@ -195,62 +197,64 @@ _ERRING = (
 #: What can bring a delivery about: it can make a message ready, or make room for one, or somebody who takes it.
 DELIVERY_METHODS = (
     *_SETTLING, "basic.publish", "basic.qos", "basic.consume", "basic.cancel",
-    "channel.close", "connection.close", *TEARDOWNS, "socket.abort", *_ERRING,
+    "channel.close", "connection.close", "socket.abort", *_ERRING,
 )  # fmt: skip
+DELIVERY_EVENTS = (ChannelCrash, ConnectionTeardown)
 
 
-def brings_deliveries(broker: Broker, frame: Frame) -> bool:
-    """Can this input, of one of these methods, bring one about? The questions of a barrier end in no error."""
-    return broker.counting or frame.method not in _ERRING
+def brings_deliveries(broker: Broker, event: Frame | Teardown) -> bool:
+    """Can this input, one of these, bring one about? The questions of a barrier end in no error."""
+    return broker.counting or isinstance(event, Teardown) or event.method not in _ERRING
 
 
-def _is_on(channel: Channel, frame: Frame) -> bool:
-    return channel.key == (frame.connection, frame.channel)
+def _is_sent(event: Frame | Teardown, channel: Channel, *methods: str) -> TypeGuard[Frame]:
+    """Is it one of these methods, on that channel?"""
+    return isinstance(event, Frame) and event.method in methods and channel.key == (event.connection, event.channel)
 
 
-def _settled(channel: Channel, frame: Frame) -> Iterator[tuple[int, Unacknowledged]]:
-    if frame.method in _SETTLING and _is_on(channel, frame):
-        everything = frame.method.startswith("basic.recover")
-        for tag in channel.unacknowledged if everything else tags_meant(channel, frame):
+def _settled(channel: Channel, event: Frame | Teardown) -> Iterator[tuple[int, Unacknowledged]]:
+    if _is_sent(event, channel, *_SETTLING):
+        everything = event.method.startswith("basic.recover")
+        for tag in channel.unacknowledged if everything else tags_meant(channel, event):
             yield tag, channel.unacknowledged[tag]
 
 
-def _is_lifted(broker: Broker, channel: Channel, frame: Frame) -> bool:
+def _is_lifted(broker: Broker, channel: Channel, event: Frame | Teardown) -> bool:
     if not limiter_of(broker, channel).limit:
         return True
-    return frame.method == "basic.qos" and _is_on(channel, frame) and not frame.arguments.get("global_")
+    return _is_sent(event, channel, "basic.qos") and not event.arguments.get("global_")
 
 
-def _keeps_room_of_gets(broker: Broker, channel: Channel, frame: Frame) -> bool:
+def _keeps_room_of_gets(broker: Broker, channel: Channel, event: Frame | Teardown) -> bool:
     limiter = limiter_of(broker, channel)
     if not limiter.limit:
         return False
-    gets = (e.consumer is None and is_counted(broker, channel, tag, e) for tag, e in _settled(channel, frame))
+    gets = (e.consumer is None and is_counted(broker, channel, tag, e) for tag, e in _settled(channel, event))
     return limiter.volume > counted(broker, channel) or any(gets)
 
 
-def _gives_room_for_uncounted(broker: Broker, channel: Channel, frame: Frame) -> bool:
+def _gives_room_for_uncounted(broker: Broker, channel: Channel, event: Frame | Teardown) -> bool:
     limiter = limiter_of(broker, channel)
     if not limiter.limit:
         return False
-    others = (e.consumer is not None and not is_counted(broker, channel, tag, e) for tag, e in _settled(channel, frame))
+    others = (e.consumer is not None and not is_counted(broker, channel, tag, e) for tag, e in _settled(channel, event))
     return limiter.volume < counted(broker, channel) or any(others)
 
 
-def _holds_back_no_ack(broker: Broker, channel: Channel, frame: Frame) -> bool:
+def _holds_back_no_ack(broker: Broker, channel: Channel, event: Frame | Teardown) -> bool:
     if not limiter_of(broker, channel).limit:
         return False
-    if frame.method == "basic.consume" and _is_on(channel, frame) and frame.arguments.get("no_ack"):
+    if _is_sent(event, channel, "basic.consume") and event.arguments.get("no_ack"):
         return True
     return any(consumer.no_ack and can_share(broker, consumer) for consumer in channel.consumers.values())
 
 
-def _concerned(broker: Broker, frame: Frame, miscounts: Miscounts) -> Iterator[Channel]:
-    if not brings_deliveries(broker, frame):
+def _concerned(broker: Broker, event: Frame | Teardown, miscounts: Miscounts) -> Iterator[Channel]:
+    if not brings_deliveries(broker, event):
         return
     for channel in broker.channels.values():
         is_known = limiter_of(broker, channel).is_followed or not channel.channel_prefetch
-        if channel.state is ChannelState.OPEN and not is_known and miscounts(broker, channel, frame):
+        if channel.state is ChannelState.OPEN and not is_known and miscounts(broker, channel, event):
             yield channel
 
 
@@ -266,9 +270,9 @@ def follow_limiters(broker: Broker) -> None:
             broker.refresh_sharing(channel)
 
 
-def _follow(broker: Broker, frame: Frame) -> None:
+def _follow(broker: Broker, event: Frame | Teardown) -> None:
     follow_limiters(broker)
-    process(broker, frame)
+    process(broker, event)
 
 
 def _defect(name: str, requirement: str, statement: str, source: str, miscounts: Miscounts) -> DefectTransition:
@@ -279,8 +283,9 @@ def _defect(name: str, requirement: str, statement: str, source: str, miscounts:
         source=source,
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
         methods=DELIVERY_METHODS,
+        internal_events=DELIVERY_EVENTS,
         guest=NAME,
-        applies=lambda broker, frame: any(True for _ in _concerned(broker, frame, miscounts)),
+        applies=lambda broker, event: any(True for _ in _concerned(broker, event, miscounts)),
         process=_follow,
     )
 
@@ -292,19 +297,19 @@ def _credited(broker: Broker) -> Iterator[Consumer]:
             yield consumer
 
 
-def _gives_credit(broker: Broker, frame: Frame) -> bool:
-    if not brings_deliveries(broker, frame):
+def _gives_credit(broker: Broker, event: Frame | Teardown) -> bool:
+    if not brings_deliveries(broker, event):
         return False
     if any(True for _ in _credited(broker)):
         return True
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((event.connection, event.channel))
     if channel is None or channel.state is not ChannelState.OPEN:
         return False
-    return any(consumer_of_same_tag(channel, entry) is not None for _, entry in _settled(channel, frame))
+    return any(consumer_of_same_tag(channel, entry) is not None for _, entry in _settled(channel, event))
 
 
-def _give_credit(broker: Broker, frame: Frame) -> None:
-    process(broker, frame)
+def _give_credit(broker: Broker, event: Frame | Teardown) -> None:
+    process(broker, event)
     for consumer in list(_credited(broker)):
         consumer.outstanding -= _memory(broker).credited.pop(consumer)
         broker.refresh(consumer.queue)
@@ -319,6 +324,7 @@ LIMIT_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_limiter:ack_from_queue, rabbit_stream_queue:settle (credit goes to whoever has the tag)",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=DELIVERY_METHODS,
+        internal_events=DELIVERY_EVENTS,
         guest=NAME,
         applies=_gives_credit,
         process=_give_credit,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown
 from amqpspec.model.broker.state import ConnectionState, Expected
 from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.rules.connection.closing import break_connection
@@ -31,8 +32,9 @@ def break_some_time(broker: Broker, channel: ChannelKey, reply_text: object = "I
     connection = broker.connections[channel[0]]
     if connection.state is not ConnectionState.OPEN:
         return
-    broker.teardowns.insert(0, channel)  # ahead of its connection, which another one may have broken as well
+    # ahead of its connection, which another one may have broken as well
+    broker.teardowns.insert(0, ChannelCrash(*channel))
     if not any(isinstance(owed, Expected) and owed.method == "connection.close" for owed in connection.owed):
-        broker.teardowns.append((connection.name, 0))
+        broker.teardowns.append(ConnectionTeardown(connection.name))
         connection.owed.append(internal_error(reply_text))
         broker.debtors[(connection.name, 0)] = None

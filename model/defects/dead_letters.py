@@ -6,20 +6,25 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.internal_events import (
+    ChannelCrash,
+    ConnectionTeardown,
+    DeliveryLimitExcess,
+    Input,
+    MessageExpiry,
+)
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import TEARDOWNS, Frame
-from amqpspec.model.rules.basic.unseen import GIVE_UP
-from amqpspec.model.rules.extensions.message_expiry import EXPIRE
 from amqpspec.model.rules.inputs import process
 
 #: What can make a dead letter: refusals, returns beyond a limit, also by an error, a full queue, and time.
 _METHODS = (
     "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "basic.ack", "basic.publish", "basic.consume",
     "basic.get", "basic.qos", "queue.declare", "queue.delete", "channel.open", "channel.close", "connection.close",
-    *TEARDOWNS, "socket.abort", "tx.commit", EXPIRE, GIVE_UP,
+    "socket.abort", "tx.commit",
 )  # fmt: skip
+_INTERNAL_EVENTS = (ChannelCrash, ConnectionTeardown, MessageExpiry, DeliveryLimitExcess)
 
 
 NAME = "dead letters to streams"
@@ -47,18 +52,18 @@ def _letters(broker: Broker) -> int:
     return sum(bool(message.deaths) for queue in _streams(broker) for message in queue.log)
 
 
-def _sends_to_stream(broker: Broker, frame: Frame) -> bool:
+def _sends_to_stream(broker: Broker, event: Input) -> bool:
     """Does the input bring about a dead letter that goes to a stream?"""
     if not _may_send_to_stream(broker):
         return False
     lawful = copy_broker(broker)
-    process(lawful, frame)
+    process(lawful, event)
     return _letters(lawful) > _letters(broker)
 
 
-def _lose_on_the_way_to_stream(broker: Broker, frame: Frame) -> None:
+def _lose_on_the_way_to_stream(broker: Broker, event: Input) -> None:
     ends = {queue: len(queue.log) for queue in _streams(broker)}
-    process(broker, frame)
+    process(broker, event)
     for queue, end in ends.items():
         if any(message.deaths for message in queue.log[end:]):
             queue.log[end:] = [message for message in queue.log[end:] if not message.deaths]
@@ -78,6 +83,7 @@ DEAD_LETTER_DEFECTS: tuple[DefectTransition, ...] = (
         " rabbit_dead_letter:publish makes",
         dialects=("rabbitmq-3",),
         methods=_METHODS,
+        internal_events=_INTERNAL_EVENTS,
         guest=NAME,
         applies=_sends_to_stream,
         process=_lose_on_the_way_to_stream,

@@ -29,7 +29,7 @@ _MOMENT = 1.0
 
 @dataclass(slots=True)
 class ExclusiveQueuesMemory:
-    #: queues that went with the connection which they were exclusive to, by name, and when (of `Frame.time`)
+    #: queues that went with the connection which they were exclusive to, by name, and when (of `TraceEvent.time`)
     left_behind: dict[str, float] = field(default_factory=dict)
 
 

@@ -63,7 +63,7 @@ class ExpiryByPriority(Guest):
     def is_overlooked(self, broker: Broker, message: Message) -> bool | None:
         return message in _memory(broker).overlooked or None
 
-    def is_taken_late(self, broker: Broker, message: Message) -> bool | None:
+    def take_late(self, broker: Broker, message: Message) -> bool | None:
         memory = _memory(broker)
         late, memory.late = memory.late, None
         return late is message or None
@@ -78,7 +78,7 @@ def _memory(broker: Broker) -> ExpiryMemory:
     return memory
 
 
-def _is_handed_over_late(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatches | None:
+def _hand_over_late(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatches | None:
     memory, message = _memory(broker), mismatch.about
     if not isinstance(message, Message) or message not in memory.overlooked:
         return None
@@ -95,7 +95,7 @@ EXPIRY_DEFECTS: tuple[FrameDefect, ...] = (
         source="rabbit_amqqueue_process:deliver_or_enqueue looks at what is in front only when it is alone, and fetch"
         " takes a message before it looks",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
-        goes_on=_is_handed_over_late,
+        goes_on=_hand_over_late,
         is_observed_again=True,
     ),
 )

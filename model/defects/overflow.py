@@ -9,6 +9,13 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE, published_expiration, without_history
 from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.internal_events import (
+    ChannelCrash,
+    ConnectionTeardown,
+    InternalEvent,
+    MessageExpiry,
+    Teardown,
+)
 from amqpspec.model.broker.overflow import BYTES, tell_publishers
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState
@@ -17,8 +24,8 @@ from amqpspec.model.defects.waiting_consumers import OFTEN_WRONG
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.content_size import properties_size
-from amqpspec.model.protocol.methods import TEARDOWNS, Frame
-from amqpspec.model.rules.extensions.message_expiry import EXPIRE, doubted_message
+from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.rules.extensions.message_expiry import doubted_message
 from amqpspec.model.rules.inputs import process
 
 NAME = "octets of quorum queues"
@@ -26,7 +33,7 @@ NAME = "octets of quorum queues"
 #: What puts messages into queues, or back into them.
 _BRING = (
     "basic.publish", "tx.commit", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async",
-    "channel.close", "connection.close", "socket.abort", *TEARDOWNS, EXPIRE,
+    "channel.close", "connection.close", "socket.abort",
 )  # fmt: skip
 #: What does so if it is an error, which ends the channel.
 _IF_WRONG = (*OFTEN_WRONG, "channel.open", "confirm.select", "tx.select", "tx.rollback")
@@ -90,70 +97,70 @@ def _weight(messages: Iterator[Message]) -> int:
     return sum(properties_size(message.content.properties) + len(message.content.body) for message in messages)
 
 
-def _at_stake(broker: Broker, frame: Frame, queue: Queue) -> int:
+def _at_stake(broker: Broker, event: Frame | Teardown | MessageExpiry, queue: Queue) -> int:
     """Octets that the input may bring into the queue."""
-    if frame.method == EXPIRE:
-        return _weight(_dead_letter(broker, frame))
-    if frame.method not in _IF_WRONG and frame.content is None:
-        return _weight(_kept(broker, frame))
-    held = (each for channel in _channels(broker, frame) for each in channel.unacknowledged.values())
+    if isinstance(event, MessageExpiry):
+        return _weight(_dead_letter(broker, event))
+    if isinstance(event, Teardown) or (event.method not in _IF_WRONG and event.content is None):
+        return _weight(_kept(broker, event))
+    held = (each for channel in _channels(broker, event) for each in channel.unacknowledged.values())
     returning = _weight(each.message for each in held if each.queue is queue)
-    content = frame.content
+    content = event.content
     return returning + (properties_size(content.properties) + len(content.body) if content is not None else 0)
 
 
-def _dead_letter(broker: Broker, frame: Frame) -> Iterator[Message]:
+def _dead_letter(broker: Broker, event: MessageExpiry) -> Iterator[Message]:
     """The message that expires, where it may go to another queue then."""
-    found = doubted_message(broker, frame)
+    found = doubted_message(broker, event)
     if found is not None and EXCHANGE in found[0].arguments:
         yield found[1]
 
 
-def _kept(broker: Broker, frame: Frame) -> Iterator[Message]:
+def _kept(broker: Broker, event: Frame | Teardown) -> Iterator[Message]:
     """What the connection holds, and what its transactions have kept back."""
-    for channel in _channels(broker, frame):
+    for channel in _channels(broker, event):
         yield from (entry.message for entry in channel.unacknowledged.values())
         if channel.transaction is not None:
             yield from (publication.pattern for publication in channel.transaction.publications)
 
 
-def _channels(broker: Broker, frame: Frame) -> Iterator[Channel]:
-    return (channel for channel in broker.channels.values() if channel.connection == frame.connection)
+def _channels(broker: Broker, event: Frame | Teardown) -> Iterator[Channel]:
+    return (channel for channel in broker.channels.values() if channel.connection == event.connection)
 
 
-def _overweight(broker: Broker, frame: Frame) -> Iterator[Queue]:
+def _overweight(broker: Broker, event: Frame | Teardown | MessageExpiry) -> Iterator[Queue]:
     """Quorum queues that the input may bring beyond their limit, if properties count."""
     weighing = _memory(broker).weighing
     for queue in broker.queues.values():
         most = queue.arguments.get(BYTES)
         if most is None or queue.type is not QueueType.QUORUM or queue in weighing:
             continue
-        at_stake = _at_stake(broker, frame, queue)
+        at_stake = _at_stake(broker, event, queue)
         if at_stake and _weight(iter(queue.messages)) + at_stake > most:
             yield queue
 
 
-def _brings_too_much(broker: Broker, frame: Frame) -> bool:
-    channel = broker.channels.get((frame.connection, frame.channel))
-    is_open = channel is not None and channel.state is ChannelState.OPEN
-    if frame.channel and not is_open and frame.method != EXPIRE:
-        return False
-    return any(True for _ in _overweight(broker, frame))
+def _brings_too_much(broker: Broker, event: Frame | Teardown | MessageExpiry) -> bool:
+    if not isinstance(event, MessageExpiry) and event.channel:
+        channel = broker.channels.get((event.connection, event.channel))
+        if channel is None or channel.state is not ChannelState.OPEN:
+            return False
+    return any(True for _ in _overweight(broker, event))
 
 
-def _weigh_properties(broker: Broker, frame: Frame) -> None:
-    for queue in list(_overweight(broker, frame)):
+def _weigh_properties(broker: Broker, event: Frame | Teardown | MessageExpiry) -> None:
+    for queue in list(_overweight(broker, event)):
         weigh_properties(broker, queue)
         # what it has now, it had before: whoever publishes to it has been told
         tell_publishers(broker, queue)
         for channel in broker.channels.values():
             if queue in channel.admissions:
                 channel.admissions[queue] = channel.admissions[queue].heard
-    if frame.method != "tx.commit":
-        process(broker, frame)
+    if isinstance(event, InternalEvent) or event.method != "tx.commit":
+        process(broker, event)
         return
-    with forgetting_refusals(broker, (frame.connection, frame.channel)):  # the same brokers do that as well
-        process(broker, frame)
+    with forgetting_refusals(broker, (event.connection, event.channel)):  # the same brokers do that as well
+        process(broker, event)
 
 
 OVERFLOW_DEFECTS: tuple[DefectTransition, ...] = (
@@ -166,6 +173,7 @@ OVERFLOW_DEFECTS: tuple[DefectTransition, ...] = (
         " 'ignoring message properties and any overheads'",
         dialects=("rabbitmq-4.3",),
         methods=(*_BRING, *_IF_WRONG),
+        internal_events=(ChannelCrash, ConnectionTeardown, MessageExpiry),
         guest=NAME,
         applies=_brings_too_much,
         process=_weigh_properties,

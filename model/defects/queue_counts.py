@@ -52,7 +52,7 @@ class CountsToldAsKnown(CountsTold):
 
     defect: str
     consumers: Any
-    #: when it was asked (of `Frame.time`), where it may take too long to tell
+    #: when it was asked (of `TraceEvent.time`), where it may take too long to tell
     asked: float
 
     def __call__(self, broker: Broker, arguments: Table) -> None:

@@ -11,20 +11,21 @@ from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Teardown
 from amqpspec.model.broker.queues import Arrival, Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected
 from amqpspec.model.defects.consumers_of_ended_queues import untold_of
 from amqpspec.model.defects.crash import crash_with, internal_error
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import TEARDOWNS, ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.rules.basic.cancel import crossing_of, withdraw_notice
 from amqpspec.model.rules.connection.closing import break_connection
 from amqpspec.model.rules.inputs import process
 
 NAME = "quorum queue clients"
 
-_ENDS = ("channel.close", "connection.close", *TEARDOWNS, "socket.abort")
+_ENDS = ("channel.close", "connection.close", "socket.abort")
 
 
 @dataclass(slots=True)
@@ -123,26 +124,24 @@ def _answer_twice(broker: Broker, frame: Frame) -> None:
             break
 
 
-def _on_their_way(broker: Broker, frame: Frame) -> list[tuple[Queue, Message]]:
+def _on_their_way(broker: Broker, event: Frame | Teardown) -> list[tuple[Queue, Message]]:
     """Messages that the channels which the input ends have published to quorum queues, and may not be there yet."""
     return [
         (queue, message)
         for queue in broker.queues.values()
         if queue.type is QueueType.QUORUM
         for message in queue.unproven
-        if message.arrival is Arrival.PUBLISHED and _is_ended(message.via, frame)
+        if message.arrival is Arrival.PUBLISHED and _is_ended(message.via, event)
     ]
 
 
-def _is_ended(channel: ChannelKey | None, frame: Frame) -> bool:
-    if channel is None or frame.method not in _ENDS:
-        return False
-    return channel[0] == frame.connection and frame.channel in (0, channel[1])
+def _is_ended(channel: ChannelKey | None, event: Frame | Teardown) -> bool:
+    return channel is not None and channel[0] == event.connection and event.channel in (0, channel[1])
 
 
-def _lose(broker: Broker, frame: Frame) -> None:
-    on_their_way = _on_their_way(broker, frame)
-    process(broker, frame)
+def _lose(broker: Broker, event: Frame | Teardown) -> None:
+    on_their_way = _on_their_way(broker, event)
+    process(broker, event)
     for queue, message in on_their_way:
         if message in queue.messages:
             broker.take(queue, queue.messages.index(message))
@@ -185,7 +184,8 @@ QUORUM_CLIENT_DEFECTS: tuple[DefectTransition, ...] = (
         " rabbit_fifo:handle_down forgets the numbers that it expects, and maybe_enqueue then waits for number 1",
         dialects=("rabbitmq-3",),
         methods=_ENDS,
-        applies=lambda broker, frame: bool(_on_their_way(broker, frame)),
+        internal_events=(ChannelCrash, ConnectionTeardown),
+        applies=lambda broker, event: bool(_on_their_way(broker, event)),
         process=_lose,
     ),
     DefectTransition(

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.internal_events import Teardown
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import ChannelState, Unacknowledged
-from amqpspec.model.defects.channel_limiter import DELIVERY_METHODS, brings_deliveries
+from amqpspec.model.defects.channel_limiter import DELIVERY_EVENTS, DELIVERY_METHODS, brings_deliveries
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
@@ -62,13 +63,15 @@ def _memory(broker: Broker) -> ReturnsMemory:
     return memory
 
 
-def _credited_twice(broker: Broker, frame: Frame) -> Iterator[Consumer]:
+def _credited_twice(broker: Broker, event: Frame | Teardown) -> Iterator[Consumer]:
     """The consumers with a limit whose delivery the input gives back once too often, one time for each of these."""
-    channel = broker.channels.get((frame.connection, frame.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or not frame.arguments.get("requeue"):
+    channel = broker.channels.get((event.connection, event.channel))
+    if channel is None or channel.state is not ChannelState.OPEN:
         return
-    everything = frame.method.startswith("basic.recover")
-    for tag in list(channel.unacknowledged) if everything else tags_meant(channel, frame):
+    if isinstance(event, Teardown) or not event.arguments.get("requeue"):
+        return
+    everything = event.method.startswith("basic.recover")
+    for tag in list(channel.unacknowledged) if everything else tags_meant(channel, event):
         entry = channel.unacknowledged[tag]
         consumer = entry.consumer
         if consumer is not None and consumer.prefetch and consumer in entry.queue.consumers and _goes(broker, entry):
@@ -91,14 +94,14 @@ def _grown(broker: Broker) -> Iterator[Consumer]:
             yield consumer
 
 
-def _is_credited_twice(broker: Broker, frame: Frame) -> bool:
-    if not brings_deliveries(broker, frame):
+def _is_credited_twice(broker: Broker, event: Frame | Teardown) -> bool:
+    if not brings_deliveries(broker, event):
         return False
-    return any(True for _ in _grown(broker)) or any(True for _ in _credited_twice(broker, frame))
+    return any(True for _ in _grown(broker)) or any(True for _ in _credited_twice(broker, event))
 
 
-def _credit_twice(broker: Broker, frame: Frame) -> None:
-    process(broker, frame)
+def _credit_twice(broker: Broker, event: Frame | Teardown) -> None:
+    process(broker, event)
     for consumer in list(_grown(broker)):
         consumer.prefetch += _memory(broker).dropped.pop(consumer)
         broker.refresh(consumer.queue)
@@ -113,6 +116,7 @@ RETURN_DEFECTS: tuple[DefectTransition, ...] = (
         " before for what exceeded the limit",
         dialects=("rabbitmq-3",),
         methods=DELIVERY_METHODS,
+        internal_events=DELIVERY_EVENTS,
         guest=NAME,
         applies=_is_credited_twice,
         process=_credit_twice,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dispatch import has_seat
+from amqpspec.model.broker.dispatch import give_seat
 from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.promises.queue_types import QueueType
@@ -40,7 +40,7 @@ class StalledQueues(Guest):
         """A queue that serves its active consumer is awake."""
         if is_stalled(broker, queue) and queue.single_active_consumer and queue.type is QueueType.QUORUM:
             del _memory(broker).since[queue]
-            has_seat(queue, consumer)
+            give_seat(queue, consumer)
 
     def service_is_unknown(self, broker: Broker, queue: Queue) -> bool | None:
         return is_stalled(broker, queue) or None

@@ -8,6 +8,7 @@ from dataclasses import astuple, dataclass, field, replace
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.internal_events import DeliveryTimeout, OverdueTimeout
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Connection, ConnectionState, Expected, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome
@@ -18,13 +19,7 @@ from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import ChannelKey, Frame
 from amqpspec.model.protocol.patterns import matches
-from amqpspec.model.rules.extensions.consumer_timeout import (
-    TIME_OUT,
-    TIME_OUT_IS_OVER,
-    close_saying,
-    close_text,
-    is_told,
-)
+from amqpspec.model.rules.extensions.consumer_timeout import close_saying, close_text, is_told
 from amqpspec.model.rules.extensions.timeouts import doubted_delivery
 from amqpspec.model.rules.inputs import process
 
@@ -152,8 +147,8 @@ def _place(broker: Broker, consumer: Consumer) -> Place:
 # ------------------------------------------------------------------------ the client has cancelled its consumer
 
 
-def _is_cancelled(broker: Broker, frame: Frame) -> bool:
-    found = doubted_delivery(broker, frame)
+def _is_cancelled(broker: Broker, event: DeliveryTimeout) -> bool:
+    found = doubted_delivery(broker, event)
     if found is None:
         return False
     channel, entry = found
@@ -161,11 +156,11 @@ def _is_cancelled(broker: Broker, frame: Frame) -> bool:
     return consumer is not None and channel.consumers.get(consumer.tag) is not consumer and is_told(broker, channel)
 
 
-def _close_all_the_same(broker: Broker, frame: Frame) -> None:
-    found = doubted_delivery(broker, frame)
-    process(broker, frame)
+def _close_all_the_same(broker: Broker, event: DeliveryTimeout) -> None:
+    found = doubted_delivery(broker, event)
+    process(broker, event)
     if found is not None:
-        close_saying(broker, found[0], frame, "TIMEOUT-011", -1)
+        close_saying(broker, found[0], "TIMEOUT-011", -1)
         note_closed(broker, found[0], for_timeout=True)
 
 
@@ -274,15 +269,15 @@ def _leave_for_ever(broker: Broker, frame: Frame) -> None:
 # --------------------------------------------------------------------------------------- the next deadline is lost
 
 
-def _is_next(broker: Broker, frame: Frame) -> bool:
+def _is_next(broker: Broker, event: OverdueTimeout) -> bool:
     """Had the queue another deadline before?"""
-    found = doubted_delivery(broker, frame)
+    found = doubted_delivery(broker, event)
     return found is not None and found[1].queue.deadlines > 1
 
 
-def _forget_next(broker: Broker, frame: Frame) -> None:
+def _forget_next(broker: Broker, event: OverdueTimeout) -> None:
     """With it all of the queue's that came behind it: the next delivery, or what else happens there, may remind it."""
-    found = doubted_delivery(broker, frame)
+    found = doubted_delivery(broker, event)
     if found is None:
         return
     for channel in broker.channels.values():
@@ -348,7 +343,8 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         " channel is closed, with the capability consumer_cancel_notify as without.",
         source="rabbit_channel:handle_queue_actions released, where the tag is none of consumer_mapping",
         dialects=_DIALECTS,
-        methods=(TIME_OUT,),
+        methods=(),
+        internal_events=(DeliveryTimeout,),
         guest=NAME,
         applies=_is_cancelled,
         process=_close_all_the_same,
@@ -415,7 +411,8 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:handle_aux eval: no timer is set if the last one was for this very millisecond"
         " (LastConTimeout0 < Ts), and the next deadline is not earlier",
         dialects=_DIALECTS,
-        methods=(TIME_OUT_IS_OVER,),
+        methods=(),
+        internal_events=(OverdueTimeout,),
         guest=NAME,
         applies=_is_next,
         process=_forget_next,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from amqpspec.model.broker.hooks import Guest, Hooks
+from amqpspec.model.broker.internal_events import Kind
 from amqpspec.model.defects.cancelling import CANCELLING_DEFECTS
 from amqpspec.model.defects.channel_closing import ChannelClosing
 from amqpspec.model.defects.channel_limiter import LIMIT_DEFECTS, ChannelLimiter, follow_limiters
@@ -87,9 +88,9 @@ DEFECT_TRANSITIONS: tuple[DefectTransition, ...] = (
 )
 
 
-def defects_of(dialect: Dialect) -> Mapping[str, tuple[DefectTransition, ...]]:
-    """The known defects of a dialect's brokers, by the methods that can come under them."""
-    return _followed(dialect.name).by_method
+def defects_of(dialect: Dialect) -> Mapping[Kind, tuple[DefectTransition, ...]]:
+    """The known defects of a dialect's brokers, by the kinds of inputs that can come under them."""
+    return _followed(dialect.name).by_kind
 
 
 #: Those who keep in mind what the known defects of the mechanisms go by.
@@ -114,6 +115,6 @@ def acceptor_for(
 @cache
 def _followed(dialect: str) -> DefectsFollowed:
     own = [defect for defect in DEFECT_TRANSITIONS if dialect in defect.dialects]
-    methods = {method for defect in own for method in defect.methods}
-    by_method = {method: tuple(defect for defect in own if method in defect.methods) for method in methods}
-    return DefectsFollowed(by_method, follow_limiters, HOOKS, FRAME_DEFECTS, MISSING_FRAMES, untold_queues)
+    kinds = {kind for defect in own for kind in defect.kinds}
+    by_kind = {kind: tuple(defect for defect in own if kind in defect.kinds) for kind in kinds}
+    return DefectsFollowed(by_kind, follow_limiters, HOOKS, FRAME_DEFECTS, MISSING_FRAMES, untold_queues)

@@ -19,15 +19,23 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import LONGEST
 from amqpspec.model.broker.dispatch import priority, rank
 from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.internal_events import (
+    ChannelCrash,
+    ConnectionTeardown,
+    DeliveryTimeout,
+    Input,
+    OverdueTimeout,
+    Teardown,
+    lane_of,
+)
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.defects import held_tags
 from amqpspec.model.defects.stalled_queues import is_stalled, stall, stalled_before
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import TEARDOWNS, Frame
+from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.requeue import former_consumers
-from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT, TIME_OUT_IS_OVER
 from amqpspec.model.rules.inputs import process
 
 NAME = "waiting consumers"
@@ -311,12 +319,13 @@ def _mix_up(
 
 # ------------------------------------------------------------------------------------------------------ inputs
 
-_ENDS_OF_CHANNELS = ("channel.close", "connection.close", *TEARDOWNS, "socket.abort")
+_ENDS_OF_CHANNELS = ("channel.close", "connection.close", "socket.abort")
 _ENDS = ("basic.cancel", *_ENDS_OF_CHANNELS)
 _RETURNS = ("basic.nack", "basic.reject", "basic.recover", "basic.recover-async")
 #: In error they end their channel, or all channels of the connection.
 OFTEN_WRONG = ("basic.ack", "basic.get", "basic.consume", "basic.qos", "queue.declare", "queue.delete", "queue.purge")
 _ANY = (*_ENDS, *_RETURNS, *OFTEN_WRONG, "basic.publish", "basic.cancel-ok")
+_TEARDOWNS = (ChannelCrash, ConnectionTeardown)
 
 
 # ---------------------------------------------------------------------------- a seat that is left for somebody
@@ -339,9 +348,9 @@ def _leave_without_successor(broker: Broker, frame: Frame) -> None:
     stall(broker, [queue for queue in left if not queue.seat.is_being_left])
 
 
-def _may_outstay(broker: Broker, frame: Frame) -> bool:
+def _may_outstay(broker: Broker, event: Frame | Teardown) -> bool:
     return any(
-        (queue.seat.is_being_left and any(each.channel[0] == frame.connection for each in queue.consumers))
+        (queue.seat.is_being_left and any(each.channel[0] == event.connection for each in queue.consumers))
         or _places(broker, queue).has_outstayed
         or _successor(broker, queue) is not None
         for queue in _seats(broker)
@@ -357,15 +366,15 @@ def _successor(broker: Broker, queue: Queue) -> Consumer | None:
     return claim[0] if claim is not None and claim[1] is Why.SUCCESSOR else None
 
 
-def _go_on_leaving(broker: Broker, frame: Frame) -> None:
+def _go_on_leaving(broker: Broker, event: Frame | Teardown) -> None:
     """4.0: nobody follows when it gives back the last of what it holds (rabbit_fifo:return)."""
     outstayed = _outstayed(broker)
     holders = [queue.seat.holder for queue in outstayed]
     _follow(broker)
-    process(broker, frame)
+    process(broker, event)
     _follow(broker)
     stall(broker, _outstayed(broker))
-    if frame.method in _RETURNS and not broker.dialect.quorum_return_frees_seat:
+    if isinstance(event, Frame) and event.method in _RETURNS and not broker.dialect.quorum_return_frees_seat:
         seated = zip(outstayed, holders, strict=True)
         stall(broker, [queue for queue, holder in seated if holder in queue.consumers])
 
@@ -395,31 +404,31 @@ def _claimed(broker: Broker, why: Why) -> list[Queue]:
     ]
 
 
-def _may_claim(why: Why) -> Callable[[Broker, Frame], bool]:
-    def applies(broker: Broker, frame: Frame) -> bool:
-        return any(_is_possible(broker, frame, queue, why) for queue in _seats(broker))
+def _may_claim(why: Why) -> Callable[[Broker, Input], bool]:
+    def applies(broker: Broker, event: Input) -> bool:
+        return any(_is_possible(broker, event, queue, why) for queue in _seats(broker))
 
     return applies
 
 
-def _is_possible(broker: Broker, frame: Frame, queue: Queue, why: Why) -> bool:
+def _is_possible(broker: Broker, event: Input, queue: Queue, why: Why) -> bool:
     """May the queue's seat be claimed behind the next input?"""
     seat, places = queue.seat, _places(broker, queue)
     if why in places.gone.values() or (places.claimant is not None and places.claimant[1] is why):
         return True
     if why is Why.CLOSED:
         is_leaving = seat.is_being_left or places.has_outstayed
-        return is_leaving and seat.holder is not None and seat.holder.channel[0] == frame.connection
+        return is_leaving and seat.holder is not None and seat.holder.channel[0] == lane_of(event)[0]
     if why is Why.MERGED:
         return seat.holder is not None and bool(former_consumers(broker, seat.holder))
     waiting = (consumer for consumer in queue.consumers if consumer is not seat.holder)
     return why is Why.SAME_TAG and any(former_consumers(broker, consumer) for consumer in waiting)
 
 
-def _serve_nobody(why: Why) -> Callable[[Broker, Frame], None]:
-    def process_(broker: Broker, frame: Frame) -> None:
+def _serve_nobody(why: Why) -> Callable[[Broker, Input], None]:
+    def process_(broker: Broker, event: Input) -> None:
         earlier = _claimed(broker, why)
-        process(broker, frame)
+        process(broker, event)
         claimed = _claimed(broker, why)
         stall(broker, claimed)
         if why is Why.CLOSED:
@@ -454,33 +463,33 @@ def _is_any_mixed_up(broker: Broker) -> bool:
     return any(entry.consumer in mixed_up for entry in held)
 
 
-def _may_mix_up(broker: Broker, frame: Frame) -> bool:
+def _may_mix_up(broker: Broker, event: Frame | Teardown) -> bool:
     if _is_any_mixed_up(broker):
         return True
-    channel = broker.channels.get((frame.connection, frame.channel))
-    if frame.method != "basic.consume" or channel is None:
+    channel = broker.channels.get((event.connection, event.channel))
+    if isinstance(event, Teardown) or event.method != "basic.consume" or channel is None:
         return False
-    tag = frame.arguments.get("consumer_tag", "")
+    tag = event.arguments.get("consumer_tag", "")
     return any(
         entry.consumer is not None and entry.consumer.tag == tag and entry.queue.type is QueueType.QUORUM
         for entry in channel.unacknowledged.values()
     )
 
 
-def _confuse(broker: Broker, frame: Frame) -> None:
+def _confuse(broker: Broker, event: Frame | Teardown) -> None:
     """Which of the messages that go by one number is settled, and which are lost, nobody can tell."""
     before = _is_any_mixed_up(broker)
-    if frame.method in _ENDS_OF_CHANNELS:
-        _lose_forgotten(broker, frame)
-    process(broker, frame)
+    if isinstance(event, Teardown) or event.method in _ENDS_OF_CHANNELS:
+        _lose_forgotten(broker, event)
+    process(broker, event)
     broker.is_unpredictable |= before or _is_any_mixed_up(broker)
 
 
-def _lose_forgotten(broker: Broker, frame: Frame) -> None:
+def _lose_forgotten(broker: Broker, event: Frame | Teardown) -> None:
     """The channels that end give back nothing of what consumers held whose place is taken."""
     mixed_up = _memory(broker).mixed_up
     for channel in broker.channels.values():
-        if channel.connection != frame.connection or frame.channel not in (0, channel.number):
+        if channel.connection != event.connection or event.channel not in (0, channel.number):
             continue
         for tag, entry in list(channel.unacknowledged.items()):
             if entry.consumer in mixed_up and entry.consumer not in entry.queue.consumers:
@@ -509,6 +518,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:cancel_consumer of a waiting consumer leaves the active one quiescing",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
         methods=(*_ENDS, *_RETURNS, *OFTEN_WRONG, "basic.publish"),
+        internal_events=_TEARDOWNS,
         guest=NAME,
         applies=_may_outstay,
         process=_go_on_leaving,
@@ -522,7 +532,8 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         source="v4.3.5 rabbit_fifo:return_one, update_or_remove_con: with the last message one that is quiescing is"
         " put among the waiting ones, and handle_down does not take it from there",
         dialects=("rabbitmq-4.3",),
-        methods=(*_ANY, TIME_OUT, TIME_OUT_IS_OVER),
+        methods=_ANY,
+        internal_events=(*_TEARDOWNS, DeliveryTimeout, OverdueTimeout),
         guest=NAME,
         applies=_may_claim(Why.CLOSED),
         process=_serve_nobody(Why.CLOSED),
@@ -536,6 +547,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:cancel_consumer cancels the earlier one again, which is still among the queue's consumers",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=_ANY,
+        internal_events=_TEARDOWNS,
         guest=NAME,
         applies=_may_claim(Why.CANCELLED),
         process=_serve_nobody(Why.CANCELLED),
@@ -548,6 +560,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:activate_next_consumer keeps the status of the existing consumer, which is cancelled",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=_ANY,
+        internal_events=_TEARDOWNS,
         guest=NAME,
         applies=_may_claim(Why.SAME_TAG),
         process=_serve_nobody(Why.SAME_TAG),
@@ -560,6 +573,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:merge_consumer keeps what the cancelled one holds, and activate_next_consumer waits for it",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
         methods=_ANY,
+        internal_events=_TEARDOWNS,
         guest=NAME,
         applies=_may_claim(Why.MERGED),
         process=_serve_nobody(Why.MERGED),
@@ -572,6 +586,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:activate_next_consumer puts the new consumer in the place of the one with its key",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
         methods=_ANY,
+        internal_events=_TEARDOWNS,
         guest=held_tags.NAME,
         applies=_may_mix_up,
         process=_confuse,

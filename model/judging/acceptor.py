@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.internal_events import Input, kind_of, lane_of
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.broker.stream_log import has_open_chunk
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
@@ -42,7 +43,7 @@ from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.outputs.turns import turns_come_to_rest
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.verdict import Failure, Verdict
-from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, Frame
+from amqpspec.model.protocol.methods import ClockWait, OperatorAction, TraceEvent
 from amqpspec.model.rules.connection.blocking import blocked_by_others
 from amqpspec.model.rules.extensions.message_expiry import messages_are_at_rest
 from amqpspec.model.rules.extensions.queue_expiry import uses_are_over
@@ -80,7 +81,7 @@ class Acceptor:
 
     # ------------------------------------------------------------------------------------------ the trace
 
-    def sent(self, frame: Frame) -> None:
+    def sent(self, frame: TraceEvent) -> None:
         """The client sent this frame."""
         self._judge_early()
         if self.finished:
@@ -90,7 +91,7 @@ class Acceptor:
             self.explanations += explanation.overlooking(frame.time, self._defects)
         for explanation in self.explanations:
             explanation.time_passes(frame.time)
-        if frame.method == CLOCK_WAIT:
+        if isinstance(frame, ClockWait):
             for explanation in self.explanations:
                 explanation.broker.waited = frame.time
             return  # that time has passed is all
@@ -106,19 +107,19 @@ class Acceptor:
             if not only.broker.counting:
                 only.uncounted.append(frame)
             for explanation in self.explanations:
-                note_pipelined(explanation.broker, explanation.pending, frame)
+                note_pipelined(explanation.broker, explanation.pending_frames, frame)
                 explanation.pending.append(frame)
 
-    def _stands_alone(self, frame: Frame) -> bool:
+    def _stands_alone(self, frame: TraceEvent) -> bool:
         """A step of a handshake has nothing to do with what is under way on other connections."""
-        if frame.channel or frame.connection == OPERATOR:
+        if frame.channel or isinstance(frame, OperatorAction):
             return False
-        if any(pending.connection == frame.connection for each in self.explanations for pending in each.pending):
+        if any(lane_of(pending)[0] == frame.connection for each in self.explanations for pending in each.pending):
             return False
         connection = self.broker.connections.get(frame.connection)
         return frame.method == "socket.open" or (connection is not None and connection.state.in_handshake)
 
-    def received(self, frame: Frame) -> None:
+    def received(self, frame: TraceEvent) -> None:
         """The broker sent this frame."""
         if self.finished:
             return
@@ -139,11 +140,11 @@ class Acceptor:
         for frame in self._early.take_all():
             self._judge(frame, may_wait=False)
 
-    def _judge(self, frame: Frame, *, may_wait: bool = True) -> None:
+    def _judge(self, frame: TraceEvent, *, may_wait: bool = True) -> None:
         if self.finished:
             return
         for explanation in self.explanations:
-            explanation.is_observed(self._time)
+            explanation.note_observation(self._time)
         only = self.explanations[0]
         # to judge it may change what it is judged by
         waits = may_wait and may_be_early(only.broker, only.pending, frame)
@@ -160,12 +161,12 @@ class Acceptor:
             except TooManyExplanations:
                 self._give_up()
         for explanation in self.explanations:
-            if explanation.broker.happenings:
-                explanation.expect_teardowns()
+            if explanation.broker.internal_events:
+                explanation.expect_internal_events()
         if self._is_certain:
             self._process_what_is_certain()
 
-    def _wait_with(self, frame: Frame, before: list[Explanation]) -> None:
+    def _wait_with(self, frame: TraceEvent, before: list[Explanation]) -> None:
         self._early.add(frame)
         self.explanations = before
 
@@ -252,28 +253,28 @@ class Acceptor:
 
     # ----------------------------------------------------------------------------------- several explanations
 
-    def _process(self, explanation: Explanation, frame: Frame) -> None:
+    def _process(self, explanation: Explanation, event: Input) -> None:
         """Process an input. Where a known defect applies, follow that as well: there the input stays pending,
         as nothing that the lawful explanation owes says when it is processed.
         """
-        for defect in self._defects.asked(explanation.broker, frame.method):
+        for defect in self._defects.asked(explanation.broker, kind_of(event)):
             if defect is explanation.defect or defect.name in explanation.declined:
                 continue
-            if defect.applies(explanation.broker, frame):
+            if defect.applies(explanation.broker, event):
                 defective = explanation.fork()
-                defective.pending.append(frame)
-                defective.defect, defective.defective_input = defect, frame
+                defective.pending.append(event)
+                defective.defect, defective.defective_input = defect, event
                 self.explanations.append(defective)
                 explanation.decline([defect])
-        others = list(explanation.alternatives(frame))
-        explanation.process(frame)
-        if explanation.broker.teardowns or explanation.broker.happenings:
-            explanation.expect_teardowns()
+        others = list(explanation.alternatives(event))
+        explanation.process(event)
+        if explanation.broker.teardowns or explanation.broker.internal_events:
+            explanation.expect_internal_events()
         self.explanations += others
 
-    def _process_by_all(self, frame: Frame) -> None:
+    def _process_by_all(self, frame: TraceEvent) -> None:
         """Only what the broker may do by itself is open: it has been done before the input, or not."""
-        if any(pending.method in TIMED for each in self.explanations for pending in each.pending):
+        if any(isinstance(pending, TIMED) for each in self.explanations for pending in each.pending):
             self._process_or_wait(frame)
             return
         try:
@@ -285,7 +286,7 @@ class Acceptor:
             self._process(explanation, frame)
         self.explanations = merged(self.explanations)
 
-    def _process_or_wait(self, frame: Frame) -> None:
+    def _process_or_wait(self, frame: TraceEvent) -> None:
         """Messages may expire before the broker comes to the input, which takes its time: it stays pending as well."""
         waiting = [explanation.fork() for explanation in self.explanations]
         if not self.broker.counting:
@@ -302,11 +303,11 @@ class Acceptor:
             only = self.explanations[0]
             if only.is_settled or not only.broker.quiet or self.overlapping or has_open_chunk(only.broker):
                 return
-            if len({(frame.connection, frame.channel) for frame in only.pending}) > 1:
+            if len(set(map(lane_of, only.pending))) > 1:
                 return
             self._process(only, only.pending.pop(0))
 
-    def _received_by_all(self, frame: Frame, before: list[Explanation]) -> None:
+    def _received_by_all(self, frame: TraceEvent, before: list[Explanation]) -> None:
         """`before`: copies of the explanations, where the frame can wait if none of them fits it."""
         self._is_certain = True
         survivors: list[Explanation] = []
@@ -324,7 +325,7 @@ class Acceptor:
                         latent.append(candidate)  # wrong in another way that is known, besides
                     contradicted.append(candidate)
                 if not mismatches:
-                    if not candidate.is_foreseen:
+                    if candidate.keep():
                         survivors.append(candidate)
                 elif candidate.defect is None and not any(mismatch.fatal for mismatch in mismatches):
                     # a known defect explains a frame to the letter, or it does not explain it
@@ -423,14 +424,16 @@ class Acceptor:
 
     # --------------------------------------------------------------------------------------------- failures
 
-    def _record(self, broker: Broker, frame: Frame, mismatches: Mismatches, defect: str = "") -> None:
+    def _record(self, broker: Broker, frame: TraceEvent, mismatches: Mismatches, defect: str = "") -> None:
         for mismatch in mismatches:
             self._add(failure_of(broker, frame, mismatch, self.command, defect or mismatch.defect))
             if mismatch.fatal:
                 self.finished = not defect
                 return
 
-    def _record_defect(self, broker: Broker, frame: Frame, mismatches: Mismatches, defect: DefectTransition) -> None:
+    def _record_defect(
+        self, broker: Broker, frame: TraceEvent, mismatches: Mismatches, defect: DefectTransition
+    ) -> None:
         blamed = Mismatch(defect.requirement, mismatches[0].shape, mismatches[0].detail, True, mismatches[0].allowed)
         self._record(broker, frame, (blamed,), defect.name)
 

@@ -11,7 +11,7 @@ from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.judging.doubts import may_give_up, unprocessed
 from amqpspec.model.judging.questions import KnownConnection
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Frame, TraceEvent
 from amqpspec.model.protocol.patterns import UNKNOWN_NAME
 
 #: Seconds of which no more may pass between a question and its answer.
@@ -57,7 +57,7 @@ class AcceptorQuestions:
         connection = usual.connections[channel[0]]
         return not connection.blocked and not connection.out_of_step
 
-    def flush(self, channel: ChannelKey) -> Frame:
+    def flush(self, channel: ChannelKey) -> TraceEvent:
         """Where the channel has a limit of its own it is channel.flow: up to RabbitMQ 4.2 basic.qos with global=false
         lifts that limit, against the promise (the known defect consumer-limit-lifts-channel-limit). The flag of the
         last basic.qos is kept: it would else be the barrier's that is seen to work.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.broker.internal_events import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +17,9 @@ class Alternative:
     name: str
     requirement: str
     source: str
-    #: the methods that can come under it
-    methods: tuple[str, ...]
-    #: does this input, of one of these methods, in this state, come under it?
-    applies: Callable[[Broker, Frame], bool]
+    #: the kinds of inputs that can come under it
+    kinds: tuple[Kind, ...]
+    #: does this input, one of these, in this state, come under it? It is asked about no others
+    applies: Callable[[Broker, Any], bool]
     #: processes the input in the other way
-    process: Callable[[Broker, Frame], None]
+    process: Callable[[Broker, Any], None]

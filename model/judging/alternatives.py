@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.internal_events import DeliveryTimeout, Input, InternalEvent, Teardown, kind_of
 from amqpspec.model.broker.limits import counted, room_on
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet
@@ -21,10 +22,9 @@ from amqpspec.model.judging.alternatives_of_queues import alternatives_of_queues
 from amqpspec.model.promises.choices import TransientQueues
 from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Frame, TraceEvent
 from amqpspec.model.rules.basic.cancel import crosses_notice, withdraw_notice
 from amqpspec.model.rules.connection.closing import is_said_by_queue
-from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT
 from amqpspec.model.rules.extensions.queue_expiry import is_in_use
 from amqpspec.model.rules.extensions.timeouts import others_due, process_timeouts
 from amqpspec.model.rules.inputs import process
@@ -115,12 +115,12 @@ def _expire_between(broker: Broker, frame: Frame) -> None:
     process(broker, frame)
 
 
-def _times_out_with(number: int) -> Callable[[Broker, Frame], bool]:
-    return lambda broker, frame: len(others_due(broker, frame)) >= number
+def _times_out_with(number: int) -> Callable[[Broker, DeliveryTimeout], bool]:
+    return lambda broker, event: len(others_due(broker, event)) >= number
 
 
-def _time_out_with(number: int) -> Callable[[Broker, Frame], None]:
-    return lambda broker, frame: process_timeouts(broker, frame, others_due(broker, frame)[:number])
+def _time_out_with(number: int) -> Callable[[Broker, DeliveryTimeout], None]:
+    return lambda broker, event: process_timeouts(broker, event, others_due(broker, event)[:number])
 
 
 def _asks_for_expiring(broker: Broker, frame: Frame) -> bool:
@@ -155,7 +155,7 @@ ALTERNATIVES: tuple[Alternative, ...] = (
             name=f"{number} more timed out before the channel was closed",
             requirement="TIMEOUT-020",
             source="rabbit_fifo:apply {timeout, evaluate_consumer_timeout} releases all that it finds",
-            methods=(TIME_OUT,),
+            kinds=(DeliveryTimeout,),
             applies=_times_out_with(number),
             process=_time_out_with(number),
         )
@@ -165,7 +165,7 @@ ALTERNATIVES: tuple[Alternative, ...] = (
         name="transient queue refused",
         requirement="QUEUE-018",
         source="rabbit_amqqueue:declare, is_queue_args_combination_permitted",
-        methods=("queue.declare",),
+        kinds=("queue.declare",),
         applies=_declares_transient,
         process=_refuse_transient,
     ),
@@ -173,7 +173,7 @@ ALTERNATIVES: tuple[Alternative, ...] = (
         name="queue counted while it expires",
         requirement="QUEUE-027",
         source="rabbit_quorum_queue:delete (the process first), stat (no process: {ok, 0, 0})",
-        methods=("queue.declare",),
+        kinds=("queue.declare",),
         applies=_asks_for_expiring,
         process=_count_nothing,
     ),
@@ -181,7 +181,7 @@ ALTERNATIVES: tuple[Alternative, ...] = (
         name="consumer cancelled before its channel heard of the queue's end",
         requirement="CANCEL-005",
         source="rabbit_channel:handle_method basic.cancel, handle_consuming_queue_down_or_eol",
-        methods=("basic.cancel",),
+        kinds=("basic.cancel",),
         applies=crosses_notice,
         process=_cancel_in_time,
     ),
@@ -189,7 +189,7 @@ ALTERNATIVES: tuple[Alternative, ...] = (
         name="channel closed before its queues have answered",
         requirement="CHAN-003",
         source="rabbit_channel:handle_cast {command, …} comes behind the client's channel.close; 0-9-1 section 1.5.2.5",
-        methods=("channel.close",),
+        kinds=("channel.close",),
         applies=_closes_before_queues_answer,
         process=_close_at_once,
     ),
@@ -198,7 +198,7 @@ ALTERNATIVES: tuple[Alternative, ...] = (
         requirement="TX-002",
         source="rabbit_queue_type:deliver, get_ctx_with of a queue that the channel has dealt with;"
         " rabbit_stream_coordinator:delete_stream",
-        methods=("tx.commit",),
+        kinds=("tx.commit",),
         applies=_overlooks_deletion,
         process=_overlook_deletion,
     ),
@@ -206,33 +206,35 @@ ALTERNATIVES: tuple[Alternative, ...] = (
         name="what has no time expired before the settlements of its transaction",
         requirement="TTL-004",
         source="rabbit_amqqueue_process:deliver_or_enqueue, drop_expired_msgs; rabbit_channel:handle_method tx.commit",
-        methods=("tx.commit",),
+        kinds=("tx.commit",),
         applies=_expires_between,
         process=_expire_between,
     ),
 )
 
 
-def alternatives_to(broker: Broker, frame: Frame) -> tuple[Alternative, ...]:
+def alternatives_to(broker: Broker, event: Input) -> tuple[Alternative, ...]:
     """The alternatives to the usual processing of this input, in this state."""
-    usual = tuple(a for a in ALTERNATIVES if frame.method in a.methods and a.applies(broker, frame))
-    if frame.method == "basic.qos":
-        usual += tuple(_deliveries_under_way(broker, frame))
-    else:
-        usual += tuple(alternatives_of_queues(broker, frame))
-    return (*usual, *_before_commit_fails(broker, frame))
+    kind = kind_of(event)
+    usual = tuple(a for a in ALTERNATIVES if kind in a.kinds and a.applies(broker, event))
+    if isinstance(event, Frame):
+        others = _deliveries_under_way if event.method == "basic.qos" else alternatives_of_queues
+        usual += tuple(others(broker, event))
+    if isinstance(event, InternalEvent) and not isinstance(event, Teardown):
+        return usual
+    return (*usual, *_before_commit_fails(broker, event))
 
 
-def _before_commit_fails(broker: Broker, frame: Frame) -> Iterator[Alternative]:
+def _before_commit_fails(broker: Broker, event: TraceEvent | Teardown) -> Iterator[Alternative]:
     """TX-010: a commit that some queue refuses waits for all others before it says so (TX-008)."""
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((event.connection, event.channel))
     if channel is not None and any(map(_tells_of_failed_commit, channel.owed)):
         yield Alternative(
             name="method before a commit fails",
             requirement="TX-010",
             source="rabbit_channel:handle_method, tx = failed",
-            methods=(frame.method,),
-            applies=lambda broker, frame: True,
+            kinds=(kind_of(event),),
+            applies=lambda broker, event: True,
             process=_come_before_commit_fails,
         )
 
@@ -241,12 +243,12 @@ def _tells_of_failed_commit(owed: Expected | PendingGet) -> bool:
     return isinstance(owed, Expected) and owed.requirements[0] == "TX-008"
 
 
-def _come_before_commit_fails(broker: Broker, frame: Frame) -> None:
-    channel = broker.channels[(frame.connection, frame.channel)]
+def _come_before_commit_fails(broker: Broker, event: TraceEvent | Teardown) -> None:
+    channel = broker.channels[(event.connection, event.channel)]
     channel.owed = [owed for owed in channel.owed if not _tells_of_failed_commit(owed)]
     channel.state = ChannelState.OPEN
     channel.transaction = Transaction(is_failing=True)
-    process(broker, frame)
+    process(broker, event)
 
 
 def _deliveries_under_way(broker: Broker, frame: Frame) -> Iterator[Alternative]:
@@ -267,7 +269,7 @@ def _deliveries_under_way(broker: Broker, frame: Frame) -> Iterator[Alternative]
             name=f"{number} deliveries under way",
             requirement="QOS-011",
             source="rabbit_channel: the limiter is told at once, the queues by activate_limit_all",
-            methods=("basic.qos",),
+            kinds=("basic.qos",),
             applies=lambda broker, frame: True,
             process=partial(_limit_behind, number=number),
         )

@@ -37,7 +37,7 @@ def _refused_otherwise(broker: Broker, frame: Frame) -> Iterator[Alternative]:
                 name=f"{queue.name} refuses otherwise",
                 requirement="CONFIRM-014" if queue.type is QueueType.QUORUM else "CONFIRM-013",
                 source="rabbit_fifo_client: queue_status; rabbit_amqqueue_process:will_overflow",
-                methods=("basic.publish",),
+                kinds=("basic.publish",),
                 applies=lambda broker, frame: True,
                 process=partial(_refuse_otherwise, name=queue.name),
             )
@@ -67,7 +67,7 @@ def _purged_too_early(broker: Broker, frame: Frame) -> Iterator[Alternative]:
             name=f"purge overtakes {number} publishes",
             requirement="QUEUE-024",
             source="rabbit_fifo_client:enqueue, priority low; rabbit_fifo_client:purge",
-            methods=("queue.purge",),
+            kinds=("queue.purge",),
             applies=lambda broker, frame: True,
             process=partial(_purge_too_early, number=number),
         )
@@ -87,7 +87,7 @@ def _got_too_early(broker: Broker, frame: Frame) -> Iterator[Alternative]:
             name="get overtakes publishes",
             requirement="GET-007",
             source="rabbit_fifo_client:enqueue, priority low; rabbit_fifo_client:dequeue; rabbit_fifo:evaluate_limit",
-            methods=("basic.get",),
+            kinds=("basic.get",),
             applies=lambda broker, frame: True,
             process=partial(_get_too_early, queue_name=queue.name),
         )

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dispatch import service_is_unknown
+from amqpspec.model.broker.internal_events import DeliveryLimitExcess, Teardown
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.explanations import TooManyExplanations, points
 from amqpspec.model.judging.known_defect import DefectsFollowed
-from amqpspec.model.protocol.methods import ChannelKey
-from amqpspec.model.rules.basic.unseen import GIVE_UP
-from amqpspec.model.rules.happenings import is_happening
+from amqpspec.model.protocol.methods import ChannelKey, TraceEvent
 
 
 def unprocessed(explanations: Iterable[Explanation]) -> list[ChannelKey]:
@@ -24,13 +23,15 @@ def unprocessed(explanations: Iterable[Explanation]) -> list[ChannelKey]:
     lawful = [explanation for explanation in explanations if explanation.defect is None]
     if any(explanation.is_settled for explanation in lawful):
         return []
-    pending = (frame for explanation in lawful for frame in explanation.pending if not is_happening(frame))
-    return list(dict.fromkeys((frame.connection, frame.channel) for frame in pending))
+    pending = (event for explanation in lawful for event in explanation.pending)
+    sent = (event for event in pending if isinstance(event, TraceEvent | Teardown))
+    return list(dict.fromkeys((event.connection, event.channel) for event in sent))
 
 
 def may_give_up(explanations: Iterable[Explanation]) -> bool:
     """May a queue have given up a message because of deliveries that nobody saw, which then is on its way to others?"""
-    return any(frame.method == GIVE_UP for explanation in explanations for frame in explanation.pending)
+    pending = (event for explanation in explanations for event in explanation.pending)
+    return any(isinstance(event, DeliveryLimitExcess) for event in pending)
 
 
 def unproven_queues(

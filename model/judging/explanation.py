@@ -7,17 +7,23 @@ from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
+from amqpspec.model.broker.internal_events import (
+    ConnectionCleanup,
+    Input,
+    OverdueTimeout,
+    PossibleEvent,
+    Teardown,
+    kind_of,
+)
 from amqpspec.model.broker.state import ConnectionState, Expected
 from amqpspec.model.judging.alternatives import alternatives_to
 from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
-from amqpspec.model.protocol.methods import CRASH, TEARDOWN, TEARDOWNS, Frame
-from amqpspec.model.rules.connection.closing import CLEAN_UP
-from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT_IS_OVER
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.model.rules.extensions.message_expiry import AHEAD, message_expiries, tell_of_expiries
 from amqpspec.model.rules.extensions.queue_expiry import expiries
 from amqpspec.model.rules.extensions.timeouts import certain_timeouts, tell_of_timeouts, timeouts
-from amqpspec.model.rules.happenings import can_come_about, is_happening
 from amqpspec.model.rules.inputs import process
+from amqpspec.model.rules.internal_events import can_come_about
 
 
 @dataclass(slots=True)
@@ -26,12 +32,12 @@ class Explanation:
 
     broker: Broker
     #: sent, not processed; in the order of sending, which is that of processing within a channel
-    pending: list[Frame] = field(default_factory=list)
+    pending: list[Input] = field(default_factory=list)
     #: a known defect that this explanation follows, and the pending input that comes under it
     defect: DefectTransition | None = None
-    defective_input: Frame | None = None
+    defective_input: Input | None = None
     #: inputs of barriers: judged, but no exercise of anything; shared by all explanations
-    uncounted: list[Frame] = field(default_factory=list)
+    uncounted: list[Input] = field(default_factory=list)
     #: some input was processed in another way than the usual one (`model.judging.alternatives`): not the one to blame
     #: by
     is_unusual: bool = False
@@ -45,12 +51,11 @@ class Explanation:
     behind: Explanation | None = None
     is_kept: bool = False
 
-    @property
-    def is_foreseen(self) -> bool:
-        """Is it reached from another one that is kept? Then that is enough."""
+    def keep(self) -> bool:
+        """It explains what came: is it to be followed? Not if it is reached from another one that is kept."""
         self.is_kept = True
         before, self.behind = self.behind, None
-        return before is not None and before.is_kept
+        return before is None or not before.is_kept
 
     def fork(self) -> Explanation:
         return Explanation(
@@ -58,28 +63,28 @@ class Explanation:
             self.is_unusual, self.rests, self.declined,
         )  # fmt: skip
 
-    def alternatives(self, frame: Frame) -> Iterator[Explanation]:
+    def alternatives(self, event: Input) -> Iterator[Explanation]:
         """Copies in which the input, pending or new, has been processed in another way that is right as well."""
-        for alternative in alternatives_to(self.broker, frame):
+        for alternative in alternatives_to(self.broker, event):
             other = self.fork()
             other.is_unusual = True
-            other.pending = [pending for pending in self.pending if pending is not frame]
-            alternative.process(other.broker, frame)
-            other.expect_teardowns()
+            other.pending = [pending for pending in self.pending if pending is not event]
+            alternative.process(other.broker, event)
+            other.expect_internal_events()
             yield other
 
     def process_pending(self, index: int) -> None:
         """Process one of the pending inputs; the one that comes under the known defect as the known defect says."""
-        frame = self.pending.pop(index)
+        event = self.pending.pop(index)
         counting = self.broker.counting
-        self.broker.counting = not any(frame is other for other in self.uncounted)
-        self.process(frame)
+        self.broker.counting = not any(event is other for other in self.uncounted)
+        self.process(event)
         self.broker.counting = counting
         if self.broker.ageing:
             tell_of_expiries(self.broker)
         if self.broker.next_timeout <= self.broker.foreseen:
             tell_of_timeouts(self.broker)
-        self.expect_teardowns()
+        self.expect_internal_events()
         self.forget_if_unpredictable()
 
     def forget_if_unpredictable(self) -> None:
@@ -87,22 +92,22 @@ class Explanation:
         if self.broker.is_unpredictable:
             self.pending.clear()
 
-    def process(self, frame: Frame) -> None:
+    def process(self, event: Input) -> None:
         """Process an input as the broker does that this explanation supposes: a defect that it has it always has."""
         defect = self.defect
-        if defect is None or not (frame is self.defective_input or self._is_defective_again(defect, frame)):
-            process(self.broker, frame)
+        if defect is None or not (event is self.defective_input or self._is_defective_again(defect, event)):
+            process(self.broker, event)
         else:
-            defect.process(self.broker, frame)
+            defect.process(self.broker, event)
 
-    def _is_defective_again(self, defect: DefectTransition, frame: Frame) -> bool:
-        return self.is_latent and frame.method in defect.methods and defect.comes_under(self.broker, frame)
+    def _is_defective_again(self, defect: DefectTransition, event: Input) -> bool:
+        return self.is_latent and kind_of(event) in defect.kinds and defect.comes_under(self.broker, event)
 
-    def may_be_defective(self, defect: DefectTransition, frame: Frame) -> bool:
+    def may_be_defective(self, defect: DefectTransition, event: Input) -> bool:
         """May the broker process the input as that known defect says, for all that it has done so far?"""
         if defect.name in self.declined or not (self.defect is None or self.is_latent):
             return False
-        return defect.comes_under(self.broker, frame)
+        return defect.comes_under(self.broker, event)
 
     def decline(self, defects: Iterable[DefectTransition]) -> None:
         """The input has been processed in another way."""
@@ -111,7 +116,7 @@ class Explanation:
     @property
     def defect_is_ahead(self) -> bool:
         """The input that comes under the known defect is not processed yet."""
-        return any(frame is self.defective_input for frame in self.pending)
+        return any(event is self.defective_input for event in self.pending)
 
     @property
     def is_latent(self) -> bool:
@@ -133,48 +138,57 @@ class Explanation:
         if self.broker.expiring or self.broker.ageing:
             expiries(self.broker, now, is_certain=self.is_settled)
             message_expiries(self.broker, now, is_certain=self.is_settled and self.broker.quiet, ahead=AHEAD)
-            self.expect_teardowns()
+            self.expect_internal_events()
         if self.broker.next_timeout <= now + AHEAD:
             timeouts(self.broker, now, is_certain=self.is_settled and self.broker.quiet, ahead=AHEAD)
-            self.expect_teardowns()
+            self.expect_internal_events()
         if self.pending:
             # what came about in another way, or not at all, is no longer expected
-            self.pending = [f for f in self.pending if not is_happening(f) or can_come_about(self.broker, f)]
+            self.pending = [
+                event
+                for event in self.pending
+                if not isinstance(event, PossibleEvent) or can_come_about(self.broker, event)
+            ]
 
     def overlooking(self, now: float, defects: DefectsFollowed) -> Iterator[Explanation]:
         """It is `now`: copies in which by a known defect something has not timed out that must have."""
-        known = defects.asked(self.broker, TIME_OUT_IS_OVER)
+        known = defects.asked(self.broker, OverdueTimeout)
         if not known or self.broker.next_timeout > now or not (self.is_settled and self.broker.quiet):
             return
-        for frame in certain_timeouts(self.broker, now):
+        for event in certain_timeouts(self.broker, now):
             for defect in known:
-                if self.may_be_defective(defect, frame):
+                if self.may_be_defective(defect, event):
                     other = self.fork()
-                    other.defect, other.defective_input = defect, frame
-                    defect.process(other.broker, frame)
+                    other.defect, other.defective_input = defect, event
+                    defect.process(other.broker, event)
                     yield other
 
-    def is_observed(self, now: float) -> None:
+    def note_observation(self, now: float) -> None:
         """Something came `now`: messages may have expired before it that could not when the last input was sent."""
         self.broker.foreseen = now
         if self.broker.ageing:
             message_expiries(self.broker, now, is_certain=False)
-            self.expect_teardowns()
+            self.expect_internal_events()
         if self.broker.next_timeout <= now:
             timeouts(self.broker, now, is_certain=False)
-            self.expect_teardowns()
+            self.expect_internal_events()
 
-    def is_tearing_down(self, frame: Frame) -> bool:
+    def is_tearing_down(self, frame: TraceEvent) -> bool:
         """Does the frame close a connection whose channels have to end before (rabbit_reader:terminate_channels)?"""
         if frame.method != "connection.close" or not self.pending:
             return False
-        ending = any(each.method in TEARDOWNS and each.connection == frame.connection for each in self.pending)
+        ending = any(isinstance(each, Teardown) and each.connection == frame.connection for each in self.pending)
         return ending and self.broker.connections[frame.connection].state is ConnectionState.OPEN
+
+    @property
+    def pending_frames(self) -> list[TraceEvent]:
+        """What was sent and is not processed."""
+        return [event for event in self.pending if isinstance(event, TraceEvent)]
 
     @property
     def is_settled(self) -> bool:
         """No input is under way; what the broker may do by itself is none."""
-        return all(map(is_happening, self.pending))
+        return all(isinstance(event, PossibleEvent) for event in self.pending)
 
     @property
     def is_at_rest(self) -> bool:
@@ -191,14 +205,13 @@ class Explanation:
     @property
     def has_to_clean_up(self) -> bool:
         """The broker has something to do yet behind a client that is gone (CONN-021)."""
-        return any(frame.method == CLEAN_UP for frame in self.pending)
+        return any(isinstance(event, ConnectionCleanup) for event in self.pending)
 
-    def expect_teardowns(self) -> None:
-        """What the broker will do by itself, at a moment of its choice, is pending like an input."""
-        for connection, channel in self.broker.teardowns:
-            self.pending.append(Frame(connection, channel, CRASH if channel else TEARDOWN, {}, sent=True))
+    def expect_internal_events(self) -> None:
+        """What the broker does by itself, at a moment of its choice, is pending like an input."""
+        self.pending += self.broker.teardowns
         self.broker.teardowns.clear()
-        for happening in self.broker.happenings:
-            if happening not in self.pending and can_come_about(self.broker, happening):
-                self.pending.append(happening)
-        self.broker.happenings.clear()
+        for event in self.broker.internal_events:
+            if event not in self.pending and can_come_about(self.broker, event):
+                self.pending.append(event)
+        self.broker.internal_events.clear()

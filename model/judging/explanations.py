@@ -9,19 +9,27 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.broker.fingerprint import fingerprint
+from amqpspec.model.broker.internal_events import (
+    DeliveryTimeout,
+    Input,
+    InternalEvent,
+    Lane,
+    MessageExpiry,
+    PossibleEvent,
+    Teardown,
+    kind_of,
+    lane_of,
+)
 from amqpspec.model.broker.overflow import is_limited
 from amqpspec.model.broker.stream_log import know_no_more_than, known_chunks
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.known_defect import DefectsFollowed
 from amqpspec.model.outputs.mismatch import Mismatches
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import TEARDOWNS, ChannelKey, Frame
-from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT
-from amqpspec.model.rules.extensions.message_expiry import EXPIRE
-from amqpspec.model.rules.happenings import can_come_about, is_happening
+from amqpspec.model.rules.internal_events import can_come_about
 
 #: What comes about when a time is up.
-TIMED = (EXPIRE, TIME_OUT)
+TIMED = (MessageExpiry, DeliveryTimeout)
 
 #: Most known defects followed on beside what is lawful.
 MOST_LATENT = 4
@@ -56,7 +64,7 @@ def points(
                 further
                 for point in frontier
                 for index in _next_inputs(point.pending)
-                if point.pending[index].method not in TIMED or can_come_about(point.broker, point.pending[index])
+                if _is_due(point, index)
                 for further in _behind(
                     shown.get(id(point)), point.pending[index], _process_one(point, defects, index)
                 )
@@ -73,18 +81,19 @@ def points(
             yield point_shown
 
 
-def _behind(before: Explanation | None, frame: Frame, reached: Iterator[Explanation]) -> Iterator[Explanation]:
-    """Note of what is reached by processing the frame, if it is one more message that expires, from where it is."""
-    may_be_later = frame.method in TIMED and before is not None and not _may_be_refused_later(before.broker, frame)
+def _behind(before: Explanation | None, event: Input, reached: Iterator[Explanation]) -> Iterator[Explanation]:
+    """Note of what is reached by processing the input, if it is one more message that expires, from where it is."""
+    is_timed = isinstance(event, TIMED)
+    may_be_later = is_timed and before is not None and not _may_be_refused_later(before.broker, event)
     for further in reached:
         if may_be_later and before is not None and further.defect is before.defect:
             further.behind = before
         yield further
 
 
-def _may_be_refused_later(broker: Broker, frame: Frame) -> bool:
+def _may_be_refused_later(broker: Broker, event: Input) -> bool:
     """Is what expires dead-lettered, and are there queues that may have room for it now and none later, or so?"""
-    queue = broker.queues.get(frame.arguments.get("queue", "")) if frame.method == EXPIRE else None
+    queue = broker.queues.get(event.queue) if isinstance(event, MessageExpiry) else None
     if queue is None or EXCHANGE not in queue.arguments:
         return False
     return any(is_limited(broker, other) for other in broker.queues.values() if other is not queue)
@@ -94,35 +103,39 @@ def _process_one(
     point: Explanation, defects: DefectsFollowed, index: int
 ) -> Iterator[Explanation]:
     """Copies of the point with that input processed: lawfully, and as each known defect that applies has it."""
-    frame = point.pending[index]
-    applying = [each for each in defects.asked(point.broker, frame.method) if point.may_be_defective(each, frame)]
+    event = point.pending[index]
+    applying = [each for each in defects.asked(point.broker, kind_of(event)) if point.may_be_defective(each, event)]
     further = point.fork()
     further.process_pending(index)
     further.decline(applying)
     yield further
-    if frame is not point.defective_input:
-        yield from point.alternatives(frame)
+    if event is not point.defective_input:
+        yield from point.alternatives(event)
     for defect in applying:
         defective = point.fork()
-        defective.defect, defective.defective_input = defect, frame
+        defective.defect, defective.defective_input = defect, event
         defective.process_pending(index)
         yield defective
 
 
-def _next_inputs(pending: list[Frame]) -> Iterator[int]:
+def _is_due(point: Explanation, index: int) -> bool:
+    event = point.pending[index]
+    return not isinstance(event, TIMED) or can_come_about(point.broker, event)
+
+
+def _next_inputs(pending: list[Input]) -> Iterator[int]:
     """Places of the inputs that may be processed next: the first of each channel.
 
     What ends channels may come ahead of what they were sent: that is not processed any more then.
     """
-    seen: set[tuple[str, int, bool]] = set()
-    for index, frame in enumerate(pending):
-        is_end = frame.method in TEARDOWNS
-        if frame.channel == 0 and any(
-            connection == frame.connection and (by_end or not is_end) for connection, _, by_end in seen
-        ):
+    seen: set[tuple[object, int, bool]] = set()
+    for index, event in enumerate(pending):
+        is_end = isinstance(event, Teardown)
+        name, number = lane_of(event)
+        if number == 0 and any(other == name and (by_end or not is_end) for other, _, by_end in seen):
             continue  # the connection's own methods come after all that was sent on its channels before
-        lane = (frame.connection, frame.channel, is_end)
-        if lane in seen or (frame.connection, 0, False) in seen:
+        lane = (name, number, is_end)
+        if lane in seen or (name, 0, False) in seen:
             continue
         seen.add(lane)
         yield index
@@ -185,26 +198,26 @@ def _follow(place: int, reached: Mapping[int, set[int]], known: set[int]) -> Non
 def _key(explanation: Explanation) -> object:
     return (
         fingerprint(explanation.broker),
-        tuple(_identity(each) for each in explanation.pending if not is_happening(each)),
-        _happenings(explanation),
+        tuple(_identity(each) for each in explanation.pending if not isinstance(each, PossibleEvent)),
+        _possible_events(explanation),
         explanation.defect is None,
         # two that lead to one state are as good as one, but not before they have led there
         explanation.defect.name if explanation.defect is not None and explanation.defect_is_ahead else "",
     )
 
 
-def _happenings(explanation: Explanation) -> object:
+def _possible_events(explanation: Explanation) -> object:
     """Of those that come about independently, the order says nothing."""
-    lanes: dict[ChannelKey, list[object]] = {}
+    lanes: dict[Lane, list[InternalEvent]] = {}
     for pending in explanation.pending:
-        if is_happening(pending):
-            lanes.setdefault((pending.connection, pending.channel), []).append(_identity(pending))
+        if isinstance(pending, PossibleEvent):
+            lanes.setdefault(pending.lane, []).append(pending)
     return frozenset(map(tuple, lanes.values())) if lanes else None
 
 
-def _identity(pending: Frame) -> object:
+def _identity(pending: Input) -> object:
     """Inputs are the same ones in all explanations; of what the broker may do by itself each has noted its own."""
-    return str(pending) if is_happening(pending) or pending.method in TEARDOWNS else id(pending)
+    return pending if isinstance(pending, InternalEvent) else id(pending)
 
 
 def settled(
@@ -225,7 +238,7 @@ def settled(
             continue
         for point in points(explanation, defects, bound):
             if point.is_settled and not (finally_ and point.has_to_clean_up):
-                if lazily and point.broker.quiet and point.is_foreseen:
+                if lazily and point.broker.quiet and not point.keep():
                     continue
                 found.append(point)
         if len(found) > bound:

@@ -8,10 +8,10 @@ from amqpspec.model.judging.state_wording import allowed_frames, state_lines
 from amqpspec.model.outputs.debts import Debt, debt_text
 from amqpspec.model.outputs.mismatch import Mismatch
 from amqpspec.model.promises.verdict import Failure, Shape
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import TraceEvent
 
 
-def failure_of(broker: Broker, frame: Frame, mismatch: Mismatch, command: str, defect: str) -> Failure:
+def failure_of(broker: Broker, frame: TraceEvent, mismatch: Mismatch, command: str, defect: str) -> Failure:
     """The frame is not what the state allows. `defect`: the name of the one that explains it, or ""."""
     allowed = (mismatch.allowed,) if mismatch.allowed else allowed_frames(broker, frame.connection)
     return Failure(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
+from amqpspec.model.broker.internal_events import Input, InternalEvent, Kind
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import Frame
@@ -40,10 +42,12 @@ class DefectTransition(KnownDefect):
 
     #: the methods that can come under it
     methods: tuple[str, ...]
-    #: does this input, of one of these methods, in this state, come under it?
-    applies: Callable[[Broker, Frame], bool]
+    #: does this input, one of these, in this state, come under it? It is asked about no others
+    applies: Callable[[Broker, Any], bool]
     #: processes the input as the broker does
-    process: Callable[[Broker, Frame], None]
+    process: Callable[[Broker, Any], None]
+    #: what the broker does by itself that can come under it
+    internal_events: tuple[type[InternalEvent], ...] = ()
     #: behind how many more commands what it does may show: so long it is followed though the broker is at rest
     shows_within: int = 0
     #: the broker does it whenever it can: one that has not done it does not begin to
@@ -51,9 +55,14 @@ class DefectTransition(KnownDefect):
     #: the guest that has to be armed for it (`model.broker.hooks`); "": it is asked about every input of its methods
     guest: str = ""
 
-    def comes_under(self, broker: Broker, frame: Frame) -> bool:
-        """Does this input, of one of its methods, come under it? Cheap where its guest is not armed."""
-        return (not self.guest or self.guest in broker.armed) and self.applies(broker, frame)
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of inputs that can come under it."""
+        return (*self.methods, *self.internal_events)
+
+    def comes_under(self, broker: Broker, event: Input) -> bool:
+        """Does this input, of one of its kinds, come under it? Cheap where its guest is not armed."""
+        return (not self.guest or self.guest in broker.armed) and self.applies(broker, event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +86,8 @@ class FrameDefect(KnownDefect):
 class DefectsFollowed:
     """The known defects that a judge follows beside what is lawful, and those that it only names."""
 
-    #: by the methods that can come under them
-    by_method: Mapping[str, tuple[DefectTransition, ...]]
+    #: by the kinds of inputs that can come under them
+    by_kind: Mapping[Kind, tuple[DefectTransition, ...]]
     #: what follows for the broker's state from the first one that has shown
     once_shown: Callable[[Broker], None]
     #: who keeps in mind what they go by
@@ -89,15 +98,15 @@ class DefectsFollowed:
     of_missing: Mapping[str, Callable[[Broker, Frame], bool]] = field(default_factory=dict)
     #: names of queues that took too long to tell how much they hold when they were asked last
     untold: Callable[[Broker], list[str]] = lambda broker: []
-    _asked: dict[tuple[str, frozenset[str]], tuple[DefectTransition, ...]] = field(default_factory=dict)
+    _asked: dict[tuple[Kind, frozenset[str]], tuple[DefectTransition, ...]] = field(default_factory=dict)
 
-    def asked(self, broker: Broker, method: str) -> tuple[DefectTransition, ...]:
-        """The defects that may matter to an input of that method: none whose guest is not armed."""
-        asked = self._asked.get((method, broker.armed))
+    def asked(self, broker: Broker, kind: Kind) -> tuple[DefectTransition, ...]:
+        """The defects that may matter to an input of that kind: none whose guest is not armed."""
+        asked = self._asked.get((kind, broker.armed))
         if asked is None:
-            own = self.by_method.get(method, ())
+            own = self.by_kind.get(kind, ())
             asked = tuple(defect for defect in own if not defect.guest or defect.guest in broker.armed)
-            self._asked[(method, broker.armed)] = asked
+            self._asked[(kind, broker.armed)] = asked
         return asked
 
 

@@ -7,13 +7,15 @@ from amqpspec.model.judging.known_defect import DefectsFollowed
 from amqpspec.model.outputs.debts import Debt, debts
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.outputs.observation import observe
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Frame, TraceEvent
 
 
-def observe_as_known(broker: Broker, frame: Frame, known: DefectsFollowed) -> Mismatches:
+def observe_as_known(broker: Broker, frame: TraceEvent, known: DefectsFollowed) -> Mismatches:
     """As `observe`, with the names of the known defects that explain what is wrong."""
     mismatches = observe(broker, frame)
-    return explained(broker, frame, mismatches, known) if mismatches and known.of_frames else mismatches
+    if not mismatches or not known.of_frames or not isinstance(frame, Frame):
+        return mismatches
+    return explained(broker, frame, mismatches, known)
 
 
 def explained(broker: Broker, frame: Frame, mismatches: Mismatches, known: DefectsFollowed) -> Mismatches:
@@ -52,7 +54,7 @@ def first_debt(broker: Broker, known: DefectsFollowed) -> tuple[Debt, str] | Non
 
 
 def _name(broker: Broker, debt: Debt, known: DefectsFollowed) -> str:
-    if debt.frame is None:
-        return ""
     frame = debt.frame
+    if not isinstance(frame, Frame):
+        return ""
     return next((name for name, explains in known.of_missing.items() if explains(broker, frame)), "")

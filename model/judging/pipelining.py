@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from amqpspec.model.broker.broker import Broker, crossed_by_cancel
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Expected
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import TraceEvent
 
 #: Methods whose replies the channel itself sends, in their order. Those to consume and cancel come from the queue.
 ANSWERED_BY_CHANNEL = frozenset(
@@ -23,7 +23,7 @@ ANSWERED_BY_CHANNEL = frozenset(
 )  # fmt: skip
 
 
-def note_pipelined(broker: Broker, pending: Sequence[Frame], frame: Frame) -> None:
+def note_pipelined(broker: Broker, pending: Sequence[TraceEvent], frame: TraceEvent) -> None:
     """`frame` is being sent while `pending` inputs need not be processed yet; replies may be owed."""
     if frame.method == "channel.open":
         if any(other.method == "channel.close" and _on_same_channel(other, frame) for other in pending):
@@ -46,7 +46,7 @@ def note_pipelined(broker: Broker, pending: Sequence[Frame], frame: Frame) -> No
         broker.fired("CHAN-019")
 
 
-def _crossings(broker: Broker, pending: Sequence[Frame], frame: Frame) -> set[str]:
+def _crossings(broker: Broker, pending: Sequence[TraceEvent], frame: TraceEvent) -> set[str]:
     """CANCEL-005, CANCEL-006: a consumer that asked to be told is cancelled, and its queue deleted, at one time."""
     other = "queue.delete" if frame.method == "basic.cancel" else "basic.cancel"
     pairs = ((frame, each) if other == "queue.delete" else (each, frame) for each in pending if each.method == other)
@@ -61,7 +61,7 @@ def _crossings(broker: Broker, pending: Sequence[Frame], frame: Frame) -> set[st
     return found
 
 
-def _races_for_seat(broker: Broker, pending: Sequence[Frame], frame: Frame) -> bool:
+def _races_for_seat(broker: Broker, pending: Sequence[TraceEvent], frame: TraceEvent) -> bool:
     """Is somebody else about to be the first consumer of the queue, which has a single active one?"""
     queue = _queue_of(broker, frame)
     if queue is None or not queue.single_active_consumer or queue.consumers:
@@ -72,7 +72,7 @@ def _races_for_seat(broker: Broker, pending: Sequence[Frame], frame: Frame) -> b
     )
 
 
-def _deliveries_come(broker: Broker, pending: Sequence[Frame], frame: Frame) -> bool:
+def _deliveries_come(broker: Broker, pending: Sequence[TraceEvent], frame: TraceEvent) -> bool:
     """Are messages under way to consumers on the frame's channel?"""
     channel = broker.channels.get((frame.connection, frame.channel))
     queues = {consumer.queue for consumer in channel.consumers.values()} if channel is not None else set()
@@ -84,17 +84,17 @@ def _deliveries_come(broker: Broker, pending: Sequence[Frame], frame: Frame) -> 
     return any(queue in broker.deliverable or queue.name in keys for queue in queues)
 
 
-def _queue_of(broker: Broker, consume: Frame) -> Queue | None:
+def _queue_of(broker: Broker, consume: TraceEvent) -> Queue | None:
     channel = broker.channels.get((consume.connection, consume.channel))
     last = channel.last_queue if channel is not None else None
     return broker.queues.get(consume.arguments.get("queue", "") or last or "")
 
 
-def _on_same_channel(one: Frame, other: Frame) -> bool:
+def _on_same_channel(one: TraceEvent, other: TraceEvent) -> bool:
     return (one.connection, one.channel) == (other.connection, other.channel)
 
 
-def _unanswered(broker: Broker, pending: Sequence[Frame], frame: Frame, method: str) -> set[object]:
+def _unanswered(broker: Broker, pending: Sequence[TraceEvent], frame: TraceEvent, method: str) -> set[object]:
     """Consumer tags of requests of that method on the frame's channel whose reply is still to come."""
     key = (frame.connection, frame.channel)
     tags: set[object] = {

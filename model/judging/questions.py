@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from amqpspec.model.broker.state import ConnectionState
-from amqpspec.model.protocol.methods import ChannelKey, Frame, Table
+from amqpspec.model.protocol.methods import ChannelKey, Table, TraceEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Questions(Protocol):
         """Is the channel open, in the middle of nothing, and does its connection answer?"""
         ...
 
-    def flush(self, channel: ChannelKey) -> Frame:
+    def flush(self, channel: ChannelKey) -> TraceEvent:
         """A request that the open channel answers itself, behind all that it did before, and that changes nothing."""
         ...
 

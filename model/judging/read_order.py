@@ -16,29 +16,30 @@ from collections.abc import Callable, Iterable
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
+from amqpspec.model.broker.internal_events import Input, Teardown, lane_of
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import PendingGet
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import TEARDOWNS, Frame
+from amqpspec.model.protocol.methods import TraceEvent
 
 #: Inputs that end a consumer.
-_ENDS = ("basic.cancel", "channel.close", "connection.close", *TEARDOWNS, "socket.abort")
+_ENDS = ("basic.cancel", "channel.close", "connection.close", "socket.abort")
 
 
 class EarlyFrames:
     """Frames that came too early, in their order, and what came behind them on the same connections."""
 
     def __init__(self) -> None:
-        self._frames: list[Frame] = []
+        self._frames: list[TraceEvent] = []
 
-    def add(self, frame: Frame) -> None:
+    def add(self, frame: TraceEvent) -> None:
         self._frames.append(frame)
 
-    def holds_up(self, frame: Frame) -> bool:
+    def holds_up(self, frame: TraceEvent) -> bool:
         """Is one of them before it on its connection?"""
         return any(other.connection == frame.connection for other in self._frames)
 
-    def judge_again(self, judge: Callable[[Frame], None]) -> None:
+    def judge_again(self, judge: Callable[[TraceEvent], None]) -> None:
         """In their order; those that still come too early are added anew."""
         count = 0
         while self._frames and len(self._frames) != count:
@@ -50,12 +51,12 @@ class EarlyFrames:
                 else:
                     judge(frame)
 
-    def take_all(self) -> list[Frame]:
+    def take_all(self) -> list[TraceEvent]:
         frames, self._frames = self._frames, []
         return frames
 
 
-def may_be_early(broker: Broker, pending: Iterable[Frame], frame: Frame) -> bool:
+def may_be_early(broker: Broker, pending: Iterable[Input], frame: TraceEvent) -> bool:
     """Is it a delivery from a queue with deadlines, which may have handed the message to another connection before; may
     the message have expired where another one was in front of it, which goes to another connection; or may the active
     consumer, on another connection, have been handed what was in front of it before it ended?
@@ -81,19 +82,24 @@ def may_be_early(broker: Broker, pending: Iterable[Frame], frame: Frame) -> bool
     return any(other.channel[0] != frame.connection for other in consumer.queue.consumers)
 
 
-def _seat_is_given_up(queue: Queue, pending: Iterable[Frame], connection: str) -> bool:
+def _seat_is_given_up(queue: Queue, pending: Iterable[Input], connection: str) -> bool:
     """May an input under way end the active consumer, which is on another connection than that?"""
     holder = queue.seat.holder
     if holder is None or holder.channel[0] == connection:
         return False
-    return any(each.connection == holder.channel[0] and each.method in _ENDS for each in pending)
+    return any(lane_of(each)[0] == holder.channel[0] and _may_end(each) for each in pending)
 
 
-def _hands_out(broker: Broker, pending: Iterable[Frame], queue: Queue, connection: str) -> bool:
+def _may_end(event: Input) -> bool:
+    return isinstance(event, Teardown) or (isinstance(event, TraceEvent) and event.method in _ENDS)
+
+
+def _hands_out(broker: Broker, pending: Iterable[Input], queue: Queue, connection: str) -> bool:
     """May somebody on another connection than that be handed a message of the queue now?"""
     if any(consumer.channel[0] != connection for consumer in queue.consumers):
         return True
-    if any(each.method == "basic.get" and each.connection != connection for each in pending):
+    sent = (each for each in pending if isinstance(each, TraceEvent))
+    if any(each.method == "basic.get" and each.connection != connection for each in sent):
         return True
     return any(
         isinstance(owed, PendingGet) and owed.queue is queue

@@ -9,7 +9,7 @@ from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.model.protocol.wording import value_text
 
 #: Most lines, and most permitted frames, that a failure shows.
@@ -39,7 +39,7 @@ def _owed_to_barrier(broker: Broker) -> Iterator[tuple[str, int, str]]:
                     yield channel.connection, channel.number, method
 
 
-def state_lines(broker: Broker, frame: Frame | None) -> tuple[str, ...]:
+def state_lines(broker: Broker, frame: TraceEvent | None) -> tuple[str, ...]:
     """The queues and channels that `frame` touches; all of them when there is no frame."""
     channels = [c for c in broker.channels.values() if c.state is not ChannelState.CLOSED]
     if frame is not None:

@@ -36,7 +36,7 @@ from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpect
 from amqpspec.model.outputs.replies import take_expected
 from amqpspec.model.promises.capabilities import missing
 from amqpspec.model.promises.verdict import Shape
-from amqpspec.model.protocol.methods import NO_HEARTBEAT, Frame
+from amqpspec.model.protocol.methods import NO_HEARTBEAT, SocketEvent, TraceEvent
 from amqpspec.model.rules.connection.blocking import requirement_of
 from amqpspec.model.rules.connection.closing import end_connection
 
@@ -44,13 +44,13 @@ from amqpspec.model.rules.connection.closing import end_connection
 CLOCK_TOLERANCE = 0.05
 
 
-def observe_on_connection(broker: Broker, frame: Frame) -> Mismatches:
+def observe_on_connection(broker: Broker, frame: TraceEvent) -> Mismatches:
     connection = broker.connections.get(frame.connection)
     if connection is None:
         return unexpected("CONN-001", f"{frame.method} on a connection that is not open")
     if connection.state is ConnectionState.FOREIGN:
         return NONE
-    if frame.method in ("socket.closed", "socket.garbage"):
+    if isinstance(frame, SocketEvent):
         return _observe_end(broker, connection, frame)
     for owed in connection.owed:
         if isinstance(owed, Expected) and owed.method == frame.method:
@@ -76,7 +76,7 @@ def observe_on_connection(broker: Broker, frame: Frame) -> Mismatches:
     return unexpected("CONN-026" if connection.state.in_handshake else "CONN-019", frame.method)
 
 
-def _take(broker: Broker, connection: Connection, owed: Expected, frame: Frame) -> Mismatches:
+def _take(broker: Broker, connection: Connection, owed: Expected, frame: TraceEvent) -> Mismatches:
     wrong = take_expected(broker, connection, owed, frame)
     if frame.method == "connection.close" and connection.state is ConnectionState.OPEN:
         # it was owed while the channels went on
@@ -96,7 +96,7 @@ def _take(broker: Broker, connection: Connection, owed: Expected, frame: Frame) 
     return wrong
 
 
-def _observe_end(broker: Broker, connection: Connection, frame: Frame) -> Mismatches:
+def _observe_end(broker: Broker, connection: Connection, frame: TraceEvent) -> Mismatches:
     owed = connection.owed[0] if connection.owed else None
     if frame.arguments.get("reason") == NO_HEARTBEAT:
         return unexpected("CONN-022", f"{frame.method} as the broker was silent for two heartbeats")
@@ -117,7 +117,7 @@ def _observe_end(broker: Broker, connection: Connection, frame: Frame) -> Mismat
     return unexpected(broker.reason or "CONN-020", frame.method)
 
 
-def _is_too_late(broker: Broker, connection: Connection, frame: Frame) -> bool:
+def _is_too_late(broker: Broker, connection: Connection, frame: TraceEvent) -> bool:
     """Has the client taken longer for the handshake than the broker allows?"""
     patience = broker.dialect.handshake_timeout
     waited = frame.time - connection.began + CLOCK_TOLERANCE

@@ -38,14 +38,14 @@ from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.outputs.turns import held_up_by
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import TraceEvent
 
 
 @dataclass(frozen=True, slots=True)
 class Debt:
     requirement: str
     detail: str
-    frame: Frame | None
+    frame: TraceEvent | None
 
     shape = Shape.MISSING
 
@@ -69,7 +69,7 @@ def unproven(broker: Broker) -> Iterator[Debt]:
             yield Debt("QUEUE-001", f"{queue.still_counted} consumers of {queue.name} are still counted", None)
 
 
-def _requirement(broker: Broker, frame: Frame) -> str:
+def _requirement(broker: Broker, frame: TraceEvent) -> str:
     if frame.channel == 0:
         owed = broker.connections[frame.connection].owed[0]
         return owed.requirements[0] if isinstance(owed, Expected) else "CONN-020"

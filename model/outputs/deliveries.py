@@ -143,7 +143,7 @@ def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
 
 def _check_time(broker: Broker, message: Message) -> Mismatches:
     """What is wrong about handing the message over now, as far as its time goes (area TTL)."""
-    if not is_long_over(message, broker.rested) or answer(broker.hooks.is_taken_late, broker, message):
+    if not is_long_over(message, broker.rested) or answer(broker.hooks.take_late, broker, message):
         return NONE
     detail = "an expired message is handed over"
     return (Mismatch(message.ttl_from, Shape.UNEXPECTED, detail, argument="body", about=message),)

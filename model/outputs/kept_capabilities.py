@@ -13,14 +13,14 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.outputs.mismatch import Mismatches, unexpected
 from amqpspec.model.promises.capabilities import METHODS, advertised
-from amqpspec.model.protocol.methods import METHOD_IDS, Frame
+from amqpspec.model.protocol.methods import METHOD_IDS, TraceEvent
 
 #: Reply codes by which a broker says that it does not know a method.
 _NOT_IMPLEMENTED = (503, 540)
 _METHOD_NAMES = {ids: name for name, ids in METHOD_IDS.items()}
 
 
-def broken_promise(broker: Broker, frame: Frame) -> Mismatches:
+def broken_promise(broker: Broker, frame: TraceEvent) -> Mismatches:
     """CAP-001: the blame for a close which says that a method of an advertised capability is not implemented.
 
     Empty for everything else.

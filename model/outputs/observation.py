@@ -19,10 +19,10 @@ from amqpspec.model.outputs.deliveries import observe_deliver, observe_get
 from amqpspec.model.outputs.kept_capabilities import broken_promise
 from amqpspec.model.outputs.mismatch import NONE, Mismatches, unexpected
 from amqpspec.model.outputs.replies import UNSOLICITED, fits, observe_reply
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Frame, TraceEvent
 
 
-def observe(broker: Broker, frame: Frame) -> Mismatches:
+def observe(broker: Broker, frame: TraceEvent) -> Mismatches:
     """Take the frame out of what the broker may send. Returns the differences; none is right.
 
     After a fatal mismatch the state is unchanged, except for harmless bookkeeping; after others it is the state that
@@ -32,8 +32,8 @@ def observe(broker: Broker, frame: Frame) -> Mismatches:
     return (broken_promise(broker, frame) or mismatches) if mismatches and not broker.is_unpredictable else NONE
 
 
-def _observe(broker: Broker, frame: Frame) -> Mismatches:
-    if frame.channel == 0:
+def _observe(broker: Broker, frame: TraceEvent) -> Mismatches:
+    if frame.channel == 0 or not isinstance(frame, Frame):
         return observe_on_connection(broker, frame)
     channel = broker.channels.get((frame.connection, frame.channel))
     if channel is None:

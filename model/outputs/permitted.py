@@ -16,11 +16,11 @@ from amqpspec.model.broker.stream_log import first_owed
 from amqpspec.model.broker.time_to_live import dropped_by_fetch
 from amqpspec.model.outputs.messages import expected_properties
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Content, Frame, Table
+from amqpspec.model.protocol.methods import Content, Frame, Table, TraceEvent, event_of
 from amqpspec.model.protocol.patterns import choose
 
 
-def permitted(broker: Broker) -> Iterator[Frame]:
+def permitted(broker: Broker) -> Iterator[TraceEvent]:
     """Frames that the broker may send next, those that a simple broker would send first coming first.
 
     Replies in the order of their lanes, a confirm of each open publish, and for each queue its next message to each
@@ -37,13 +37,13 @@ def permitted(broker: Broker) -> Iterator[Frame]:
         yield from _deliveries(broker, queue)
 
 
-def _concrete(connection: str, number: int, owed: Expected | PendingGet) -> Frame:
+def _concrete(connection: str, number: int, owed: Expected | PendingGet) -> TraceEvent:
     assert isinstance(owed, Expected)
     arguments = {name: choose(value) for name, value in owed.arguments.items()}
-    return Frame(connection, number, owed.method, arguments, sent=False, content=owed.content)
+    return event_of(connection, number, owed.method, arguments, sent=False, content=owed.content)
 
 
-def _replies(broker: Broker, channel: Channel) -> Iterator[Frame]:
+def _replies(broker: Broker, channel: Channel) -> Iterator[TraceEvent]:
     lanes: set[str] = set()
     for owed in channel.owed:
         lane = "channel" if isinstance(owed, PendingGet) else owed.lane
@@ -73,7 +73,7 @@ def _get_reply(broker: Broker, channel: Channel, pending: PendingGet) -> Frame:
     return Frame(channel.connection, channel.number, "basic.get-ok", arguments, sent=False, content=content)
 
 
-def _confirms(channel: Channel) -> Iterator[Frame]:
+def _confirms(channel: Channel) -> Iterator[TraceEvent]:
     """First what no queue has to take; then, as rabbit_channel:coalesce_and_send does it, what lies below everything
     else that is open in one frame, and the rest one by one.
     """
@@ -101,7 +101,7 @@ def _confirm(channel: Channel, number: int, multiple: bool, refused: bool = Fals
     return Frame(channel.connection, channel.number, "basic.ack", arguments, sent=False)
 
 
-def _deliveries(broker: Broker, queue: Queue) -> Iterator[Frame]:
+def _deliveries(broker: Broker, queue: Queue) -> Iterator[TraceEvent]:
     for consumer in broker.recipients(queue):
         channel = broker.channels[consumer.channel]
         if not consumer.announced or channel.state is not ChannelState.OPEN:

@@ -62,7 +62,7 @@ Requirements:
 
 from __future__ import annotations
 
-from amqpspec.model.broker.broker import Broker, is_told_again
+from amqpspec.model.broker.broker import Broker, take_further_notice
 from amqpspec.model.broker.consumer_timeouts import spared_on
 from amqpspec.model.broker.effects import DeletionAnswered
 from amqpspec.model.broker.queues import Consumer
@@ -74,7 +74,7 @@ from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpect
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.field_types import retyped
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Frame, TraceEvent
 from amqpspec.model.protocol.patterns import Pattern, matches
 from amqpspec.model.rules.extensions.consumer_timeout import contested
 
@@ -112,7 +112,7 @@ def observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
                 break
             if frame.method != "basic.cancel":
                 found = found or owed
-    if found is None and is_told_again(channel, frame):
+    if found is None and take_further_notice(channel, frame):
         return NONE
     if found is None:
         return nothing_explains(broker, channel, frame, None)
@@ -121,14 +121,14 @@ def observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
     return take_expected(broker, channel, found, frame)
 
 
-def fits(expected: Expected, frame: Frame) -> bool:
+def fits(expected: Expected, frame: TraceEvent) -> bool:
     """Do the arguments agree that cannot be wrong without leaving the state in doubt?"""
     return all(
         matches(value, frame.arguments.get(name)) for name, value in expected.arguments.items() if name not in HARMLESS
     )
 
 
-def take_expected(broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> Mismatches:
+def take_expected(broker: Broker, holder: Channel | Connection, expected: Expected, frame: TraceEvent) -> Mismatches:
     wrong: Mismatches = NONE
     for name, value in expected.arguments.items():
         observed = frame.arguments.get(name)

@@ -1,26 +1,29 @@
 """The alphabet: everything that a client and a broker can be seen to exchange.
 
-One `Frame` is one AMQP method together with its content, as it was on the wire. `sent` frames are the inputs of
-the broker, received ones its outputs. The model, the recorder, the judge and the embedded broker speak in these;
-only `targets.codec.methods_codec` knows octets.
+One `TraceEvent` is one of these: a `Frame` is one AMQP method together with its content, as it was on the wire. `sent`
+events are the inputs of the broker, received ones its outputs. The model, the recorder, the judge and the embedded
+broker speak in these; only `targets.codec.methods_codec` knows octets.
 
 Argument names are those of the AMQP 0-9-1 method fields with underscores (`delivery_tag`, `no_ack`, `nowait`,
 `reply_code`, `class_id`); reserved fields are left out. A field that is not in `arguments` has its zero value.
 
-What is not a method but can be observed has a class of its own. Octets are hexadecimal text everywhere.
+What is not a method is an event of another type, with names that begin otherwise (`event_of` gives the right one).
+Octets are hexadecimal text everywhere. A `SocketEvent` is what becomes of the TCP connection:
 
 * `socket.open`, sent: the client has made the TCP connection; the broker now awaits a protocol header;
 * `socket.closed`, received: the broker ended the TCP connection (argument `reason`: a sentence);
 * `socket.garbage`, received: octets that are not a frame (arguments `octets`, `reason`);
 * `socket.abort`, sent: the client ended the TCP connection without the closing handshake;
-* `socket.silence`, sent: from now on the client sends no heartbeats;
-* `protocol.header`, sent or received: the eight octets (argument `octets`) that come before any frame.
+* `socket.silence`, sent: from now on the client sends no heartbeats.
+
+A `HeaderEvent` is `protocol.header`, sent or received: the eight octets (argument `octets`) that come before any
+frame.
 
 The handshake frames (`connection.start` … `connection.open-ok`) are frames like any other. Credentials that the
 target was given are `***` in them; what stands there in clear is no secret of anybody's.
 
-Single frames, as far as they are not the method frame, content header and bodies of one whole method, are of the class
-`frame`; a client sends them on purpose, and a server's decoder gives them for what it cannot put together:
+A `RawFrame` is a single frame that is not one of the method frame, content header and bodies of one whole method; a
+client sends them on purpose, and a server's decoder gives them for what it cannot put together:
 
 * `frame.method` (`class_id`, `method_id`, `payload`: the octets behind these two): a method that does not exist, or
   whose arguments cannot be decoded (`fault` says what in them is wrong: "table", "text");
@@ -32,16 +35,19 @@ Single frames, as far as they are not the method frame, content header and bodie
 
 A sent method that carries content and has `content` None is its method frame alone.
 
-What the operator of the broker does, and the passing of time, are inputs too, on the connection `broker`:
-`operator.add-user`, `operator.set-permissions`, … (`model.rules.operator.operator`), and `clock.wait` (argument
-`milliseconds`): so much time has passed in which nobody did anything.
+What the operator of the broker does is an input too, an `OperatorAction`: `operator.add-user`,
+`operator.set-permissions`, … (`model.rules.operator.operator`). So is the passing of time, a `ClockWait`: `clock.wait`
+(argument `milliseconds`): so much time has passed in which nobody did anything. In commands and traces these stand on
+the connection `broker`, which is none.
+
+What the broker does by itself is none of these: `model.broker.internal_events`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from amqpspec.model.protocol.wording import arguments_text, value_text
 
@@ -79,8 +85,8 @@ def method_text(method: str, arguments: Mapping[str, Any], content: Content | No
 
 
 @dataclass(slots=True)
-class Frame:
-    """One method on the wire.
+class TraceEvent:
+    """One thing that is exchanged with a broker, or done to it.
 
     `connection` is the letter-name of the connection in the command language ("a"), `channel` its number.
     `time` is seconds since the trace began: the moment just before sending, or just after receiving.
@@ -94,13 +100,49 @@ class Frame:
     content: Content | None = None
     time: float = 0.0
 
-    def __deepcopy__(self, memo: object) -> Frame:
-        return self  # the model never changes a frame
+    def __deepcopy__(self, memo: object) -> Self:
+        return self  # the model never changes an event
 
     def __str__(self) -> str:
         """`a.1 < basic.deliver consumer-tag=t delivery-tag=1 redelivered=false body=m1`."""
         arrow = ">" if self.sent else "<"
         return f"{self.connection}.{self.channel} {arrow} {method_text(self.method, self.arguments, self.content)}"
+
+
+class Frame(TraceEvent):
+    """One AMQP method with its content."""
+
+    __slots__ = ()
+
+
+class RawFrame(TraceEvent):
+    """A single frame, whatever is in it."""
+
+    __slots__ = ()
+
+
+class HeaderEvent(TraceEvent):
+    """The octets that come before any frame."""
+
+    __slots__ = ()
+
+
+class SocketEvent(TraceEvent):
+    """What becomes of the TCP connection."""
+
+    __slots__ = ()
+
+
+class OperatorAction(TraceEvent):
+    """What the operator of the broker does."""
+
+    __slots__ = ()
+
+
+class ClockWait(TraceEvent):
+    """Time passes in which nobody does anything."""
+
+    __slots__ = ()
 
 
 #: class-id and method-id by method name (AMQP 0-9-1 section 1, and RabbitMQ's extensions).
@@ -128,10 +170,8 @@ METHOD_IDS: dict[str, tuple[int, int]] = {
     "confirm.select": (85, 10), "confirm.select-ok": (85, 11),
 }
 
-#: The connection name of what is done to the broker as a whole.
+#: What stands in commands and traces in place of a connection where something is done to the broker as a whole.
 OPERATOR = "broker"
-#: What no client sends: a channel crashes, and its connection breaks; the broker ends what is left of that.
-CRASH, TEARDOWN = TEARDOWNS = ("channel.teardown", "connection.teardown")
 
 #: The input, of nobody, that time passes.
 CLOCK_WAIT = "clock.wait"
@@ -142,14 +182,34 @@ MASK = "***"
 #: The `reason` of socket.closed when the client hung up because the broker kept none of its heartbeats.
 NO_HEARTBEAT = "no heartbeat"
 
-#: Inputs that are no methods of AMQP.
-PSEUDO_METHODS = frozenset({
-    "socket.open", "socket.abort", "socket.silence", "protocol.header",
-    "frame.method", "frame.header", "frame.body", "frame.other",
-    "operator.add-user", "operator.delete-user", "operator.set-permissions", "operator.close-connection",
-    "operator.set-alarm", "operator.clear-alarm", "operator.add-vhost", "operator.delete-vhost", CLOCK_WAIT,
-    "operator.configure", "operator.reset-configuration", "operator.set-policy", "operator.clear-policy",
-})  # fmt: skip
+_TYPES: dict[type[TraceEvent], tuple[str, ...]] = {
+    SocketEvent: ("socket.open", "socket.abort", "socket.silence", "socket.closed", "socket.garbage"),
+    HeaderEvent: ("protocol.header",),
+    RawFrame: ("frame.method", "frame.header", "frame.body", "frame.other"),
+    OperatorAction: (
+        "operator.add-user", "operator.delete-user", "operator.set-permissions", "operator.close-connection",
+        "operator.set-alarm", "operator.clear-alarm", "operator.add-vhost", "operator.delete-vhost",
+        "operator.configure", "operator.reset-configuration", "operator.set-policy", "operator.clear-policy",
+    ),
+    ClockWait: (CLOCK_WAIT,),
+}  # fmt: skip
+#: The type of event by name; what is not here is a method of AMQP.
+OTHER_EVENTS = {name: kind for kind, names in _TYPES.items() for name in names}
+#: Of these, what can be an input.
+OTHER_INPUTS = OTHER_EVENTS.keys() - {"socket.closed", "socket.garbage"}
 
 #: Methods that carry content.
 CONTENT_METHODS = frozenset({"basic.publish", "basic.return", "basic.deliver", "basic.get-ok"})
+
+
+def event_of(
+    connection: str,
+    channel: int,
+    method: str,
+    arguments: Table,
+    sent: bool,
+    content: Content | None = None,
+    time: float = 0.0,
+) -> TraceEvent:
+    """The event of that name."""
+    return OTHER_EVENTS.get(method, Frame)(connection, channel, method, arguments, sent, content, time)

@@ -15,69 +15,89 @@ Requirements:
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.internal_events import Input, InternalEvent
 from amqpspec.model.broker.state import Channel, ChannelState, Connection, ConnectionState, Expected
 from amqpspec.model.protocol.errors import FrameError, ProtocolError, SilentEnd
-from amqpspec.model.protocol.methods import CONTENT_METHODS, CRASH, OPERATOR, TEARDOWNS, Frame
+from amqpspec.model.protocol.methods import (
+    CONTENT_METHODS,
+    ClockWait,
+    Frame,
+    HeaderEvent,
+    OperatorAction,
+    RawFrame,
+    SocketEvent,
+    TraceEvent,
+)
 from amqpspec.model.rules.connection.assembly import assembled
-from amqpspec.model.rules.connection.blocking import is_held, released, requirement_of
-from amqpspec.model.rules.connection.closing import abandon_connection, crash, fail, fail_frame
-from amqpspec.model.rules.connection.connection import connection_input
-from amqpspec.model.rules.connection.frames import SINGLE_FRAMES, admit_channel, frame_input
+from amqpspec.model.rules.connection.blocking import hold_back, released, requirement_of
+from amqpspec.model.rules.connection.closing import abandon_connection, fail, fail_frame
+from amqpspec.model.rules.connection.connection import closing_input, connection_input, second_header, socket_input
+from amqpspec.model.rules.connection.frames import admit_channel, frame_input
 from amqpspec.model.rules.connection.handshake import handshake_input, refuse_silently
-from amqpspec.model.rules.happenings import come_about, is_happening
+from amqpspec.model.rules.internal_events import come_about
 from amqpspec.model.rules.operator.operator import operate
 from amqpspec.model.rules.table import RULES
 from amqpspec.model.rules.tx.tx import check_not_committing
 
-#: What the client does, or what the broker does, without a frame that is read.
-_NOT_READ = frozenset({"socket.open", "socket.abort", "socket.silence", *TEARDOWNS})
 
+def process(broker: Broker, event: Input, credit: str = "") -> None:
+    """Process one input, or what the broker does by itself; the state changes at once. Never raises for anything that a
+    client can send.
 
-def process(broker: Broker, frame: Frame, credit: str = "") -> None:
-    """Process one client frame; the state changes at once. Never raises for anything that a client can send.
-
-    What the operator does and `clock.wait` come on the connection `OPERATOR`, which is none. `credit`: `Broker.credit`.
+    `credit`: `Broker.credit`.
     """
     broker.stamp += 1
     broker.credit = credit
-    if frame.time:
-        broker.now = frame.time
-        broker.latest = max(broker.latest, frame.time)
-        broker.stirred = min(broker.stirred, frame.time)
-    if is_happening(frame):
-        come_about(broker, frame)
+    if isinstance(event, InternalEvent):
+        come_about(broker, event)
         return
-    if frame.connection == OPERATOR:
-        operate(broker, frame)
+    if event.time:
+        broker.now = event.time
+        broker.latest = max(broker.latest, event.time)
+        broker.stirred = min(broker.stirred, event.time)
+    if isinstance(event, OperatorAction):
+        operate(broker, event)
         for each in list(broker.connections.values()):
             for held in released(broker, each):
                 process(broker, held, requirement_of(each))
-        return
-    connection = broker.connections.get(frame.connection)
+    elif not isinstance(event, ClockWait):
+        _process_of_client(broker, event)
+
+
+def _process_of_client(broker: Broker, event: TraceEvent) -> None:
+    connection = broker.connections.get(event.connection)
     if connection is None:
-        connection = broker.connections[frame.connection] = Connection(frame.connection)
-    if frame.method != "socket.silence":
-        connection.heard = frame.time
-    if (broker.alarm or connection.blocked) and is_held(broker, connection, frame):
+        connection = broker.connections[event.connection] = Connection(event.connection)
+    if event.method != "socket.silence":
+        connection.heard = event.time
+    if (broker.alarm or connection.blocked) and hold_back(broker, connection, event):
         return
-    if frame.method == CRASH:
-        crash(broker, broker.channel(frame.connection, frame.channel))
+    if isinstance(event, SocketEvent):
+        socket_input(broker, connection, event)
+    elif connection.out_of_step:
         return
-    if connection.out_of_step and frame.method not in _NOT_READ:
-        return
-    if frame.channel == 0 and (frame.method not in SINGLE_FRAMES or connection.state is not ConnectionState.OPEN):
-        connection_input(broker, connection, frame)
-        return
-    if connection.state is not ConnectionState.OPEN:
+    elif connection.state is not ConnectionState.OPEN:
         if connection.state.in_handshake:
-            handshake_input(broker, connection, frame)
-        return  # whatever follows a close is ignored (0-9-1 section 1.4.2.8)
+            handshake_input(broker, connection, event)
+        elif isinstance(event, Frame) and event.channel == 0:
+            closing_input(broker, connection, event)
+        # whatever else follows a close is ignored (0-9-1 section 1.4.2.8)
+    elif isinstance(event, Frame) and event.channel == 0:
+        connection_input(broker, connection, event)
+    elif isinstance(event, (Frame, RawFrame)):
+        _frame_input(broker, connection, event)
+    elif isinstance(event, HeaderEvent):
+        second_header(broker, connection, event)
+
+
+def _frame_input(broker: Broker, connection: Connection, frame: Frame | RawFrame) -> None:
     try:
-        is_single = frame.method in SINGLE_FRAMES
-        understood = frame_input(broker, connection, frame) if is_single else frame
+        understood = frame_input(broker, connection, frame) if isinstance(frame, RawFrame) else frame
         if understood is not None:
-            _on_channel(broker, connection, understood, is_single)
+            _on_channel(broker, connection, understood)
     except FrameError as error:
         fail_frame(broker, connection, frame, error)
     except SilentEnd as error:
@@ -85,29 +105,32 @@ def process(broker: Broker, frame: Frame, credit: str = "") -> None:
         refuse_silently(broker, connection, error.requirement)
 
 
-def _on_channel(broker: Broker, connection: Connection, frame: Frame, is_single: bool) -> None:
+def _on_channel(broker: Broker, connection: Connection, frame: Frame | RawFrame) -> None:
     """Raises `FrameError` and `SilentEnd`."""
     channel = broker.channel(frame.connection, frame.channel)
     if channel.state is ChannelState.CLOSED:
         admit_channel(broker, connection, channel)
     begun = channel.assembly
     try:
-        if begun is not None or is_single or (frame.content is None and frame.method in CONTENT_METHODS):
-            whole = assembled(broker, channel, frame)
-            if whole is None:
-                return
-            frame = whole
-        if channel.state is not ChannelState.OPEN and not _admitted(broker, channel, frame):
+        method = frame if begun is None and _is_whole(frame) else assembled(broker, channel, frame)
+        if method is None:
             return
-        rule = RULES.get(frame.method)
+        frame = method
+        if channel.state is not ChannelState.OPEN and not _admitted(broker, channel, method):
+            return
+        rule = RULES.get(method.method)
         if rule is None:
             raise ProtocolError("CHAN-011", 503, "unimplemented method")
-        check_not_committing(broker, channel, frame)
-        rule(broker, channel, frame)
+        check_not_committing(broker, channel, method)
+        rule(broker, channel, method)
     except (FrameError, SilentEnd):
         raise
     except ProtocolError as error:
         fail(broker, channel, frame if begun is None else begun.method, error)
+
+
+def _is_whole(frame: Frame | RawFrame) -> TypeGuard[Frame]:
+    return isinstance(frame, Frame) and (frame.content is not None or frame.method not in CONTENT_METHODS)
 
 
 def _admitted(broker: Broker, channel: Channel, frame: Frame) -> bool:

@@ -16,7 +16,7 @@ from typing import Self
 
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, dialect_named
-from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, Frame
+from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, ClockWait
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_operator import EmbeddedOperator
 from amqpspec.targets.brokers.operator import Operator
@@ -130,5 +130,5 @@ class EmbeddedBroker:
         self._address = Address(host, bound_port, access.user, access.password, access.vhost, self._tls is not None)
         self._loop = Loop(listener, self._tls, self._responder, self._dialect, access, self._clock)
         if isinstance(self._clock, FastForwardClock):
-            self._clock.attend(partial(self._loop.orders.give, Frame(OPERATOR, 0, CLOCK_WAIT, {}, sent=True)))
+            self._clock.attend(partial(self._loop.orders.give, ClockWait(OPERATOR, 0, CLOCK_WAIT, {}, sent=True)))
         return self._loop

@@ -5,24 +5,24 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import OperatorAction
 from amqpspec.targets.brokers.operator import PeerOf, undoing
 from amqpspec.targets.embedded.orders import Orders
 from amqpspec.targets.errors import OperatorError
 
 
 class EmbeddedOperator:
-    """Carries out frames on the broker whose loop takes these orders."""
+    """Carries out actions on the broker whose loop takes these orders."""
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
 
-    def carry_out(self, frames: Sequence[Frame], peer_of: PeerOf) -> None:
-        for frame in frames:
-            is_about_a_client = frame.method == "operator.close-connection"
-            self._orders.give(frame, peer_of(frame.arguments.get("name", "")).port if is_about_a_client else None)
+    def carry_out(self, actions: Sequence[OperatorAction], peer_of: PeerOf) -> None:
+        for action in actions:
+            is_about_a_client = action.method == "operator.close-connection"
+            self._orders.give(action, peer_of(action.arguments.get("name", "")).port if is_about_a_client else None)
 
-    def undo(self, frames: Sequence[Frame]) -> None:
-        for frame in undoing(frames):
+    def undo(self, actions: Sequence[OperatorAction]) -> None:
+        for action in undoing(actions):
             with contextlib.suppress(OperatorError):
-                self._orders.give(frame)
+                self._orders.give(action)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from amqpspec.model.protocol.methods import OPERATOR, Frame, Table
+from amqpspec.model.protocol.methods import OPERATOR, OperatorAction, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +24,13 @@ PeerOf = Callable[[str], Peer]
 
 
 class Operator(Protocol):
-    """Does what frames of the class `operator` say (`model.protocol.methods`). May be asked by several threads."""
+    """Does what the actions say (`model.protocol.methods`). May be asked by several threads."""
 
-    def carry_out(self, frames: Sequence[Frame], peer_of: PeerOf) -> None:
+    def carry_out(self, actions: Sequence[OperatorAction], peer_of: PeerOf) -> None:
         """Do all of them, in their order, and come back when it is done. Raises `targets.errors.OperatorError`."""
         ...
 
-    def undo(self, frames: Sequence[Frame]) -> None:
+    def undo(self, actions: Sequence[OperatorAction]) -> None:
         """Take away everything that these made and that is there still. Raises `targets.errors.OperatorError`."""
         ...
 
@@ -45,20 +45,20 @@ _UNDONE_BY = {
 }
 
 
-def undoing(frames: Iterable[Frame]) -> list[Frame]:
+def undoing(actions: Iterable[OperatorAction]) -> list[OperatorAction]:
     """What undoes these, alarms first: everything that they made, if it is not gone already."""
     standing: dict[tuple[str, str], None] = {}
-    for frame in frames:
+    for action in actions:
         for made, (taken_away, argument) in _UNDONE_BY.items():
-            key = (taken_away, str(frame.arguments.get(argument, "")))
-            if frame.method == made:
+            key = (taken_away, str(action.arguments.get(argument, "")))
+            if action.method == made:
                 standing[key] = None
-            elif frame.method == taken_away:
+            elif action.method == taken_away:
                 standing.pop(key, None)
     names = dict(_UNDONE_BY.values())
-    undone = [_frame(method, {names[method]: name} if names[method] else {}) for method, name in standing]
-    return sorted(undone, key=lambda frame: frame.method != "operator.clear-alarm")
+    undone = [_action(method, {names[method]: name} if names[method] else {}) for method, name in standing]
+    return sorted(undone, key=lambda action: action.method != "operator.clear-alarm")
 
 
-def _frame(method: str, arguments: Table) -> Frame:
-    return Frame(OPERATOR, 0, method, arguments, sent=True)
+def _action(method: str, arguments: Table) -> OperatorAction:
+    return OperatorAction(OPERATOR, 0, method, arguments, sent=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import OperatorAction
 from amqpspec.targets.brokers.operator import Operator, Peer, PeerOf, undoing
 from amqpspec.targets.errors import OperatorError, TargetError
 
@@ -33,30 +33,30 @@ _PATIENCE = 5000
 
 
 class RabbitmqctlOperator:
-    """Carries out frames by `rabbitmqctl`, wherever that is run."""
+    """Carries out actions by `rabbitmqctl`, wherever that is run."""
 
     def __init__(self, rabbitmqctl: Rabbitmqctl) -> None:
         self._rabbitmqctl = rabbitmqctl
 
-    def carry_out(self, frames: Sequence[Frame], peer_of: PeerOf) -> None:
-        self._say([expression(frame, peer_of) for frame in frames], frames)
+    def carry_out(self, actions: Sequence[OperatorAction], peer_of: PeerOf) -> None:
+        self._say([expression(action, peer_of) for action in actions], actions)
 
-    def undo(self, frames: Sequence[Frame]) -> None:
+    def undo(self, actions: Sequence[OperatorAction]) -> None:
         # what is gone already, or cannot be taken away, must not keep the rest
-        left = undoing(frames)
+        left = undoing(actions)
         if left:
-            self._say([f"(catch begin {expression(frame, _nobody)} end)" for frame in left], left)
+            self._say([f"(catch begin {expression(action, _nobody)} end)" for action in left], left)
 
-    def _say(self, expressions: Sequence[str], frames: Sequence[Frame]) -> None:
+    def _say(self, expressions: Sequence[str], actions: Sequence[OperatorAction]) -> None:
         said = "".join(f"{each}, " for each in expressions)
         try:
             answer = self._rabbitmqctl("eval", f"{said}{_DONE}.")
         except OperatorError:
             raise
         except TargetError as error:
-            raise OperatorError(f"the operator could not do {_names(frames)}: {error}") from error
+            raise OperatorError(f"the operator could not do {_names(actions)}: {error}") from error
         if _DONE not in answer:
-            raise OperatorError(f"the operator could not do {_names(frames)}: {' '.join(answer.split())[:300]}")
+            raise OperatorError(f"the operator could not do {_names(actions)}: {' '.join(answer.split())[:300]}")
 
 
 def operator_by(rabbitmqctl: Rabbitmqctl) -> Operator | None:
@@ -68,12 +68,12 @@ def operator_by(rabbitmqctl: Rabbitmqctl) -> Operator | None:
     return RabbitmqctlOperator(rabbitmqctl) if answers else None
 
 
-def expression(frame: Frame, peer_of: PeerOf) -> str:
-    """The frame in Erlang; it fails where the frame cannot be carried out."""
-    arguments = frame.arguments
+def expression(action: OperatorAction, peer_of: PeerOf) -> str:
+    """The action in Erlang; it fails where the action cannot be carried out."""
+    arguments = action.arguments
     user = _binary(arguments.get("user", ""))
     vhost = _binary(arguments.get("virtual_host", "/"))
-    match frame.method:
+    match action.method:
         case "operator.add-user":
             password = _binary(arguments.get("password", ""))
             return f"ok = rabbit_auth_backend_internal:add_user({user}, {password}, {_ACTOR})"
@@ -98,10 +98,10 @@ def expression(frame: Frame, peer_of: PeerOf) -> str:
         case "operator.reset-configuration":
             return _RESET
         case "operator.set-policy":
-            return _policy(frame, vhost)
+            return _policy(action, vhost)
         case "operator.clear-policy":
             return f"ok = rabbit_policy:delete({vhost}, {_binary(arguments.get('policy', ''))}, {_ACTOR})"
-    raise OperatorError(f"there is no {frame.method}")
+    raise OperatorError(f"there is no {action.method}")
 
 
 def _setting(name: str, value: int) -> str:
@@ -113,8 +113,8 @@ def _setting(name: str, value: int) -> str:
     )
 
 
-def _policy(frame: Frame, vhost: str) -> str:
-    arguments = frame.arguments
+def _policy(action: OperatorAction, vhost: str) -> str:
+    arguments = action.arguments
     name, pattern = _binary(arguments.get("policy", "")), _binary(f"^{re.escape(arguments.get('queue', ''))}$")
     said = {"consumer-timeout": arguments.get("consumer_timeout")}
     definition = ", ".join(f"{{{_binary(key)}, {value}}}" for key, value in said.items() if value is not None)
@@ -137,11 +137,11 @@ def _closing(connection_name: str, reason: str) -> str:
     )
 
 
-def by_hand(frame: Frame, connection_name: str = "") -> list[str]:
-    """The commands that a person types for the frame; `connection_name`: of the connection that is closed."""
-    arguments = {name: _shell(str(value)) for name, value in frame.arguments.items()}
+def by_hand(action: OperatorAction, connection_name: str = "") -> list[str]:
+    """The commands that a person types for the action; `connection_name`: of the connection that is closed."""
+    arguments = {name: _shell(str(value)) for name, value in action.arguments.items()}
     user, vhost = arguments.get("user", "''"), arguments.get("virtual_host", "/")
-    match frame.method:
+    match action.method:
         case "operator.add-user":
             return [f"rabbitmqctl add_user {user} {arguments.get('password', _shell(''))}"]
         case "operator.set-permissions":
@@ -167,8 +167,8 @@ def by_hand(frame: Frame, connection_name: str = "") -> list[str]:
                 f"rabbitmqctl eval 'application:set_env(rabbit, {name}, {value}).'" for name, value in arguments.items()
             ]
         case "operator.set-policy":
-            pattern = _shell(f"^{re.escape(str(frame.arguments.get('queue', '')))}$")
-            definition = _shell(f'{{"consumer-timeout": {frame.arguments.get("consumer_timeout")}}}')
+            pattern = _shell(f"^{re.escape(str(action.arguments.get('queue', '')))}$")
+            definition = _shell(f'{{"consumer-timeout": {action.arguments.get("consumer_timeout")}}}')
             return [f"rabbitmqctl set_policy -p {vhost} {arguments.get('policy')} {pattern} {definition}"]
         case "operator.clear-policy":
             return [f"rabbitmqctl clear_policy -p {vhost} {arguments.get('policy')}"]
@@ -193,5 +193,5 @@ def _nobody(name: str) -> Peer:
     raise OperatorError(f"there is no connection {name}")
 
 
-def _names(frames: Sequence[Frame]) -> str:
-    return ", ".join(frame.method for frame in frames)
+def _names(actions: Sequence[OperatorAction]) -> str:
+    return ", ".join(action.method for action in actions)

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.clock import Clock
 
 #: Sees every frame once, its time stamped and the target's credentials masked.
-Observer = Callable[[Frame], None]
+Observer = Callable[[TraceEvent], None]
 
 
 class Carrier(Protocol):
     """Several connections to one broker, by name, for one sequence.
 
     The observer sees a frame that is sent before the broker can, and one that came when `receive` returns it. It sees
-    `socket.open`, `socket.abort` and `socket.silence` as frames as well. `Frame.time` is seconds since the carrier was
-    made; the times that the observer sees never decrease. Nothing is answered by the carrier itself, except that
+    `socket.open`, `socket.abort` and `socket.silence` as well. `TraceEvent.time` is seconds since the carrier was made;
+    the times that the observer sees never decrease. Nothing is answered by the carrier itself, except that
     heartbeats that were agreed on are sent. Where nothing is said of errors, a connection that breaks is none:
     `receive` returns its `socket.closed`, and what is sent on it from then on is ignored and not observed.
     """
@@ -43,18 +43,18 @@ class Carrier(Protocol):
         """Send no heartbeats on this connection from now on."""
         ...
 
-    def send(self, frame: Frame, more: bool = False) -> None:
+    def send(self, frame: TraceEvent, more: bool = False) -> None:
         """Send a frame; `more`: together with the next one on this connection, which comes at once.
 
         Raises `EncodingError` for what no octets can express.
         """
         ...
 
-    def note(self, frame: Frame) -> None:
+    def note(self, frame: TraceEvent) -> None:
         """Show the observer what happens to the broker without any connection (the operator's doings, `clock.wait`)."""
         ...
 
-    def receive(self, timeout: float) -> Frame | None:
+    def receive(self, timeout: float) -> TraceEvent | None:
         """The next frame of any connection, awaited for so many seconds at most; None if there was none.
 
         Besides methods: protocol.header; socket.closed when a connection is over; socket.garbage when what came is no
@@ -62,7 +62,7 @@ class Carrier(Protocol):
         """
         ...
 
-    def receive_before(self, deadline: float) -> Frame | None:
+    def receive_before(self, deadline: float) -> TraceEvent | None:
         """The next frame; None from `deadline` (of `time.monotonic`) on, whatever goes on arriving."""
         ...
 

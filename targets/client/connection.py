@@ -6,7 +6,7 @@ import ssl
 from collections import deque
 from collections.abc import Callable
 
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import TraceEvent, event_of
 from amqpspec.targets.client.handshake import Session, Tune
 from amqpspec.targets.client.stream import Stream
 from amqpspec.targets.codec.methods_codec import Decoder, FrameSyntaxError, ProtocolHeader
@@ -21,7 +21,7 @@ _NEVER = float("inf")
 class Connection:
     """Reads never raise: frames, and the end as a socket frame, go to `inbox`, with the time of `clock`."""
 
-    def __init__(self, name: str, stream: Stream, inbox: deque[Frame], clock: Callable[[], float]) -> None:
+    def __init__(self, name: str, stream: Stream, inbox: deque[TraceEvent], clock: Callable[[], float]) -> None:
         self.name = name
         self.stream = stream
         self.inbox = inbox
@@ -71,7 +71,7 @@ class Connection:
         except FrameSyntaxError as error:
             decoded, garbage = error.before, error
         for item in decoded:
-            if isinstance(item, Frame):
+            if isinstance(item, TraceEvent):
                 item.time = now
                 self.inbox.append(item)
             elif isinstance(item, ProtocolHeader):
@@ -113,7 +113,7 @@ class Connection:
             self._queue(method, **arguments)
 
     def _queue(self, method: str, /, **arguments: str) -> None:
-        self.inbox.append(Frame(self.name, 0, method, dict(arguments), sent=False, time=self.now()))
+        self.inbox.append(event_of(self.name, 0, method, dict(arguments), sent=False, time=self.now()))
 
     # Heartbeats (section 4.2.7): we are silent for half an interval at most, the broker for two.
 

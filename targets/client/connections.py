@@ -6,7 +6,7 @@ import selectors
 import time
 from collections import deque
 
-from amqpspec.model.protocol.methods import NO_HEARTBEAT, Frame, Table
+from amqpspec.model.protocol.methods import NO_HEARTBEAT, Table, TraceEvent
 from amqpspec.targets.client.connection import READ_AHEAD, Connection
 from amqpspec.targets.client.handshake import Session, Tune
 from amqpspec.targets.codec.methods_codec import HEARTBEAT_OCTETS
@@ -23,7 +23,7 @@ class Connections:
     """
 
     def __init__(self, write_patience: float) -> None:
-        self.inbox: deque[Frame] = deque()
+        self.inbox: deque[TraceEvent] = deque()
         self._write_patience = write_patience
         self._named: dict[str, Connection] = {}
         self._selector = selectors.DefaultSelector()
@@ -93,7 +93,7 @@ class Connections:
 
     # ---- input
 
-    def next_frame(self, timeout: float) -> Frame | None:
+    def next_frame(self, timeout: float) -> TraceEvent | None:
         """Take it out of the inbox, or await it for `timeout` seconds at most. None at once where none is open."""
         self.let_go()
         if not self.inbox and not self._await_input(timeout):

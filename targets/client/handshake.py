@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Protocol
 
 from amqpspec.model.protocol.credentials import AMQPLAIN, PLAIN, Credentials, credentials_of, plain_response
-from amqpspec.model.protocol.methods import MASK, Frame, Table
+from amqpspec.model.protocol.methods import MASK, Table, TraceEvent, event_of
 from amqpspec.targets.address import Address
 from amqpspec.targets.codec.methods_codec import DEFAULT_FRAME_MAX
 from amqpspec.targets.errors import AccessRefused, OpenRefused, TargetError, TargetUnreachable, VhostNotFound
@@ -68,14 +68,14 @@ class Link(Protocol):
 
     name: str
 
-    def send(self, frame: Frame) -> None: ...
+    def send(self, frame: TraceEvent) -> None: ...
 
-    def receive(self) -> Frame:
+    def receive(self) -> TraceEvent:
         """The next frame, socket frames included. Raises `TargetUnreachable` when it comes too late."""
         ...
 
 
-def recordable(frame: Frame, address: Address) -> Frame:
+def recordable(frame: TraceEvent, address: Address) -> TraceEvent:
     """The frame itself, or a copy without the secrets of the address.
 
     The response of connection.start-ok is `MASK` exactly if it holds the user and password of the address. Otherwise
@@ -152,9 +152,9 @@ class _Handshake:
         self._address = address
 
     def send(self, method: str, /, **arguments: object) -> None:
-        self._link.send(Frame(self._link.name, 0, method, arguments, sent=True))
+        self._link.send(event_of(self._link.name, 0, method, arguments, sent=True))
 
-    def expect(self, method: str, refused: _Refused) -> Frame:
+    def expect(self, method: str, refused: _Refused) -> TraceEvent:
         frame = self._link.receive()
         if frame.method == method and frame.channel == 0:
             return frame

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import SocketEvent, TraceEvent
 from amqpspec.targets.client.connection import Connection
 from amqpspec.targets.codec.methods_codec import encode
 from amqpspec.targets.errors import TargetError, TargetUnreachable
@@ -14,7 +14,7 @@ class HandshakeLink:
     """What `shake_hands` needs of a connection that is not yet among the client's."""
 
     def __init__(
-        self, connection: Connection, observe: Callable[[Frame, float], None], deadline: float, too_late: str
+        self, connection: Connection, observe: Callable[[TraceEvent, float], None], deadline: float, too_late: str
     ) -> None:
         self.name = connection.name
         self._connection = connection
@@ -22,7 +22,7 @@ class HandshakeLink:
         self._deadline = deadline
         self._too_late = too_late
 
-    def send(self, frame: Frame) -> None:
+    def send(self, frame: TraceEvent) -> None:
         octets = encode(frame)
         self._observe(frame, self._connection.now())
         self.write(octets)
@@ -34,7 +34,7 @@ class HandshakeLink:
                 raise self._timeout()
             rest = self._connection.write(rest)
 
-    def receive(self) -> Frame:
+    def receive(self) -> TraceEvent:
         inbox = self._connection.inbox
         while not inbox:
             if not self._connection.stream.wait_readable(self._deadline):
@@ -45,5 +45,5 @@ class HandshakeLink:
         return frame
 
     def _timeout(self) -> TargetError:
-        self._observe(Frame(self.name, 0, "socket.abort", {}, sent=True), self._connection.now())
+        self._observe(SocketEvent(self.name, 0, "socket.abort", {}, sent=True), self._connection.now())
         return TargetUnreachable(self._too_late)

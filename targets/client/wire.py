@@ -15,7 +15,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from amqpspec.model.protocol.methods import Frame, Table
+from amqpspec.model.protocol.methods import SocketEvent, Table, TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.connection import Connection
 from amqpspec.targets.client.connections import Connections
@@ -43,7 +43,7 @@ class WireClient:
     def __init__(
         self,
         address: Address,
-        observer: Callable[[Frame], None] | None = None,
+        observer: Callable[[TraceEvent], None] | None = None,
         tls_context: ssl.SSLContext | None = None,
         write_patience: float = 30.0,
         clock: Clock = COMMON,
@@ -113,7 +113,7 @@ class WireClient:
         self._connections.let_go()
         moment = self._now()  # the broker's clock begins somewhere in between
         stream = connect(self._address, time.monotonic() + timeout, self._tls_context)
-        self._observe(Frame(name, 0, "socket.open", {}, sent=True), moment)
+        self._observe(SocketEvent(name, 0, "socket.open", {}, sent=True), moment)
         self._connections.admit(Connection(name, stream, self._connections.inbox, self._now))
 
     def silence(self, name: str) -> None:
@@ -122,7 +122,7 @@ class WireClient:
         if connection.end_delivered:
             return
         self._connections.let_go()
-        self._observe(Frame(name, 0, "socket.silence", {}, sent=True), self._now())
+        self._observe(SocketEvent(name, 0, "socket.silence", {}, sent=True), self._now())
         connection.is_silent = True
 
     def leave(self, name: str) -> None:
@@ -141,7 +141,7 @@ class WireClient:
         if connection.end_delivered:
             return
         self._connections.let_go()
-        self._observe(Frame(name, 0, "socket.abort", {}, sent=True), self._now())
+        self._observe(SocketEvent(name, 0, "socket.abort", {}, sent=True), self._now())
         connection.release()
         connection.stream.reset()
         self._connections.drop_frames_of(connection)
@@ -175,7 +175,7 @@ class WireClient:
 
     # ---- sending
 
-    def send(self, frame: Frame, more: bool = False) -> None:
+    def send(self, frame: TraceEvent, more: bool = False) -> None:
         """Stamp the frame's time, show it to the observer, write it; if there is `more` to come on the connection at
         once, together with that.
 
@@ -193,7 +193,7 @@ class WireClient:
         if frame.method == "connection.tune-ok":
             self._connections.adopt(connection, frame.arguments)
 
-    def note(self, frame: Frame) -> None:
+    def note(self, frame: TraceEvent) -> None:
         """Stamp the frame's time and show it to the observer: what happens to the broker without any wire."""
         self._connections.let_go()
         self._observe(frame, self._now())
@@ -204,7 +204,7 @@ class WireClient:
 
     # ---- receiving
 
-    def receive(self, timeout: float) -> Frame | None:
+    def receive(self, timeout: float) -> TraceEvent | None:
         """The next frame of any connection, awaited for `timeout` seconds at most; None if there was none.
 
         Besides methods: protocol.header; socket.closed when a connection is over; socket.garbage when it sent
@@ -219,7 +219,7 @@ class WireClient:
             self._observe(frame, frame.time)
         return frame
 
-    def _receive_without_waiting(self, clock: FastForwardClock, timeout: float) -> Frame | None:
+    def _receive_without_waiting(self, clock: FastForwardClock, timeout: float) -> TraceEvent | None:
         """The next frame, without waiting for what does not come."""
         until = clock.now() + timeout
         frame = self._connections.next_frame(min(timeout, clock.MOMENT))
@@ -230,7 +230,7 @@ class WireClient:
                 clock.put_forward(min(left, clock.STEP))
         return frame
 
-    def receive_before(self, deadline: float) -> Frame | None:
+    def receive_before(self, deadline: float) -> TraceEvent | None:
         """The next frame; None from `deadline` (of `time.monotonic`) on, whatever goes on arriving."""
         remaining = deadline - time.monotonic()
         return self.receive(remaining) if remaining > 0 else None
@@ -240,7 +240,7 @@ class WireClient:
     def _now(self) -> float:
         return self._clock.now() - self._birth
 
-    def _observe(self, frame: Frame, moment: float, address: Address | None = None) -> None:
+    def _observe(self, frame: TraceEvent, moment: float, address: Address | None = None) -> None:
         # A frame that was read before another was sent, but is handed out after it, must not seem older.
         frame.time = self._last_time = max(moment, self._last_time)
         if self._observer is not None:

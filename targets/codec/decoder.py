@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from pamqp import constants
 
-from amqpspec.model.protocol.methods import CONTENT_METHODS, Content, Frame, Table
+from amqpspec.model.protocol.methods import CONTENT_METHODS, Content, Frame, Table, TraceEvent
 from amqpspec.targets.codec.field_values import FieldSyntaxError
 from amqpspec.targets.codec.framing import (
     BASIC,
@@ -151,7 +151,7 @@ class Decoder:
         except FieldSyntaxError as error:
             raise FrameSyntaxError(str(error), octets[at : at + 64], SYNTAX_ERROR, channel) from None
 
-    def _method(self, channel: int, payload: bytes) -> Frame | None:
+    def _method(self, channel: int, payload: bytes) -> TraceEvent | None:
         if channel in self._unfinished:
             raise _Malformed(f"a method interrupts the content of {self._unfinished[channel].method}")
         name, arguments = decode_method_payload(payload)
@@ -161,7 +161,7 @@ class Decoder:
             return None
         return Frame(self.connection, channel, name, arguments, self.sent)
 
-    def _header(self, channel: int, payload: bytes) -> Frame | None:
+    def _header(self, channel: int, payload: bytes) -> TraceEvent | None:
         unfinished = self._unfinished.get(channel)
         if unfinished is None or unfinished.properties is not None:
             raise _Malformed("a content header comes without a method before it")
@@ -179,7 +179,7 @@ class Decoder:
         unfinished.held += len(payload)
         return self._finished(channel, unfinished)
 
-    def _body(self, channel: int, payload: bytes) -> Frame | None:
+    def _body(self, channel: int, payload: bytes) -> TraceEvent | None:
         unfinished = self._unfinished.get(channel)
         if unfinished is None or unfinished.properties is None:
             raise _Malformed("a content body comes without a header before it")
@@ -192,7 +192,7 @@ class Decoder:
             unfinished.body += payload
         return self._finished(channel, unfinished)
 
-    def _finished(self, channel: int, unfinished: _Unfinished) -> Frame | None:
+    def _finished(self, channel: int, unfinished: _Unfinished) -> TraceEvent | None:
         if unfinished.missing:
             return None
         del self._unfinished[channel]

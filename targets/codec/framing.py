@@ -8,7 +8,7 @@ from typing import Final
 
 from pamqp import constants
 
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.targets.codec.field_values import EncodingError
 
 #: Octets of a frame around its payload: type, channel, size, and the frame end.
@@ -49,7 +49,7 @@ class ProtocolHeader:
     octets: bytes
 
 
-Decoded = Frame | Heartbeat | ProtocolHeader
+Decoded = TraceEvent | Heartbeat | ProtocolHeader
 
 
 class FrameSyntaxError(ValueError):

@@ -12,7 +12,7 @@ from typing import Any
 
 from pamqp import constants
 
-from amqpspec.model.protocol.methods import CONTENT_METHODS, EMPTY_CONTENT, Content, Frame, Table
+from amqpspec.model.protocol.methods import CONTENT_METHODS, EMPTY_CONTENT, Content, Table, TraceEvent
 from amqpspec.targets.codec.decoder import Decoder
 from amqpspec.targets.codec.field_values import EncodingError
 from amqpspec.targets.codec.framing import (
@@ -51,7 +51,7 @@ __all__ = [
 _IDENTIFIERS = struct.Struct(">HH")
 
 
-def encode(frame: Frame, frame_max: int = DEFAULT_FRAME_MAX) -> bytes:
+def encode(frame: TraceEvent, frame_max: int = DEFAULT_FRAME_MAX) -> bytes:
     """Method frame, and for a method that carries content (or is given some) header and body frames.
 
     Bodies are cut to `frame_max` (0: no limit); methods, headers and single frames cannot be. A sent method without
@@ -97,12 +97,12 @@ def _payload(arguments: Table, default: str = "") -> bytes:
     return bytes.fromhex(arguments.get("payload", default))
 
 
-def _single_method(frame: Frame) -> bytes:
+def _single_method(frame: TraceEvent) -> bytes:
     identifiers = _IDENTIFIERS.pack(frame.arguments.get("class_id", 0), frame.arguments.get("method_id", 0))
     return framed(constants.FRAME_METHOD, frame.channel, identifiers + _payload(frame.arguments))
 
 
-def _single_header(frame: Frame) -> bytes:
+def _single_header(frame: TraceEvent) -> bytes:
     arguments = frame.arguments
     beginning = CONTENT_HEADER.pack(
         arguments.get("class_id", BASIC), arguments.get("weight", 0), arguments.get("body_size", 0)
@@ -110,18 +110,18 @@ def _single_header(frame: Frame) -> bytes:
     return framed(constants.FRAME_HEADER, frame.channel, beginning + _payload(arguments, "0000"))
 
 
-def _single_body(frame: Frame) -> bytes:
+def _single_body(frame: TraceEvent) -> bytes:
     return framed(constants.FRAME_BODY, frame.channel, (frame.content or EMPTY_CONTENT).body)
 
 
-def _other(frame: Frame) -> bytes:
+def _other(frame: TraceEvent) -> bytes:
     arguments = frame.arguments
     payload = _payload(arguments)
     header = FRAME_HEADER.pack(arguments.get("type", 1), frame.channel, arguments.get("size", len(payload)))
     return header + payload + bytes((arguments.get("end", constants.FRAME_END),))
 
 
-def _protocol_header(frame: Frame) -> bytes:
+def _protocol_header(frame: TraceEvent) -> bytes:
     """Eight octets that need not be one."""
     octets = bytes.fromhex(frame.arguments.get("octets", ""))
     if len(octets) != len(PROTOCOL_HEADER):

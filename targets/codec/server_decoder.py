@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pamqp import constants
 
-from amqpspec.model.protocol.methods import CONTENT_METHODS, Content, Frame, Table
+from amqpspec.model.protocol.methods import CONTENT_METHODS, Content, Frame, RawFrame, Table
 from amqpspec.targets.codec.framing import (
     BASIC,
     CONTENT_HEADER,
@@ -123,12 +123,13 @@ class ServerDecoder:
             return
         kind, channel, size = FRAME_HEADER.unpack_from(octets, at)
         if end == at + FRAME_HEADER.size:
-            self._lose(decoded, Frame(self.connection, channel, "frame.other", {"type": kind, "size": size}, sent=True))
+            half = RawFrame(self.connection, channel, "frame.other", {"type": kind, "size": size}, sent=True)
+            self._lose(decoded, half)
             return
         payload = octets[at + FRAME_HEADER.size : end - 1]
         if octets[end - 1] != constants.FRAME_END:
             arguments = {"type": kind, "payload": payload.hex(), "end": octets[end - 1]}
-            self._lose(decoded, Frame(self.connection, channel, "frame.other", arguments, sent=True))
+            self._lose(decoded, RawFrame(self.connection, channel, "frame.other", arguments, sent=True))
         elif kind == constants.FRAME_HEARTBEAT and not channel and not size:
             decoded.append(Heartbeat())
         elif not channel or not self.content_max or channel in self._apart:
@@ -223,10 +224,10 @@ class ServerDecoder:
         decoded.append(Frame(self.connection, channel, unfinished.method, unfinished.arguments, sent=True))
         if unfinished.header:
             arguments = header_arguments(unfinished.header)
-            decoded.append(Frame(self.connection, channel, "frame.header", arguments, sent=True))
+            decoded.append(RawFrame(self.connection, channel, "frame.header", arguments, sent=True))
         if unfinished.body:
             content = Content({}, bytes(unfinished.body))
-            decoded.append(Frame(self.connection, channel, "frame.body", {}, sent=True, content=content))
+            decoded.append(RawFrame(self.connection, channel, "frame.body", {}, sent=True, content=content))
 
     def _hold(self, octets: int, decoded: list[Decoded | OutOfRoom]) -> None:
         self._held += octets

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from pamqp import constants
 
-from amqpspec.model.protocol.methods import CONTENT_METHODS, Content, Frame, Table
+from amqpspec.model.protocol.methods import CONTENT_METHODS, Content, Frame, RawFrame, Table, TraceEvent
 from amqpspec.targets.codec.field_values import FieldSyntaxError
 from amqpspec.targets.codec.framing import CONTENT_HEADER, FRAME_HEADER
 from amqpspec.targets.codec.methods import arguments_fit, decode_method_payload, decode_properties
@@ -27,18 +27,18 @@ _LONG_STRINGS = frozenset({"response", "new_secret", "challenge"})
 _MEANINGLESS_FLAGS = 0b11
 
 
-def single_frame(connection: str, channel: int, kind: int, payload: bytes) -> Frame:
+def single_frame(connection: str, channel: int, kind: int, payload: bytes) -> TraceEvent:
     """A frame of a client that ends as it should, by itself. A method frame that is right is its method."""
     if kind == constants.FRAME_METHOD and len(payload) >= 4:
         return _method(connection, channel, payload)
     if kind == constants.FRAME_HEADER and len(payload) >= CONTENT_HEADER.size:
-        return Frame(connection, channel, "frame.header", header_arguments(payload), sent=True)
+        return RawFrame(connection, channel, "frame.header", header_arguments(payload), sent=True)
     if kind == constants.FRAME_BODY:
-        return Frame(connection, channel, "frame.body", {}, sent=True, content=Content({}, payload))
-    return Frame(connection, channel, "frame.other", {"type": kind, "payload": payload.hex()}, sent=True)
+        return RawFrame(connection, channel, "frame.body", {}, sent=True, content=Content({}, payload))
+    return RawFrame(connection, channel, "frame.other", {"type": kind, "payload": payload.hex()}, sent=True)
 
 
-def as_understood(frame: Frame) -> Frame:
+def as_understood(frame: TraceEvent) -> TraceEvent:
     """The same frame as a server reads it: a `frame.method` that is right is its method, the rest is told as above."""
     if frame.method not in ("frame.method", "frame.header"):
         return frame
@@ -70,7 +70,7 @@ def readable_properties(payload: bytes) -> Table | None:
         return None
 
 
-def _method(connection: str, channel: int, payload: bytes) -> Frame:
+def _method(connection: str, channel: int, payload: bytes) -> TraceEvent:
     try:
         name, decoded = decode_method_payload(payload)
     except FieldSyntaxError:
@@ -82,12 +82,12 @@ def _method(connection: str, channel: int, payload: bytes) -> Frame:
     return Frame(connection, channel, name, decoded, sent=True)
 
 
-def _wrong_method(connection: str, channel: int, payload: bytes, fault: str) -> Frame:
+def _wrong_method(connection: str, channel: int, payload: bytes, fault: str) -> TraceEvent:
     class_id, method_id = _IDENTIFIERS.unpack_from(payload)
     arguments: Table = {"class_id": class_id, "method_id": method_id, "payload": payload[4:].hex()}
     if fault:
         arguments["fault"] = fault
-    return Frame(connection, channel, "frame.method", arguments, sent=True)
+    return RawFrame(connection, channel, "frame.method", arguments, sent=True)
 
 
 def _is_no_text(value: str) -> bool:

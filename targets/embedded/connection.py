@@ -13,7 +13,7 @@ import ssl
 from collections import deque
 from enum import Enum
 
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.targets.client.handshake import Tune
 from amqpspec.targets.client.stream import Stream
 from amqpspec.targets.clock import Clock
@@ -128,7 +128,7 @@ class ClientConnection:
 
     # --------------------------------------------------------------------------------------- octets out
 
-    def send(self, frame: Frame) -> None:
+    def send(self, frame: TraceEvent) -> None:
         """Put the frame behind what waits to be written. Raises `EncodingError`."""
         self.send_octets(encode(frame, self.frame_max))
 

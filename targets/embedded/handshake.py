@@ -15,7 +15,7 @@ from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import EMBEDDED_PRODUCT
 from amqpspec.model.protocol.credentials import credentials_of
 from amqpspec.model.protocol.errors import REPLY_CODES
-from amqpspec.model.protocol.methods import MASK, METHOD_IDS, Frame, Table
+from amqpspec.model.protocol.methods import MASK, METHOD_IDS, Frame, HeaderEvent, Table, TraceEvent
 from amqpspec.targets.client.handshake import Tune
 from amqpspec.targets.codec.framing import PROTOCOL_HEADER, ProtocolHeader
 
@@ -44,14 +44,14 @@ class Doorkeeper:
         self.awaits_header = True
         self.tune = Tune(channel_max=0, frame_max=0, heartbeat=0)
 
-    def header(self, connection: str, item: ProtocolHeader | bytes) -> Frame:
+    def header(self, connection: str, item: ProtocolHeader | bytes) -> TraceEvent:
         """The first octets of a client, whatever they are, as an input of the model."""
         self.awaits_header = False
         octets = item.octets if isinstance(item, ProtocolHeader) else item
         whole = octets[: len(PROTOCOL_HEADER)].ljust(len(PROTOCOL_HEADER), b"\0")
-        return Frame(connection, 0, "protocol.header", {"octets": whole.hex()}, sent=True)
+        return HeaderEvent(connection, 0, "protocol.header", {"octets": whole.hex()}, sent=True)
 
-    def shown(self, frame: Frame) -> Frame:
+    def shown(self, frame: TraceEvent) -> TraceEvent:
         """A frame of the client as the model may see it: with the right password, and only that, masked."""
         if frame.channel == 0 and frame.method == "connection.tune-ok":
             said = frame.arguments
@@ -72,7 +72,7 @@ class Doorkeeper:
         is_user = hmac.compare_digest(_octets(credentials.user), _octets(self._access.user))
         return hmac.compare_digest(_octets(credentials.password), _octets(self._access.password)) and is_user
 
-    def introduced(self, frame: Frame) -> Frame:
+    def introduced(self, frame: TraceEvent) -> TraceEvent:
         """connection.start with what the server says of itself where the model only says that there is something."""
         said = frame.arguments["server_properties"]
         known = server_properties(self._dialect)
@@ -84,7 +84,7 @@ def _octets(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def closing(connection: str, code: int, explanation: str, method: str = "") -> Frame:
+def closing(connection: str, code: int, explanation: str, method: str = "") -> TraceEvent:
     """A connection.close by the server itself; the reply text is cut to what a short string holds."""
     class_id, method_id = METHOD_IDS.get(method, (0, 0))
     text = f"{REPLY_CODES[code][0]} - {explanation}".encode()[:255].decode(errors="ignore")

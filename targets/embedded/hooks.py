@@ -4,8 +4,8 @@ A chapter of faults declares each with one decorator; the decorated function is 
 
 * `on_input(name, requirement, defect, *methods)`: called in place of processing a client's frame of these methods;
   it calls `proceed` with the frame, with another one, or not at all, and may change the state before and after;
-  `delivery.time-out` is an input that no client sends (`model.rules.extensions.timeouts`): who does not proceed moves
-  its deadline;
+* `on_timeout(name, requirement, defect)`: the same in place of a delivery that times out
+  (`model.rules.extensions.timeouts`): who does not proceed moves its deadline;
 * `on_output(name, requirement, defect, *methods)`: gives the frames that are sent in place of a right one of these
   methods, which the model has already taken as sent;
 * `in_broker(name, requirement, defect)`: decorates a subclass of `ServedBroker` that goes wrong in one step.
@@ -17,16 +17,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
+from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
+#: What is altered stays what it is.
+Altered = TypeVar("Altered", bound=TraceEvent)
+
 #: Processes a client's frame as the model says.
-Proceed = Callable[[Frame], None]
-InputHook = Callable[[ServedBroker, Frame, Proceed], None]
-OutputHook = Callable[[ServedBroker, Frame], Iterable[Frame]]
+Proceed = Callable[[TraceEvent], None]
+#: Each is given only events of its methods.
+InputHook = Callable[[ServedBroker, Any, Proceed], None]
+#: Has a delivery time out as the model says.
+ProceedTimeout = Callable[[DeliveryTimeout], None]
+TimeoutHook = Callable[[ServedBroker, DeliveryTimeout, ProceedTimeout], None]
+OutputHook = Callable[[ServedBroker, Any], Iterable[TraceEvent]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,7 @@ class Fault:
     #: methods that the hooks look at
     methods: frozenset[str] = frozenset()
     input_hook: InputHook | None = None
+    timeout_hook: TimeoutHook | None = None
     output_hook: OutputHook | None = None
     broker_type: type[ServedBroker] = ServedBroker
     #: name of the dialect in which it can show
@@ -56,6 +65,15 @@ class Chapter:
     ) -> Callable[[InputHook], InputHook]:
         def declare(hook: InputHook) -> InputHook:
             self._add(Fault(name, requirement, defect, frozenset(methods), input_hook=hook, dialect=dialect))
+            return hook
+
+        return declare
+
+    def on_timeout(
+        self, name: str, requirement: str, defect: str, *, dialect: str = DEFAULT_DIALECT.name
+    ) -> Callable[[TimeoutHook], TimeoutHook]:
+        def declare(hook: TimeoutHook) -> TimeoutHook:
+            self._add(Fault(name, requirement, defect, timeout_hook=hook, dialect=dialect))
             return hook
 
         return declare
@@ -84,6 +102,6 @@ class Chapter:
         self.faults[fault.name] = fault
 
 
-def altered(frame: Frame, **arguments: Any) -> Frame:
+def altered(frame: Altered, **arguments: Any) -> Altered:
     """The frame with other values of these arguments."""
     return replace(frame, arguments={**frame.arguments, **arguments})

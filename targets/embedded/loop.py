@@ -9,7 +9,7 @@ import socket
 import ssl
 
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Frame, HeaderEvent, SocketEvent, TraceEvent
 from amqpspec.targets.clock import Clock
 from amqpspec.targets.codec.methods_codec import PROTOCOL_HEADER, Decoded, EncodingError, ProtocolHeader
 from amqpspec.targets.codec.server_decoder import OutOfRoom
@@ -178,7 +178,7 @@ class Loop:
             self._doorkeepers[name] = Doorkeeper(self._dialect, self._access)
             self._selector.register(client.stream, client.events, client)
             self._next_tick = min(self._next_tick, client.due())
-            self._take(client, Frame(name, 0, "socket.open", {}, sent=True))
+            self._take(client, SocketEvent(name, 0, "socket.open", {}, sent=True))
 
     def _forget(self, client: ClientConnection) -> None:
         del self._clients[client.name]
@@ -212,10 +212,10 @@ class Loop:
             self._refuse(client, 506, "contents that are not complete exceed the memory for them")
         elif client.phase is Phase.CLOSING:
             self._while_closing(client, item)
-        elif isinstance(item, Frame):
+        elif isinstance(item, TraceEvent):
             self._take(client, item if doorkeeper is None else doorkeeper.shown(item))
         elif isinstance(item, ProtocolHeader):
-            self._take(client, Frame(client.name, 0, "protocol.header", {"octets": item.octets.hex()}, sent=True))
+            self._take(client, HeaderEvent(client.name, 0, "protocol.header", {"octets": item.octets.hex()}, sent=True))
 
     def _while_closing(self, client: ClientConnection, item: Decoded) -> None:
         """The server closes: nothing counts but the client's close-ok, or its own close that crossed ours."""
@@ -234,7 +234,7 @@ class Loop:
 
     # --------------------------------------------------------------------------------------- what we say
 
-    def _take(self, client: ClientConnection, frame: Frame) -> None:
+    def _take(self, client: ClientConnection, frame: TraceEvent) -> None:
         try:
             self._responder.take(frame)
         except Exception as error:
@@ -264,7 +264,7 @@ class Loop:
     def _is_busy(self, name: str) -> bool:
         return name in self._clients and bool(self._clients[name].inbox)
 
-    def _emit(self, frame: Frame) -> None:
+    def _emit(self, frame: TraceEvent) -> None:
         client = self._clients.get(frame.connection)
         if client is None or client.phase is Phase.HANGING_UP:
             return

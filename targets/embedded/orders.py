@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.targets.errors import OperatorError
 
 #: Seconds for the broker to come round to it.
@@ -22,7 +22,7 @@ _RINGS = 200
 class _Order:
     """Something that the operator wants, `done` with or without a `problem`."""
 
-    frame: Frame
+    frame: TraceEvent
     port: int | None
     problem: str = ""
     done: threading.Event = field(default_factory=threading.Event)
@@ -45,7 +45,7 @@ class Orders:
         self.alarm.close()
         self._bell.close()
 
-    def give(self, frame: Frame, port: int | None = None) -> None:
+    def give(self, frame: TraceEvent, port: int | None = None) -> None:
         """Have the frame processed; from any thread, and back when what follows from it is under way.
 
         `port`: that of the client whose connection the frame is about. Raises `OperatorError`.
@@ -58,7 +58,7 @@ class Orders:
         if order.problem:
             raise OperatorError(f"{frame.method}: {order.problem}")
 
-    def taken(self, client_from: Callable[[int], str | None]) -> Iterator[Frame]:
+    def taken(self, client_from: Callable[[int], str | None]) -> Iterator[TraceEvent]:
         """Those that wait, each done when the next one is asked for; `client_from` gives the client's name by port."""
         with contextlib.suppress(BlockingIOError):
             self.alarm.recv(_RINGS)

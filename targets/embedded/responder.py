@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.broker.state import ConnectionState
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import SocketEvent, TraceEvent
 from amqpspec.model.rules.extensions.queue_expiry import expire_punctually, next_expiry
 from amqpspec.model.rules.extensions.timeouts import due_by, time_out_now
-from amqpspec.model.rules.happenings import all_come_about
 from amqpspec.model.rules.inputs import process
+from amqpspec.model.rules.internal_events import all_come_about
 from amqpspec.targets.clock import COMMON, Clock
 from amqpspec.targets.embedded.handshake import DEFAULT_ACCESS, Access
-from amqpspec.targets.embedded.hooks import Fault, Proceed
+from amqpspec.targets.embedded.hooks import Fault, Proceed, ProceedTimeout
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
 
@@ -39,7 +40,7 @@ class Responder:
         self._broker = (fault.broker_type if fault else ServedBroker)(dialect, access.vhost, access.user)
         self._process: Proceed = partial(process, self._broker)
 
-    def take(self, frame: Frame) -> None:
+    def take(self, frame: TraceEvent) -> None:
         """Process a client's frame."""
         now = self._clock.now()
         self.tick(now)
@@ -50,13 +51,21 @@ class Responder:
         self._broker.touched.clear()
         self._broker.teardowns.clear()
 
-    def _take_in(self, frame: Frame, proceed: Proceed) -> None:
+    def _take_in(self, frame: TraceEvent, proceed: Proceed) -> None:
         """Process an input as the fault does it, if it looks at these."""
         fault = self._fault
         if fault is not None and fault.input_hook is not None and frame.method in fault.methods:
             fault.input_hook(self._broker, frame, proceed)
         else:
             proceed(frame)
+
+    def _time_out(self, timeout: DeliveryTimeout) -> None:
+        """The delivery times out as the fault does it, if it looks at that."""
+        proceed: ProceedTimeout = partial(time_out_now, self._broker)
+        if self._fault is not None and self._fault.timeout_hook is not None:
+            self._fault.timeout_hook(self._broker, timeout, proceed)
+        else:
+            proceed(timeout)
 
     def due(self) -> float:
         """When (by its clock) `tick` has something to do."""
@@ -67,11 +76,11 @@ class Responder:
         messages (area TTL).
         """
         self._broker.now = self._broker.latest = max(now, self._broker.latest)
-        for frame in due_by(self._broker, now):
-            self._take_in(frame, partial(time_out_now, self._broker))
+        for timeout in due_by(self._broker, now):
+            self._time_out(timeout)
         expire_punctually(self._broker, now)
 
-    def next_frames(self, congested: Callable[[str], bool], busy: Callable[[str], bool]) -> Iterable[Frame] | None:
+    def next_frames(self, congested: Callable[[str], bool], busy: Callable[[str], bool]) -> Iterable[TraceEvent] | None:
         """The next frame that the broker sends, as its fault makes it (so perhaps none or several); None: it is quiet.
 
         Deliveries to connections that are `congested` wait; and so do confirms of what queues have taken to those that
@@ -97,7 +106,7 @@ class Responder:
             return fault.output_hook(self._broker, frame)
         return (frame,)
 
-    def _is_taken(self, confirm: Frame) -> bool:
+    def _is_taken(self, confirm: TraceEvent) -> bool:
         """Is it the confirm of a publish that some queue has taken?"""
         channel = self._broker.channel(confirm.connection, confirm.channel)
         return bool(channel.unconfirmed[confirm.arguments["delivery_tag"]])
@@ -109,5 +118,5 @@ class Responder:
     def end(self, connection: str) -> None:
         """The TCP connection is over: its channels end, and nothing of it is kept."""
         if connection in self._broker.connections:
-            self.take(Frame(connection, 0, "socket.abort", {}, sent=True))
+            self.take(SocketEvent(connection, 0, "socket.abort", {}, sent=True))
             self._broker.forget_connection(connection)

@@ -20,16 +20,17 @@ from amqpspec.model.broker.consumer_timeouts import (
     time_of,
 )
 from amqpspec.model.broker.deadlines import NEVER, Deadline
+from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT
-from amqpspec.targets.embedded.hooks import Chapter, Proceed
+from amqpspec.targets.embedded.hooks import Chapter, Proceed, ProceedTimeout
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
 TIMEOUTS = Chapter()
-on_input, on_output, in_broker = TIMEOUTS.on_input, TIMEOUTS.on_output, TIMEOUTS.in_broker
+on_input, on_timeout = TIMEOUTS.on_input, TIMEOUTS.on_timeout
+on_output, in_broker = TIMEOUTS.on_output, TIMEOUTS.in_broker
 
 #: Seconds that a consumer gets in place of the right ones.
 Seconds = Callable[[ServedBroker, Consumer], float]
@@ -170,20 +171,20 @@ class _ClockedSinceFirstDelivery(_ClockedOtherwise):
         return float(self.memory.setdefault(entry.message, deadline.since))
 
 
-@on_input("timeout-of-next-forgotten", "TIMEOUT-021", "Of a queue's deadlines only the first one is kept.", TIME_OUT)
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    queue = delivery_of(broker, frame).queue
-    proceed(frame)
+@on_timeout("timeout-of-next-forgotten", "TIMEOUT-021", "Of a queue's deadlines only the first one is kept.")
+def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -> None:
+    queue = delivery_of(broker, timeout).queue
+    proceed(timeout)
     for channel in broker.channels.values():
         for entry in channel.unacknowledged.values():
             if entry.queue is queue:
                 entry.deadline = None
 
 
-def delivery_of(broker: ServedBroker, frame: Frame) -> Unacknowledged:
-    """The delivery of which the frame tells that it times out."""
-    channel = broker.channel(frame.arguments["connection"], frame.arguments["channel"])
-    return channel.unacknowledged[frame.arguments["delivery_tag"]]
+def delivery_of(broker: ServedBroker, timeout: DeliveryTimeout) -> Unacknowledged:
+    """The delivery that times out."""
+    channel = broker.channels[timeout.key]
+    return channel.unacknowledged[timeout.tag]
 
 
 # ------------------------------------------------------------------------------------------------- what has no time

@@ -6,15 +6,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from amqpspec.model.broker.consumer_timeouts import ARGUMENT, of_queue_and_policy
+from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT, time_out
-from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
+from amqpspec.model.rules.extensions.consumer_timeout import time_out
+from amqpspec.targets.embedded.hooks import Chapter, Proceed, ProceedTimeout, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
 from amqpspec.targets.faults.timeouts import begin, delivery_of, handed_over
 
 TIMEOUTS_OF_CHANNELS = Chapter()
 on_input, on_output = TIMEOUTS_OF_CHANNELS.on_input, TIMEOUTS_OF_CHANNELS.on_output
+on_timeout = TIMEOUTS_OF_CHANNELS.on_timeout
 
 _BEFORE_4_3, _BEFORE_3_12 = "rabbitmq-4.0", "rabbitmq-3"
 
@@ -22,50 +24,50 @@ _BEFORE_4_3, _BEFORE_3_12 = "rabbitmq-4.0", "rabbitmq-3"
 _USUAL_TICK = 60.0
 
 
-@on_input(
+@on_timeout(
     "channel-closed-for-capable-only", "TIMEOUT-001", "Channels time out of clients with the capability only.",
-    TIME_OUT, dialect=_BEFORE_4_3,
+    dialect=_BEFORE_4_3,
 )  # fmt: skip
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    if broker.connections[frame.arguments["connection"]].is_told_of_cancels:
-        proceed(frame)
+def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -> None:
+    if broker.connections[timeout.key[0]].is_told_of_cancels:
+        proceed(timeout)
     else:
-        delivery_of(broker, frame).deadline = None
+        delivery_of(broker, timeout).deadline = None
 
 
-@on_input(
+@on_timeout(
     "consumer-cancelled-before-4.3", "TIMEOUT-001", "The consumer is cancelled, and the channel stays.",
-    TIME_OUT, dialect=_BEFORE_4_3,
+    dialect=_BEFORE_4_3,
 )  # fmt: skip
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    channel = broker.channel(frame.arguments["connection"], frame.arguments["channel"])
-    if delivery_of(broker, frame).queue.type is QueueType.QUORUM:
-        time_out(broker, channel, frame.arguments["delivery_tag"], frame)
+def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -> None:
+    channel = broker.channels[timeout.key]
+    if delivery_of(broker, timeout).queue.type is QueueType.QUORUM:
+        time_out(broker, channel, timeout.tag)
     else:
-        proceed(frame)
+        proceed(timeout)
 
 
-@on_input(
+@on_timeout(
     "channel-tick-not-set", "TIMEOUT-002", "A channel looks at its deliveries once a minute whatever is set.",
-    TIME_OUT, dialect=_BEFORE_4_3,
+    dialect=_BEFORE_4_3,
 )  # fmt: skip
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    deadline = delivery_of(broker, frame).deadline
+def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -> None:
+    deadline = delivery_of(broker, timeout).deadline
     assert deadline is not None
-    delivery_of(broker, frame).deadline = replace(deadline, seconds=deadline.seconds + _USUAL_TICK)
+    delivery_of(broker, timeout).deadline = replace(deadline, seconds=deadline.seconds + _USUAL_TICK)
 
 
-@on_input(
+@on_timeout(
     "youngest-delivery-counts", "TIMEOUT-003", "A channel looks at its youngest delivery.",
-    TIME_OUT, dialect=_BEFORE_4_3,
+    dialect=_BEFORE_4_3,
 )  # fmt: skip
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    channel = broker.channel(frame.arguments["connection"], frame.arguments["channel"])
+def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -> None:
+    channel = broker.channels[timeout.key]
     *_, youngest = channel.unacknowledged.values()
     if youngest.deadline is None or youngest.deadline.due <= broker.latest:
-        proceed(frame)
+        proceed(timeout)
     else:
-        delivery_of(broker, frame).deadline = youngest.deadline
+        delivery_of(broker, timeout).deadline = youngest.deadline
 
 
 @on_input(
@@ -81,14 +83,14 @@ def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
             entry.deadline = oldest.deadline
 
 
-@on_input(
+@on_timeout(
     "timed-out-channel-keeps", "TIMEOUT-004", "What a channel held that has timed out is lost.",
-    TIME_OUT, dialect=_BEFORE_4_3,
+    dialect=_BEFORE_4_3,
 )  # fmt: skip
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    channel = broker.channel(frame.arguments["connection"], frame.arguments["channel"])
+def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -> None:
+    channel = broker.channels[timeout.key]
     held = list(channel.unacknowledged.values())
-    proceed(frame)
+    proceed(timeout)
     for entry in held:
         if entry.message in entry.queue.messages:
             broker.take(entry.queue, entry.queue.messages.index(entry.message))

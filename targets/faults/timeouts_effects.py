@@ -7,56 +7,58 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT, close_saying
-from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
+from amqpspec.model.rules.extensions.consumer_timeout import close_saying
+from amqpspec.targets.embedded.hooks import Chapter, Proceed, ProceedTimeout, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
 from amqpspec.targets.faults.timeouts import delivery_of
 
 TIMEOUT_EFFECTS = Chapter()
-on_input, on_output, in_broker = TIMEOUT_EFFECTS.on_input, TIMEOUT_EFFECTS.on_output, TIMEOUT_EFFECTS.in_broker
+on_input, on_timeout = TIMEOUT_EFFECTS.on_input, TIMEOUT_EFFECTS.on_timeout
+on_output, in_broker = TIMEOUT_EFFECTS.on_output, TIMEOUT_EFFECTS.in_broker
 
 _SETTLEMENTS = ("basic.ack", "basic.nack", "basic.reject")
 
 
-def _channel_of(broker: ServedBroker, frame: Frame) -> Channel:
+def _channel_of(broker: ServedBroker, timeout: DeliveryTimeout) -> Channel:
     """The channel on which something times out."""
-    return broker.channel(frame.arguments["connection"], frame.arguments["channel"])
+    return broker.channels[timeout.key]
 
 
 # -------------------------------------------------------------------------------------------------- the message
 
 
-@on_input("timed-out-message-lost", "TIMEOUT-012", "What has timed out does not go back to its queue.", TIME_OUT)
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    entry = delivery_of(broker, frame)
-    proceed(frame)
+@on_timeout("timed-out-message-lost", "TIMEOUT-012", "What has timed out does not go back to its queue.")
+def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -> None:
+    entry = delivery_of(broker, timeout)
+    proceed(timeout)
     broker.take(entry.queue, entry.queue.messages.index(entry.message))
     broker.refresh(entry.queue)
 
 
-@on_input("younger-deliveries-time-out", "TIMEOUT-020", "All deliveries to the consumer time out together.", TIME_OUT)
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    channel, consumer = _channel_of(broker, frame), delivery_of(broker, frame).consumer
+@on_timeout("younger-deliveries-time-out", "TIMEOUT-020", "All deliveries to the consumer time out together.")
+def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -> None:
+    channel, consumer = _channel_of(broker, timeout), delivery_of(broker, timeout).consumer
     others = [tag for tag, other in channel.unacknowledged.items() if other.consumer is consumer is not None]
-    proceed(frame)
+    proceed(timeout)
     for tag in others:
         if tag in channel.unacknowledged:
-            proceed(altered(frame, delivery_tag=tag))
+            proceed(DeliveryTimeout(timeout.key, tag))
 
 
-@on_input("timeout-counts-as-failed", "TIMEOUT-013", "What has timed out counts as a failed delivery.", TIME_OUT)
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    delivery_of(broker, frame).message.delivery_count += 1
-    proceed(frame)
+@on_timeout("timeout-counts-as-failed", "TIMEOUT-013", "What has timed out counts as a failed delivery.")
+def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -> None:
+    delivery_of(broker, timeout).message.delivery_count += 1
+    proceed(timeout)
 
 
-@on_input("timed-out-not-redelivered", "TIMEOUT-012", "What has timed out is not marked as redelivered.", TIME_OUT)
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    message = delivery_of(broker, frame).message
-    proceed(frame)
+@on_timeout("timed-out-not-redelivered", "TIMEOUT-012", "What has timed out is not marked as redelivered.")
+def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -> None:
+    message = delivery_of(broker, timeout).message
+    proceed(timeout)
     message.redelivered = False
 
 
@@ -100,34 +102,32 @@ def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
         yield altered(frame, consumer_tag=other.tag)
 
 
-@on_input("timeout-stops-channel", "TIMEOUT-022", "Other consumers of the channel are served no longer.", TIME_OUT)
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    channel, consumer = _channel_of(broker, frame), delivery_of(broker, frame).consumer
-    proceed(frame)
+@on_timeout("timeout-stops-channel", "TIMEOUT-022", "Other consumers of the channel are served no longer.")
+def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -> None:
+    channel, consumer = _channel_of(broker, timeout), delivery_of(broker, timeout).consumer
+    proceed(timeout)
     for other in channel.consumers.values():
         if other is not consumer:
             other.timed_out += 1  # as if it had been the others' time as well
             broker.refresh(other.queue)
 
 
-@on_input(
-    "timeout-closes-channel", "TIMEOUT-008", "The channel is closed whatever the client's capabilities.", TIME_OUT
-)
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    with _capable(broker, frame, capable=False):
-        proceed(frame)
+@on_timeout("timeout-closes-channel", "TIMEOUT-008", "The channel is closed whatever the client's capabilities.")
+def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -> None:
+    with _capable(broker, timeout, capable=False):
+        proceed(timeout)
 
 
-@on_input("timeout-told-uncalled", "TIMEOUT-009", "basic.cancel is sent whatever the client's capabilities.", TIME_OUT)
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    with _capable(broker, frame, capable=True):
-        proceed(frame)
+@on_timeout("timeout-told-uncalled", "TIMEOUT-009", "basic.cancel is sent whatever the client's capabilities.")
+def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -> None:
+    with _capable(broker, timeout, capable=True):
+        proceed(timeout)
 
 
 @contextmanager
-def _capable(broker: ServedBroker, frame: Frame, *, capable: bool) -> Iterator[None]:
+def _capable(broker: ServedBroker, timeout: DeliveryTimeout, *, capable: bool) -> Iterator[None]:
     """Take the client for one that understands basic.cancel, or for one that does not."""
-    connection = broker.connections[frame.arguments["connection"]]
+    connection = broker.connections[timeout.key[0]]
     capabilities = connection.capabilities
     connection.capabilities = {**capabilities, "consumer_cancel_notify": capable}
     yield
@@ -142,14 +142,12 @@ def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
         yield frame
 
 
-@on_input(
-    "timeout-after-cancel-closes", "TIMEOUT-011", "Behind basic.cancel of the client's a timeout closes.", TIME_OUT
-)
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    channel, consumer = _channel_of(broker, frame), delivery_of(broker, frame).consumer
-    proceed(frame)
+@on_timeout("timeout-after-cancel-closes", "TIMEOUT-011", "Behind basic.cancel of the client's a timeout closes.")
+def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -> None:
+    channel, consumer = _channel_of(broker, timeout), delivery_of(broker, timeout).consumer
+    proceed(timeout)
     if consumer is not None and consumer.tag not in channel.consumers:
-        close_saying(broker, channel, frame, "TIMEOUT-011", -1)
+        close_saying(broker, channel, "TIMEOUT-011", -1)
 
 
 # ------------------------------------------------------------------------------------------------- the consumer

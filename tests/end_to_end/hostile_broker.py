@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from amqpspec.model.protocol.methods import METHOD_IDS, Content, Frame
+from amqpspec.model.protocol.methods import METHOD_IDS, Content, event_of
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.codec.methods_codec import encode
 
@@ -31,7 +31,7 @@ def raw(kind: int, payload: bytes = b"", channel: int = 1, size: int | None = No
 
 def method(name: str, channel: int = 1, content: Content | None = None, **arguments: Any) -> bytes:
     """A well-formed frame, with its content if it carries any."""
-    return encode(Frame("", channel, name, arguments, False, content), 0)
+    return encode(event_of("", channel, name, arguments, False, content), 0)
 
 
 class Gone(Exception):

@@ -9,7 +9,7 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Content, Frame, Table
+from amqpspec.model.protocol.methods import ClockWait, Content, Table, event_of
 from tests.handshakes import CAPABLE, opening
 
 QUORUM = "durable x-queue-type=quorum"
@@ -52,11 +52,11 @@ class Timed:
         command = parse_command(line)
         key = (command.connection, command.channel)
         arguments = dict(command.arguments)
-        self.acceptor.sent(Frame(*key, command.method, arguments, sent=True, time=time, content=command.content))
+        self.acceptor.sent(event_of(*key, command.method, arguments, sent=True, time=time, content=command.content))
         return self
 
     def see(self, time: float, method: str, content: Content | None = None, on: str = "a", **arguments: Any) -> Self:
-        self.acceptor.received(Frame(on, 1, method, arguments, sent=False, time=time, content=content))
+        self.acceptor.received(event_of(on, 1, method, arguments, sent=False, time=time, content=content))
         return self
 
     def rest(self) -> Self:
@@ -120,7 +120,7 @@ class Timed:
 
     def wait(self, until: float) -> Self:
         """Nothing comes until then."""
-        self.acceptor.sent(Frame("broker", 0, "clock.wait", {}, sent=True, time=until))
+        self.acceptor.sent(ClockWait("broker", 0, "clock.wait", {}, sent=True, time=until))
         return self
 
     def in_vain(self, until: float) -> Self:

@@ -27,16 +27,11 @@ from itertools import islice
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dispatch import priority, service_is_unknown
+from amqpspec.model.broker.internal_events import DeliveryLimitExcess, MessageLoss
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, Lost
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.requeue import delivery_limit, limit_exceeded
-
-#: A quorum queue drops a message because of deliveries that nobody saw (`model.rules.happenings`).
-GIVE_UP = "queue.give-up"
-#: A queue has handed a message to somebody who did not live to see it, and need not acknowledge.
-LOSE = "queue.lose"
 
 
 def recall(broker: Broker, consumer: Consumer) -> bool:
@@ -127,10 +122,8 @@ def expect_losses(broker: Broker) -> None:
         gone = [each for each in queue.messages if each.may_be_gone and each.arrival is Arrival.RETURNING]
         in_order = bool(gone) and _had_one_taker(broker, queue)
         for message in gone:
-            # inputs of one channel come about in their order
             number = 1 if in_order else message.position + 1
-            arguments = {"queue": queue.name, "position": message.position}
-            broker.happenings.append(Frame(f"losses of {queue.name}", number, LOSE, arguments, sent=True))
+            broker.internal_events.append(MessageLoss(queue.name, message.position, number))
 
 
 def _had_one_taker(broker: Broker, queue: Queue) -> bool:
@@ -138,17 +131,17 @@ def _had_one_taker(broker: Broker, queue: Queue) -> bool:
     return not queue.consumers and len({consumer for consumer in lost if consumer.queue is queue}) == 1
 
 
-def lost_message(broker: Broker, frame: Frame) -> tuple[Queue, Message] | None:
-    """The message that is gone if what the frame tells of has happened; None: it has been seen since."""
-    queue = broker.queues.get(frame.arguments["queue"])
+def lost_message(broker: Broker, event: MessageLoss) -> tuple[Queue, Message] | None:
+    """The message that is gone if the event has come about; None: it has been seen since."""
+    queue = broker.queues.get(event.queue)
     for message in queue.messages if queue is not None else ():
-        if message.position == frame.arguments["position"] and message.may_be_gone:
+        if message.position == event.position and message.may_be_gone:
             return (queue, message) if queue is not None and message.arrival is Arrival.RETURNING else None
     return None
 
 
-def lose_message(broker: Broker, frame: Frame) -> None:
-    found = lost_message(broker, frame)
+def lose_message(broker: Broker, event: MessageLoss) -> None:
+    found = lost_message(broker, event)
     if found is not None:
         queue, message = found
         broker.take(queue, queue.messages.index(message))
@@ -162,10 +155,7 @@ def expect_exceeded_limits(broker: Broker) -> None:
         if queue.type is QueueType.QUORUM:
             for message in queue.messages:
                 if _may_exceed_limit(broker, queue, message):
-                    arguments = {"queue": queue.name, "position": message.position}
-                    broker.happenings.append(
-                        Frame(f"queue {queue.name}", message.position + 1, GIVE_UP, arguments, sent=True)
-                    )
+                    broker.internal_events.append(DeliveryLimitExcess(queue.name, message.position))
 
 
 def _may_exceed_limit(broker: Broker, queue: Queue, message: Message) -> bool:
@@ -177,17 +167,17 @@ def _may_exceed_limit(broker: Broker, queue: Queue, message: Message) -> bool:
     return limit is not None and message.delivery_count + failures > limit
 
 
-def doubted(broker: Broker, frame: Frame) -> tuple[Queue, Message] | None:
-    """The message that is given up if what the frame tells of happens; None: it cannot happen any more."""
-    queue = broker.queues.get(frame.arguments["queue"])
+def doubted(broker: Broker, event: DeliveryLimitExcess) -> tuple[Queue, Message] | None:
+    """The message that is given up if the event comes about; None: it cannot any more."""
+    queue = broker.queues.get(event.queue)
     for message in queue.messages if queue is not None else ():
-        if message.position == frame.arguments["position"]:
+        if message.position == event.position:
             return (queue, message) if queue is not None and _may_exceed_limit(broker, queue, message) else None
     return None
 
 
-def drop_over_limit(broker: Broker, frame: Frame) -> None:
-    found = doubted(broker, frame)
+def drop_over_limit(broker: Broker, event: DeliveryLimitExcess) -> None:
+    found = doubted(broker, event)
     if found is None:
         return
     queue, message = found

@@ -38,7 +38,7 @@ from dataclasses import replace
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Assembly, Channel, ChannelState
 from amqpspec.model.protocol.errors import FrameError, ProtocolError
-from amqpspec.model.protocol.methods import CONTENT_METHODS, EMPTY_CONTENT, METHOD_IDS, Content, Frame
+from amqpspec.model.protocol.methods import CONTENT_METHODS, EMPTY_CONTENT, METHOD_IDS, Content, Frame, RawFrame
 from amqpspec.model.rules.common.lookup import find_exchange
 from amqpspec.model.rules.connection.frames import cannot_decode
 
@@ -47,7 +47,7 @@ _BASIC = 60
 _MOST_KEPT = 128 * 1024 * 1024
 
 
-def assembled(broker: Broker, channel: Channel, frame: Frame) -> Frame | None:
+def assembled(broker: Broker, channel: Channel, frame: Frame | RawFrame) -> Frame | None:
     """The whole method that is to be processed now; None: something is still to come.
 
     Raises `FrameError`, `SilentEnd`, and `ProtocolError` for what the channel itself would find.
@@ -61,11 +61,11 @@ def assembled(broker: Broker, channel: Channel, frame: Frame) -> Frame | None:
     return _awaiting_body(broker, channel, assembly, frame)
 
 
-def _awaiting_method(broker: Broker, channel: Channel, frame: Frame) -> Frame | None:
-    if frame.method in ("frame.header", "frame.body"):
+def _awaiting_method(broker: Broker, channel: Channel, frame: Frame | RawFrame) -> Frame | None:
+    if isinstance(frame, RawFrame):
+        if frame.method == "frame.method":
+            raise cannot_decode(frame)
         raise FrameError("CHAN-012", 505, "expected method frame, got non method frame instead")
-    if frame.method == "frame.method":
-        raise cannot_decode(frame)
     if frame.content is None and frame.method in CONTENT_METHODS:
         channel.assembly = Assembly(frame)
         broker.blame(channel, "CHAN-013")
@@ -73,7 +73,7 @@ def _awaiting_method(broker: Broker, channel: Channel, frame: Frame) -> Frame | 
     return frame
 
 
-def _awaiting_header(broker: Broker, channel: Channel, assembly: Assembly, frame: Frame) -> Frame | None:
+def _awaiting_header(broker: Broker, channel: Channel, assembly: Assembly, frame: Frame | RawFrame) -> Frame | None:
     identifiers = METHOD_IDS[assembly.method.method]
     arguments = frame.arguments
     if frame.method != "frame.header" or arguments.get("weight", 0):
@@ -102,7 +102,7 @@ def _awaiting_header(broker: Broker, channel: Channel, assembly: Assembly, frame
     return None if size else _complete(broker, channel, channel.assembly)
 
 
-def _awaiting_body(broker: Broker, channel: Channel, assembly: Assembly, frame: Frame) -> Frame | None:
+def _awaiting_body(broker: Broker, channel: Channel, assembly: Assembly, frame: Frame | RawFrame) -> Frame | None:
     missing = assembly.missing or 0
     identifiers = METHOD_IDS[assembly.method.method]
     if frame.method != "frame.body":

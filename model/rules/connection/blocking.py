@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Connection, ConnectionState, Expected
-from amqpspec.model.protocol.methods import TEARDOWNS, Frame
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.model.protocol.patterns import Anything
 
 
@@ -38,29 +38,29 @@ def clear_alarm(broker: Broker) -> None:
             _tell(broker, connection, Expected("connection.unblocked", {}, ("CAP-003",), counted=broker.counting))
 
 
-def is_held(broker: Broker, connection: Connection, frame: Frame) -> bool:
-    """Is the frame not processed now, because the broker does not read it, or not all of it? Then it is kept."""
-    if connection.state is not ConnectionState.OPEN or frame.method in ("socket.abort", *TEARDOWNS):
+def hold_back(broker: Broker, connection: Connection, event: TraceEvent) -> bool:
+    """Keep the event if it is not processed now, because the broker does not read it, or not all of it: is that so?"""
+    if connection.state is not ConnectionState.OPEN or event.method == "socket.abort":
         return False
     if not connection.blocked:
-        if not broker.alarm or frame.method != "basic.publish" or frame.content is None:
+        if not broker.alarm or event.method != "basic.publish" or event.content is None:
             return False
         _block(broker, connection)
-        if not frame.content.body:
+        if not event.content.body:
             return False  # complete with its header
-    connection.held.append(frame)
-    if frame.channel:
-        broker.blame(broker.channel(connection.name, frame.channel), requirement_of(connection))
+    connection.held.append(event)
+    if event.channel:
+        broker.blame(broker.channel(connection.name, event.channel), requirement_of(connection))
     return True
 
 
-def released(broker: Broker, connection: Connection) -> list[Frame]:
+def released(broker: Broker, connection: Connection) -> list[TraceEvent]:
     """What was held of a connection that is read again, to be processed now."""
     if connection.blocked or not connection.held:
         return []
     broker.fired(requirement_of(connection))
-    frames, connection.held = connection.held, []
-    return frames
+    events, connection.held = connection.held, []
+    return events
 
 
 def requirement_of(connection: Connection) -> str:
@@ -86,11 +86,11 @@ def _tell(broker: Broker, connection: Connection, expected: Expected) -> None:
     broker.debtors[(connection.name, 0)] = None
 
 
-def blocked_by_others(broker: Broker, frame: Frame) -> bool:
+def blocked_by_others(broker: Broker, event: TraceEvent) -> bool:
     """Is this a connection.blocked for an alarm that no operator of ours has raised?
 
     A broker that runs short of memory or disk may tell every client that wants to hear it, at any time. What it does
     with their publishes then says nothing about it.
     """
-    connection = broker.connections.get(frame.connection)
+    connection = broker.connections.get(event.connection)
     return connection is not None and not broker.alarm and not connection.blocked and _understands(connection)

@@ -62,6 +62,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.deadlines import LATE_SECONDS
 from amqpspec.model.broker.effects import Committed
+from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionCleanup, ConnectionTeardown
 from amqpspec.model.broker.limits import limit_channel
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.state import (
@@ -77,7 +78,7 @@ from amqpspec.model.broker.uncommitted import drop
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import FrameError, ProtocolError
-from amqpspec.model.protocol.methods import METHOD_IDS, ChannelKey, Frame
+from amqpspec.model.protocol.methods import METHOD_IDS, ChannelKey, TraceEvent
 from amqpspec.model.protocol.patterns import Anything
 from amqpspec.model.rules.basic.requeue import give_back, lost_order
 from amqpspec.model.rules.basic.unseen import expect_exceeded_limits, expect_losses, lose, may_serve_anybody
@@ -100,12 +101,9 @@ OF_TEXTS = {
 #: The reply code of a crash.
 INTERNAL_ERROR = 541
 
-#: What the broker does behind a client that is gone (`model.rules.happenings`).
-CLEAN_UP = "connection.cleanup"
 
-
-def fail_channel_zero(broker: Broker, connection: Connection, frame: Frame, error: ProtocolError) -> None:
-    """The broker closes the connection because of `frame`."""
+def fail_channel_zero(broker: Broker, connection: Connection, frame: TraceEvent | None, error: ProtocolError) -> None:
+    """The broker closes the connection because of `frame`, if any."""
     end_connection(broker, connection)
     connection.state = ConnectionState.CLOSING
     connection.may_end = True
@@ -113,15 +111,15 @@ def fail_channel_zero(broker: Broker, connection: Connection, frame: Frame, erro
     broker.debtors[(connection.name, 0)] = None
 
 
-def fail_frame(broker: Broker, connection: Connection, frame: Frame, error: FrameError) -> None:
+def fail_frame(broker: Broker, connection: Connection, frame: TraceEvent, error: FrameError) -> None:
     """The broker closes the connection because of a frame that is wrong as such."""
     fail_channel_zero(broker, connection, frame, error)
     if error.fatal:
         connection.state = ConnectionState.ENDING  # not even close-ok is read any more
 
 
-def fail(broker: Broker, channel: Channel, frame: Frame, error: ProtocolError) -> None:
-    """The broker closes the channel, or the connection where the reply code says so, because of `frame`."""
+def fail(broker: Broker, channel: Channel, frame: TraceEvent | None, error: ProtocolError) -> None:
+    """The broker closes the channel, or the connection where the reply code says so, because of `frame`, if any."""
     method = "connection.close" if error.closes_connection else "channel.close"
     close = _close(broker, method, frame, error)
     if shown := _shown_by_close(channel, frame):
@@ -154,10 +152,10 @@ def _timing_out(broker: Broker, channel: Channel) -> list[Unacknowledged]:
     return [entry for entry in held if entry.deadline is not None and entry.deadline.earliest <= answered_by]
 
 
-def _shown_by_close(channel: Channel, frame: Frame) -> list[str]:
+def _shown_by_close(channel: Channel, frame: TraceEvent | None) -> list[str]:
     """What becomes of confirms, where the channel ends because of `frame`."""
     shown = ["CONFIRM-018"] if channel.unconfirmed else []
-    if channel.confirming and frame.method == "basic.publish":
+    if channel.confirming and frame is not None and frame.method == "basic.publish":
         shown.append("CONFIRM-019")
     return shown
 
@@ -174,7 +172,7 @@ def break_connection(broker: Broker, channel: Channel, close: Expected) -> None:
     connection = broker.connections[channel.connection]
     connection.owed.append(close)
     broker.debtors[(connection.name, 0)] = None
-    broker.teardowns.append((connection.name, 0))
+    broker.teardowns.append(ConnectionTeardown(connection.name))
 
 
 def end_before_others(broker: Broker, channel: Channel) -> None:
@@ -186,8 +184,16 @@ def end_before_others(broker: Broker, channel: Channel) -> None:
     channel.state = ChannelState.CLOSED
 
 
-def crash(broker: Broker, channel: Channel) -> None:
+def tear_down(broker: Broker, event: ConnectionTeardown) -> None:
+    """The broker ends the channels of a connection that an error broke; the close is owed."""
+    connection = broker.connections[event.connection]
+    if connection.state is ConnectionState.OPEN:
+        end_connection(broker, connection)
+
+
+def crash(broker: Broker, event: ChannelCrash) -> None:
     """A channel that breaks its connection some time after what makes it do so comes to it; the close is owed."""
+    channel = broker.channel(event.connection, event.number)
     connection = broker.connections[channel.connection]
     if channel.state is not ChannelState.CLOSED and connection.state is ConnectionState.OPEN:
         channel.unread = replies_owed(channel)
@@ -229,8 +235,8 @@ def _drop_answers_of_queues(broker: Broker, channel: Channel) -> None:
     broker.settle_debts(channel)
 
 
-def _close(broker: Broker, method: str, frame: Frame, error: ProtocolError) -> Expected:
-    class_id, method_id = error.identifiers or METHOD_IDS.get(frame.method, (0, 0))
+def _close(broker: Broker, method: str, frame: TraceEvent | None, error: ProtocolError) -> Expected:
+    class_id, method_id = error.identifiers or METHOD_IDS.get(frame.method if frame is not None else "", (0, 0))
     is_fixed = broker.dialect.fixed_reply_texts and not error.any_text
     arguments = {
         "reply_code": error.code,
@@ -241,7 +247,7 @@ def _close(broker: Broker, method: str, frame: Frame, error: ProtocolError) -> E
     requirements: tuple[str, ...] = (error.requirement, "CHAN-007", "CHAN-008")
     if error.is_cut:
         requirements = ("CHAN-008", error.requirement, "CHAN-007")  # what makes this close special
-    if frame.arguments.get("nowait"):
+    if frame is not None and frame.arguments.get("nowait"):
         requirements += ("CHAN-018",)
     blame = CLOSE_BLAME
     if error.requirement in OF_TEXTS:
@@ -335,13 +341,19 @@ def end_connection(broker: Broker, connection: Connection) -> None:
 def abandon_connection(broker: Broker, connection: Connection) -> None:
     """The client is gone without a word: the broker notices it, and deletes its queues some time later (CONN-021)."""
     end_channels(broker, connection)
-    if any(queue.owner == connection.name for queue in broker.queues.values()):
-        broker.happenings.append(Frame(connection.name, 0, CLEAN_UP, {}, sent=True))
+    cleanup = ConnectionCleanup(connection.name)
+    if has_left_queues(broker, cleanup):
+        broker.internal_events.append(cleanup)
 
 
-def clean_up(broker: Broker, connection: str) -> None:
+def clean_up(broker: Broker, event: ConnectionCleanup) -> None:
     """The broker comes to clean up behind a client that is gone."""
-    _delete_own_queues(broker, connection, "CONN-021")
+    _delete_own_queues(broker, event.connection, "CONN-021")
+
+
+def has_left_queues(broker: Broker, event: ConnectionCleanup) -> bool:
+    """Is anything left to clean up?"""
+    return any(queue.owner == event.connection for queue in broker.queues.values())
 
 
 def _delete_own_queues(broker: Broker, connection: str, requirement: str) -> None:

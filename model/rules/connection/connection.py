@@ -28,42 +28,31 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Connection, ConnectionState, Expected
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import TEARDOWN, Frame
+from amqpspec.model.protocol.methods import Frame, HeaderEvent, SocketEvent
 from amqpspec.model.rules.basic.cancel import recheck_consumers
 from amqpspec.model.rules.connection.closing import abandon_connection, end_connection, fail_channel_zero
-from amqpspec.model.rules.connection.handshake import connect, handshake_input, owe, owe_end
+from amqpspec.model.rules.connection.handshake import connect, owe, owe_end
 
 #: Octets of a protocol header that stand where those of a frame's size do.
 _SIZE = slice(6, 14)
 
 
-def connection_input(broker: Broker, connection: Connection, frame: Frame) -> None:
-    """Process a client frame on channel 0, or what becomes of the TCP connection.
-
-    `connection.teardown` no client sends: the broker ends the channels of a connection that an error broke.
-    """
-    if frame.method == "socket.open":
-        connect(broker, frame)
-    elif frame.method == TEARDOWN:
-        if connection.state is ConnectionState.OPEN:
-            end_connection(broker, connection)
-    elif frame.method == "socket.abort":
+def socket_input(broker: Broker, connection: Connection, event: SocketEvent) -> None:
+    """Process what becomes of the TCP connection, by the client's doing."""
+    if event.method == "socket.open":
+        connect(broker, event)
+    elif event.method == "socket.abort":
         abandon_connection(broker, connection)
         connection.state = ConnectionState.CLOSED
         connection.owed.clear()
         connection.may_end = True
         broker.debtors.pop((connection.name, 0), None)
-    elif frame.method == "socket.silence":
-        _silence(broker, connection, frame.time)
-    elif connection.state.in_handshake:
-        handshake_input(broker, connection, frame)
-    elif connection.state is ConnectionState.OPEN:
-        _running(broker, connection, frame)
-    elif connection.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
-        _closing(broker, connection, frame)
+    elif event.method == "socket.silence":
+        _silence(broker, connection, event.time)
 
 
-def _running(broker: Broker, connection: Connection, frame: Frame) -> None:
+def connection_input(broker: Broker, connection: Connection, frame: Frame) -> None:
+    """Process a method on channel 0 of a connection that is open."""
     if frame.method == "connection.close":
         # CONN-020: the exclusive queues are deleted before close-ok is sent
         end_connection(broker, connection)
@@ -76,15 +65,15 @@ def _running(broker: Broker, connection: Connection, frame: Frame) -> None:
         owe(broker, connection, "connection.update-secret-ok", {}, ("CONN-024",))
         if broker.dialect.rechecks_consumers:
             recheck_consumers(broker, connection)
-    elif frame.method == "protocol.header":
-        _second_header(broker, connection, frame)
     else:
         error = ProtocolError("CONN-019", 504, "unexpected method in connection state running")
         fail_channel_zero(broker, connection, frame, error)
 
 
-def _closing(broker: Broker, connection: Connection, frame: Frame) -> None:
+def closing_input(broker: Broker, connection: Connection, frame: Frame) -> None:
     """Closes may cross: the client's is answered all the same, and after its close-ok the TCP connection ends."""
+    if connection.state not in (ConnectionState.CLOSING, ConnectionState.CLOSED):
+        return
     if frame.method == "connection.close":
         owe(broker, connection, "connection.close-ok", {}, ("CONN-030",))
     elif frame.method == "connection.close-ok":
@@ -94,12 +83,12 @@ def _closing(broker: Broker, connection: Connection, frame: Frame) -> None:
             owe_end(broker, connection, "CONN-028")
 
 
-def _second_header(broker: Broker, connection: Connection, frame: Frame) -> None:
+def second_header(broker: Broker, connection: Connection, event: HeaderEvent) -> None:
     """The octets are read as a frame that is too large (rabbit_reader:handle_input)."""
-    size = int(frame.arguments.get("octets", "").ljust(14, "0")[_SIZE], 16)
+    size = int(event.arguments.get("octets", "").ljust(14, "0")[_SIZE], 16)
     limit = connection.frame_max - 8
     error = ProtocolError("CONN-014", 501, f"type 65, all octets = <<>>: {{frame_too_large,{size},{limit}}}")
-    fail_channel_zero(broker, connection, Frame(connection.name, 0, "", {}, sent=True), error)
+    fail_channel_zero(broker, connection, None, error)
 
 
 def _silence(broker: Broker, connection: Connection, now: float) -> None:

@@ -41,11 +41,8 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Channel, ChannelState, Connection
 from amqpspec.model.protocol.errors import REPLY_CODES, FrameError, SilentEnd
-from amqpspec.model.protocol.methods import EMPTY_CONTENT, METHOD_IDS, Content, Frame
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, METHOD_IDS, Content, RawFrame
 from amqpspec.model.protocol.patterns import Printed
-
-#: Frames that are not a whole method.
-SINGLE_FRAMES = frozenset({"frame.method", "frame.header", "frame.body", "frame.other"})
 
 _METHOD, _HEADER, _BODY, _HEARTBEAT = 1, 2, 3, 8
 _END = 206
@@ -61,8 +58,8 @@ _LEFT_OUT = frozenset({(30, 10), (30, 11), (60, 200), (60, 201), (60, 202)})
 _KNOWN = frozenset(METHOD_IDS.values()) | _LEFT_OUT
 
 
-def frame_input(broker: Broker, connection: Connection, frame: Frame) -> Frame | None:
-    """What is to be made of a frame of the class `frame`; None: nothing.
+def frame_input(broker: Broker, connection: Connection, frame: RawFrame) -> RawFrame | None:
+    """What is to be made of a single frame; None: nothing.
 
     Raises `FrameError` and `SilentEnd`.
     """
@@ -100,7 +97,7 @@ def admit_channel(broker: Broker, connection: Connection, channel: Channel) -> N
         raise FrameError("CONN-013", 530, text)
 
 
-def cannot_decode(frame: Frame) -> Exception:
+def cannot_decode(frame: RawFrame) -> Exception:
     """The error for a method frame whose arguments are wrong, on a channel that awaits a method."""
     arguments = frame.arguments
     fault = arguments.get("fault")
@@ -113,7 +110,7 @@ def cannot_decode(frame: Frame) -> Exception:
     return FrameError("CONN-018", 501, f"cannot decode <<{octets}>>", identifiers=identifiers)
 
 
-def _other(broker: Broker, connection: Connection, frame: Frame) -> Frame | None:
+def _other(broker: Broker, connection: Connection, frame: RawFrame) -> RawFrame | None:
     """A frame that says of itself what it is."""
     arguments = frame.arguments
     kind = arguments.get("type", _METHOD)
@@ -140,9 +137,9 @@ def _other(broker: Broker, connection: Connection, frame: Frame) -> Frame | None
     return _reread(frame, kind, payload)
 
 
-def _reread(frame: Frame, kind: int, payload: bytes) -> Frame:
-    def made(method: str, arguments: dict[str, Any], content: Content | None = None) -> Frame:
-        return Frame(frame.connection, frame.channel, method, arguments, True, content, frame.time)
+def _reread(frame: RawFrame, kind: int, payload: bytes) -> RawFrame:
+    def made(method: str, arguments: dict[str, Any], content: Content | None = None) -> RawFrame:
+        return RawFrame(frame.connection, frame.channel, method, arguments, True, content, frame.time)
 
     def number(start: int, end: int) -> int:
         return int.from_bytes(payload[start:end], "big")
@@ -156,7 +153,7 @@ def _reread(frame: Frame, kind: int, payload: bytes) -> Frame:
     return made("frame.body", {}, Content({}, payload))
 
 
-def _payload(frame: Frame) -> bytes:
+def _payload(frame: RawFrame) -> bytes:
     """The payload of a content frame, as far as errors show it."""
     if frame.method == "frame.body":
         return (frame.content or EMPTY_CONTENT).body

@@ -65,12 +65,13 @@ Requirements:
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Connection, ConnectionState, Expected
 from amqpspec.model.protocol.credentials import AMQPLAIN, PLAIN, credentials_of
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import MASK, Frame, Table
+from amqpspec.model.protocol.methods import MASK, Frame, HeaderEvent, RawFrame, SocketEvent, Table, TraceEvent
 from amqpspec.model.rules.connection.closing import fail_channel_zero
 from amqpspec.model.rules.connection.handshake_content import (
     ANY_HEADER,
@@ -92,46 +93,41 @@ SILENT_CLOSE_DELAY = 3.0
 _UNEXPECTED_FRAME = "type 1, all octets"
 
 
-def connect(broker: Broker, frame: Frame) -> None:
+def connect(broker: Broker, event: SocketEvent) -> None:
     """`socket.open`: a new connection, which takes the place of one of this name that is over.
 
     Its argument `assumed` says that it is not in the trace, and that credentials are not either.
     """
-    if frame.connection in broker.connections:
-        for key in [key for key in broker.channels if key[0] == frame.connection]:
+    if event.connection in broker.connections:
+        for key in [key for key in broker.channels if key[0] == event.connection]:
             del broker.channels[key]
             broker.debtors.pop(key, None)
-        broker.debtors.pop((frame.connection, 0), None)
-    broker.connections[frame.connection] = Connection(
-        frame.connection,
-        is_assumed=bool(frame.arguments.get("assumed")),
-        began=frame.time,
-        heard=frame.time,
+        broker.debtors.pop((event.connection, 0), None)
+    broker.connections[event.connection] = Connection(
+        event.connection,
+        is_assumed=bool(event.arguments.get("assumed")),
+        began=event.time,
+        heard=event.time,
     )
 
 
-def handshake_input(broker: Broker, connection: Connection, frame: Frame) -> None:
+def handshake_input(broker: Broker, connection: Connection, event: TraceEvent) -> None:
     """Process what a client sends, on any channel, before its connection is open."""
     due, rule = _STEPS[connection.state]
-    if connection.state is ConnectionState.AWAITING_HEADER or (frame.method == due and frame.channel == 0):
-        rule(broker, connection, frame)
+    if connection.state is ConnectionState.AWAITING_HEADER or (event.method == due and event.channel == 0):
+        rule(broker, connection, event)
     elif connection.state is not ConnectionState.OPENING:
         refuse_silently(broker, connection, "CONN-026")
-    elif frame.method.startswith(("frame.", "protocol.")):
+    elif isinstance(event, RawFrame | HeaderEvent):
         # which of several errors it is, is the business of those who look at octets
         refuse_silently(broker, connection, "CONN-026", may_announce=True)
-    elif frame.channel:
+    elif event.channel:
         error = ProtocolError("CONN-026", 505, _UNEXPECTED_FRAME, any_text=True)
-        _refuse(broker, connection, _nothing(connection), error)
+        _refuse(broker, connection, None, error)
     else:
         state = connection.state.value
         error = ProtocolError("CONN-026", 504, f"unexpected method in connection state {state}")
-        _refuse(broker, connection, frame, error)
-
-
-def _nothing(connection: Connection) -> Frame:
-    """In place of the frame to blame, where a close names no class and no method."""
-    return Frame(connection.name, 0, "", {}, sent=True)
+        _refuse(broker, connection, event, error)
 
 
 def refuse_silently(broker: Broker, connection: Connection, requirement: str, *, may_announce: bool = False) -> None:
@@ -172,7 +168,7 @@ def owe(
         broker.reason = requirements[0]
 
 
-def _refuse(broker: Broker, connection: Connection, frame: Frame, error: ProtocolError) -> None:
+def _refuse(broker: Broker, connection: Connection, frame: TraceEvent | None, error: ProtocolError) -> None:
     """connection.close is owed; the bare text lets a broker end the TCP connection in place of it."""
     if broker.dialect.fixed_reply_texts:
         fail_channel_zero(broker, connection, frame, error)
@@ -183,10 +179,10 @@ def _refuse(broker: Broker, connection: Connection, frame: Frame, error: Protoco
 # ---------------------------------------------------------------------------------------------- the four steps
 
 
-def _header(broker: Broker, connection: Connection, frame: Frame) -> None:
+def _header(broker: Broker, connection: Connection, event: TraceEvent) -> None:
     """Eight octets. Any frame in their place is a header that nobody knows."""
     dialect = broker.dialect
-    octets = frame.arguments.get("octets", "").lower() if frame.method == "protocol.header" else ""
+    octets = event.arguments.get("octets", "").lower() if isinstance(event, HeaderEvent) else ""
     if octets == HEADER_0_9_1:
         _start(broker, connection, ("CONN-001", "CONN-025", *(("CAP-001",) if dialect.extensions else ())))
     elif octets == HEADER_0_9 and dialect.accepts_0_9_header:
@@ -261,7 +257,7 @@ def _refuse_login(broker: Broker, connection: Connection, mechanism: str) -> Non
     if connection.capabilities.get("authentication_failure_close") is True and broker.dialect.extensions:
         text = f"Login was refused using authentication mechanism {mechanism}. For details see the broker logfile."
         # class and method are 0 although it is start-ok that is refused (rabbit_reader:auth_fail)
-        fail_channel_zero(broker, connection, _nothing(connection), ProtocolError("CONN-005", 403, text))
+        fail_channel_zero(broker, connection, None, ProtocolError("CONN-005", 403, text))
         return
     refuse_silently(broker, connection, "CONN-006")
     if broker.dialect.extensions:
@@ -299,7 +295,7 @@ def _open(broker: Broker, connection: Connection, frame: Frame) -> None:
         owe(broker, connection, "connection.open-ok", {}, ("CONN-001",))
 
 
-_Step = Callable[[Broker, Connection, Frame], None]
+_Step = Callable[[Broker, Connection, Any], None]
 
 #: What is due in a state, and the rule for it.
 _STEPS: dict[ConnectionState, tuple[str, _Step]] = {

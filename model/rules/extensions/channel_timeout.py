@@ -34,7 +34,6 @@ from amqpspec.model.broker.consumer_timeouts import of_queue_and_policy
 from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.requeue import exceeded_limit
 from amqpspec.model.rules.extensions.consumer_timeout import close_for
 
@@ -44,7 +43,7 @@ def oldest(channel: Channel) -> tuple[int, Unacknowledged] | None:
     return next(iter(channel.unsettled.items()), None)
 
 
-def close_channel(broker: Broker, channel: Channel, frame: Frame) -> None:
+def close_channel(broker: Broker, channel: Channel) -> None:
     """TIMEOUT-001: the channel closes, and what it holds goes back to the queues (TIMEOUT-004)."""
     found = oldest(channel)
     assert found is not None
@@ -56,7 +55,7 @@ def close_channel(broker: Broker, channel: Channel, frame: Frame) -> None:
     if returning:
         requirements.append("TIMEOUT-004")
     counting, broker.counting = broker.counting, True  # it is the broker's own doing, also in a barrier
-    close_for(broker, channel, entry, frame, *dict.fromkeys(requirements))
+    close_for(broker, channel, entry, *dict.fromkeys(requirements))
     broker.counting = counting
     for each in returning:
         if not each.queue.deleted and not exceeded_limit(each.message):

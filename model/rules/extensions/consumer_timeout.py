@@ -6,8 +6,8 @@ the close of its channel. RabbitMQ: rabbit_fifo:apply {timeout, evaluate_consume
 rabbit_channel:handle_queue_actions released.
 
 When the time of a delivery is up is known as a span (`model.broker.deadlines`). Within it the acceptor tries at every
-point whether it has timed out already: an input that no client sends, `delivery.time-out`. A consumer's deliveries
-time out in their order, so one of these is open for each consumer, and the next comes with it.
+point whether it has timed out already: an internal event, `DeliveryTimeout`. A consumer's deliveries time out in
+their order, so one of these is open for each consumer, and the next comes with it.
 
 Requirements:
 
@@ -61,7 +61,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from amqpspec.model.broker.broker import Broker, may_be_told_again
+from amqpspec.model.broker.broker import Broker, expect_further_notice
 from amqpspec.model.broker.consumer_timeouts import (
     OF_CONSUMER,
     OF_QUEUE,
@@ -76,13 +76,8 @@ from amqpspec.model.broker.state import Channel, Expected, Lost, TimedOut, Unack
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.basic.requeue import delivery_limit, give_back
 from amqpspec.model.rules.connection.closing import fail
-
-TIME_OUT = "delivery.time-out"
-#: The same where it is certain by now that it has come about.
-TIME_OUT_IS_OVER = "delivery.time-out-is-over"
 
 #: How often something may have been handed to a channel and timed out there, behind the close that nobody has answered.
 _MOST_BEHIND_CLOSE = 2
@@ -95,12 +90,12 @@ def begin(broker: Broker, channel: Channel, consumer: Consumer) -> None:
         consumer.timeout, consumer.timeout_from = time_of(broker, consumer.queue, consumer.arguments)
 
 
-def time_out(broker: Broker, channel: Channel, tag: int, frame: Frame, together: Sequence[int] = ()) -> None:
+def time_out(broker: Broker, channel: Channel, tag: int, together: Sequence[int] = ()) -> None:
     """The time of that delivery is up. `together`: that of others as well, before the client is told of it."""
     entry, is_first, is_served = _release(broker, channel, tag)
     queues = [entry.queue, *(_release(broker, channel, other)[0].queue for other in together)]
     counting, broker.counting = broker.counting, True  # it is the broker's own doing, also in a barrier
-    _tell(broker, channel, entry, frame, is_first=is_first, is_served=is_served)
+    _tell(broker, channel, entry, is_first=is_first, is_served=is_served)
     broker.counting = counting
     for queue in queues:
         queue.timeouts += 1
@@ -158,19 +153,17 @@ def _holds_younger(channel: Channel, entry: Unacknowledged) -> bool:
     return any(each.deadline is not None and each.deadline.since > entry.deadline.by for each in others)
 
 
-def _tell(
-    broker: Broker, channel: Channel, entry: Unacknowledged, frame: Frame, *, is_first: bool, is_served: bool
-) -> None:
+def _tell(broker: Broker, channel: Channel, entry: Unacknowledged, *, is_first: bool, is_served: bool) -> None:
     """What the client is told of it."""
     consumer = entry.consumer
     if consumer is None:
-        close_for(broker, channel, entry, frame, "TIMEOUT-010")
+        close_for(broker, channel, entry, "TIMEOUT-010")
     elif not is_told(broker, channel):
-        close_for(broker, channel, entry, frame, "TIMEOUT-009")
+        close_for(broker, channel, entry, "TIMEOUT-009")
     elif not is_served:
         broker.fired("TIMEOUT-011")
     elif not is_first:
-        may_be_told_again(channel, consumer)
+        expect_further_notice(channel, consumer)
     else:
         _notify(broker, channel, entry, consumer)
 
@@ -205,11 +198,11 @@ def contested(broker: Broker, consumer: Consumer) -> list[str]:
     return [consumer.timeout_from] if is_contested else []
 
 
-def close_for(broker: Broker, channel: Channel, entry: Unacknowledged, frame: Frame, *requirements: str) -> None:
+def close_for(broker: Broker, channel: Channel, entry: Unacknowledged, *requirements: str) -> None:
     """The channel is closed because of the delivery, with a text that names the time which was up."""
     assert entry.deadline is not None
     milliseconds = round(entry.deadline.seconds * 1000)
-    close_saying(broker, channel, frame, requirements[0], milliseconds)
+    close_saying(broker, channel, requirements[0], milliseconds)
     close = channel.owed[-1]
     assert isinstance(close, Expected)
     is_known = broker.dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES
@@ -222,14 +215,14 @@ def close_for(broker: Broker, channel: Channel, entry: Unacknowledged, frame: Fr
     )
 
 
-def close_saying(broker: Broker, channel: Channel, frame: Frame, requirement: str, milliseconds: int) -> None:
+def close_saying(broker: Broker, channel: Channel, requirement: str, milliseconds: int) -> None:
     """Close the channel, with a text that names this time. As long as the client has not answered, what times out there
     may be handed to another consumer on it.
     """
     error = ProtocolError(requirement, 406, close_text(channel.number, milliseconds))
     held = [entry for entry in channel.unacknowledged.values() if entry.deadline is not None]
     consumers = list(channel.consumers.values())
-    fail(broker, channel, frame, error)
+    fail(broker, channel, None, error)
     if broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES:
         return
     for entry in held:

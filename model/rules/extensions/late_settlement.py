@@ -84,13 +84,13 @@ def _settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> 
         entry.message.reason = "TIMEOUT-019"  # if it comes back from who has it now
     consumer = entry.consumer
     if consumer is None or entry.queue.deleted or channel.consumers.get(consumer.tag) is not consumer:
-        _is_unchanged(broker, entry.queue)
+        _note_unchanged(broker, entry.queue)
         return
     consumer.timed_out -= 1
     requirement = _RECOVERED_BY[ruling.outcome]
     consumer.reason = requirement
     if consumer.timed_out:
-        _is_unchanged(broker, entry.queue)
+        _note_unchanged(broker, entry.queue)
         return
     consumer.stamp = broker.stamp
     consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
@@ -100,6 +100,6 @@ def _settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> 
     broker.refresh(entry.queue)
 
 
-def _is_unchanged(broker: Broker, queue: Queue) -> None:
+def _note_unchanged(broker: Broker, queue: Queue) -> None:
     if not queue.deleted and not queue.unproven:
         queue.reason = "TIMEOUT-019"

@@ -29,6 +29,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.dispatch import contenders
 from amqpspec.model.broker.hooks import answer
+from amqpspec.model.broker.internal_events import MessageExpiry
 from amqpspec.model.broker.overflow import handed_over
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.state import ChannelState
@@ -44,10 +45,8 @@ from amqpspec.model.broker.time_to_live import (
 )
 from amqpspec.model.broker.transaction import Transaction
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey
 from amqpspec.model.rules.extensions.dead_letter import has_to_be_seen, keep_within_limits, outlive
-
-EXPIRE = "message.expire"
 
 #: Seconds in which an answer may come to what is sent now: what expires in that time may have expired before it.
 AHEAD = 1.5
@@ -57,7 +56,7 @@ AHEAD = 1.5
 
 
 def message_expiries(broker: Broker, now: float, *, is_certain: bool, ahead: float = 0.0) -> None:
-    """It is `now`: remove what has certainly expired, and tell of what may have (`Broker.happenings`).
+    """It is `now`: remove what has certainly expired, and tell of what may have (`Broker.internal_events`).
 
     `is_certain`: nothing is under way that might have taken the messages. `ahead`: seconds in which what is done now
     is seen.
@@ -88,10 +87,7 @@ def tell_of_expiries(broker: Broker) -> None:
     for queue in broker.ageing:
         for message in exposed(broker.dialect, queue, handed_over(broker, queue)):
             if _may_expire(broker, queue, message):
-                arguments = {"queue": queue.name, "position": message.position}
-                broker.happenings.append(
-                    Frame(f"messages of {queue.name}", message.position + 1, EXPIRE, arguments, sent=True)
-                )
+                broker.internal_events.append(MessageExpiry(queue.name, message.position))
 
 
 def _may_expire(broker: Broker, queue: Queue, message: Message) -> bool:
@@ -112,19 +108,19 @@ def _is_awaited(broker: Broker, queue: Queue) -> bool:
     return False
 
 
-def doubted_message(broker: Broker, frame: Frame) -> tuple[Queue, Message] | None:
-    """The message that expires if what the frame tells of comes about; None: it cannot any more."""
-    queue = broker.queues.get(frame.arguments["queue"])
+def doubted_message(broker: Broker, event: MessageExpiry) -> tuple[Queue, Message] | None:
+    """The message that expires if the event comes about; None: it cannot any more."""
+    queue = broker.queues.get(event.queue)
     for message in () if queue is None else exposed(broker.dialect, queue, handed_over(broker, queue)):
-        if message.position == frame.arguments["position"]:
+        if message.position == event.position:
             assert queue is not None
             return (queue, message) if _may_expire(broker, queue, message) else None
     return None
 
 
-def process_message_expiry(broker: Broker, frame: Frame) -> None:
+def process_message_expiry(broker: Broker, event: MessageExpiry) -> None:
     """The message expires at this point, and the next one may as well."""
-    found = doubted_message(broker, frame)
+    found = doubted_message(broker, event)
     if found is not None:
         queue, message = found
         assert message.deadline is not None

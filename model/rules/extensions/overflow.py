@@ -21,15 +21,15 @@ from collections.abc import Collection
 from itertools import takewhile
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.message_order import has_left
+from amqpspec.model.broker.message_order import note_left
 from amqpspec.model.broker.overflow import (
     BEYOND_LIMIT,
     Overflow,
     exceeded,
     handed_over,
     handed_over_at_once,
+    hear_whether_refused,
     is_limited,
-    is_told_to_refuse,
     overflow,
     refusal,
     size,
@@ -61,7 +61,7 @@ def drop_excess(
         message = queue.messages[first]
         del queue.messages[first]
         queue.unproven.pop(message, None)
-        has_left(broker.dialect, queue, first)
+        note_left(broker.dialect, queue, first)
         waiting, octets = waiting - 1, octets - size(broker, queue, [message])
         requirement = "OVERFLOW-002" if given_back else requirement
         broker.drop(queue, message, requirement)
@@ -93,7 +93,7 @@ def refuses(broker: Broker, queue: Queue, message: Message, publisher: ChannelKe
         return False
     if queue.type is QueueType.QUORUM:
         # what other queues send is never refused (rabbit_fifo_client:untracked_enqueue)
-        return publisher is not None and is_told_to_refuse(broker, queue, publisher)
+        return publisher is not None and hear_whether_refused(broker, queue, publisher)
     waiting, octets = waiting_in(broker, queue, handed_over(broker, queue) + _gone_at_once(queue))
     is_too_much = bool(exceeded(queue, waiting + 1, octets + size(broker, queue, [message])))
     return is_too_much is not (queue is broker.contrary)

@@ -23,9 +23,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.internal_events import QueueExpiry
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
 from amqpspec.model.rules.extensions.message_expiry import expire_messages_punctually, next_message_expiry
 from amqpspec.model.rules.extensions.timeouts import next_due, time_out_punctually
 
@@ -36,8 +36,6 @@ SLACK = {QueueType.CLASSIC: 1.0, QueueType.QUORUM: 6.0}
 
 #: The part of its time, and the seconds, by which a queue may seem to go early: its last look was sent before it came.
 EARLY_PART, EARLY_SECONDS = 0.5, 1.0
-
-EXPIRE = "queue.expire"
 
 
 def lifetime(queue: Queue) -> float | None:
@@ -74,7 +72,7 @@ def _is_kept_by_consumers(broker: Broker, queue: Queue) -> bool:
 
 
 def expiries(broker: Broker, now: float, is_certain: bool = True) -> None:
-    """It is `now`: delete what must have expired, and tell of what may have (`Broker.happenings`).
+    """It is `now`: delete what must have expired, and tell of what may have (`Broker.internal_events`).
 
     `is_certain`: no input is under way that might have been a use.
     """
@@ -85,9 +83,7 @@ def expiries(broker: Broker, now: float, is_certain: bool = True) -> None:
             expire(broker, queue)
         elif now >= queue.idle_since + seconds - early and queue.expiring_use != queue.uses:
             queue.expiring_use = queue.uses
-            arguments = {"queue": queue.name, "use": queue.uses}
-            # of nobody's connection, so that no order towards other inputs is implied
-            broker.happenings.append(Frame(f"queue {queue.name}", 0, EXPIRE, arguments, sent=True))
+            broker.internal_events.append(QueueExpiry(queue.name, queue.uses))
 
 
 def next_expiry(broker: Broker) -> float:
@@ -121,16 +117,16 @@ def expire(broker: Broker, queue: Queue) -> None:
     broker.end_queue(queue, "QUEUE-027")
 
 
-def process_expiry(broker: Broker, frame: Frame) -> None:
+def process_expiry(broker: Broker, event: QueueExpiry) -> None:
     """The queue expires at this point, unless it has been used since it could."""
-    if is_outstanding(broker, frame):
-        expire(broker, broker.queues[frame.arguments["queue"]])
+    if is_outstanding(broker, event):
+        expire(broker, broker.queues[event.queue])
 
 
-def is_outstanding(broker: Broker, frame: Frame) -> bool:
-    """Can what the frame tells of still happen?"""
-    queue = broker.queues.get(frame.arguments["queue"])
-    return queue is not None and queue.uses == frame.arguments["use"] and not is_in_use(broker, queue)
+def is_outstanding(broker: Broker, event: QueueExpiry) -> bool:
+    """Can it still happen?"""
+    queue = broker.queues.get(event.queue)
+    return queue is not None and queue.uses == event.use and not is_in_use(broker, queue)
 
 
 def uses_are_over(broker: Broker, now: float) -> None:

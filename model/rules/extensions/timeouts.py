@@ -6,16 +6,16 @@ What it means: `model.rules.extensions.consumer_timeout`, `model.rules.extension
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import first_of_each, note_next_timeout
 from amqpspec.model.broker.deadlines import LATE_SECONDS, NEVER
+from amqpspec.model.broker.internal_events import DeliveryTimeout, OverdueTimeout
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.promises.choices import ConsumerTimeouts
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey
 from amqpspec.model.rules.extensions.channel_timeout import close_channel, oldest
-from amqpspec.model.rules.extensions.consumer_timeout import TIME_OUT, TIME_OUT_IS_OVER, is_told_by_close, time_out
+from amqpspec.model.rules.extensions.consumer_timeout import is_told_by_close, time_out
 
 
 def candidates(broker: Broker) -> Iterator[tuple[Channel, int, Unacknowledged]]:
@@ -32,7 +32,7 @@ def candidates(broker: Broker) -> Iterator[tuple[Channel, int, Unacknowledged]]:
 
 
 def timeouts(broker: Broker, now: float, *, is_certain: bool, ahead: float = 0.0) -> None:
-    """It is `now`: have what must have timed out time out, and tell of what may have (`Broker.happenings`).
+    """It is `now`: have what must have timed out time out, and tell of what may have (`Broker.internal_events`).
 
     `is_certain`: nothing is under way that might have settled it. `ahead`: as in `message_expiries`.
     """
@@ -42,7 +42,7 @@ def timeouts(broker: Broker, now: float, *, is_certain: bool, ahead: float = 0.0
                 if _is_open(channel, tag, entry):
                     assert entry.deadline is not None
                     broker.stirred = min(broker.stirred, entry.deadline.earliest)
-                    _process(broker, channel, tag, _happening(channel, tag))
+                    _process(broker, channel, tag)
     broker.foreseen = max(broker.foreseen, now + ahead)
     _note_spared(broker, now)
     tell_of_timeouts(broker)
@@ -53,11 +53,11 @@ def _certainly_over(broker: Broker, now: float) -> list[tuple[Channel, int, Unac
     return [each for each in candidates(broker) if _certain_by(broker, each[0], each[1], each[2]) < now]
 
 
-def certain_timeouts(broker: Broker, now: float) -> Iterator[Frame]:
+def certain_timeouts(broker: Broker, now: float) -> Iterator[OverdueTimeout]:
     """What must have timed out by now, one delivery of each queue: what a broker may have overlooked all the same."""
     broker.foreseen = max(broker.foreseen, now)
     for _, (channel, tag, _) in {each[2].queue: each for each in _certainly_over(broker, now)}.items():
-        yield replace(_happening(channel, tag), method=TIME_OUT_IS_OVER)
+        yield OverdueTimeout(channel.key, tag)
 
 
 def _earliest(candidate: tuple[Channel, int, Unacknowledged]) -> float:
@@ -99,31 +99,21 @@ def tell_of_timeouts(broker: Broker) -> None:
     for channel, tag, entry in candidates(broker):
         assert entry.deadline is not None
         if entry.deadline.earliest <= broker.foreseen:
-            broker.happenings.append(_happening(channel, tag))
+            broker.internal_events.append(DeliveryTimeout(channel.key, tag))
 
 
-def _happening(channel: Channel, tag: int) -> Frame:
-    arguments = {"connection": channel.connection, "channel": channel.number, "delivery_tag": tag}
-    # of nobody's connection, so that no order towards other inputs is implied
-    return Frame(f"deliveries on {channel.connection}.{channel.number}", tag, TIME_OUT, arguments, sent=True)
-
-
-def doubted_delivery(broker: Broker, frame: Frame) -> tuple[Channel, Unacknowledged] | None:
-    """The delivery that times out if what the frame tells of comes about; None: it cannot any more."""
-    if frame.method not in (TIME_OUT, TIME_OUT_IS_OVER):
-        return None
-    key = (frame.arguments["connection"], frame.arguments["channel"])
-    wanted = frame.arguments["delivery_tag"]
+def doubted_delivery(broker: Broker, event: DeliveryTimeout) -> tuple[Channel, Unacknowledged] | None:
+    """The delivery that times out if the event comes about; None: it cannot any more."""
     for channel, tag, entry in candidates(broker):
-        if channel.key == key and tag == wanted:
+        if channel.key == event.key and tag == event.tag:
             assert entry.deadline is not None
             return (channel, entry) if entry.deadline.earliest <= broker.foreseen else None
     return None
 
 
-def others_due(broker: Broker, frame: Frame) -> list[int]:
+def others_due(broker: Broker, event: DeliveryTimeout) -> list[int]:
     """Deliveries that may time out together with that one, before its channel is closed because of it."""
-    found = doubted_delivery(broker, frame)
+    found = doubted_delivery(broker, event)
     if found is None or broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES:
         return []
     channel, first = found
@@ -137,35 +127,35 @@ def others_due(broker: Broker, frame: Frame) -> list[int]:
     return [tag for _, tag in sorted(due)]
 
 
-def process_timeouts(broker: Broker, frame: Frame, others: Sequence[int]) -> None:
+def process_timeouts(broker: Broker, event: DeliveryTimeout, others: Sequence[int]) -> None:
     """The delivery and these others time out at one time."""
-    found = doubted_delivery(broker, frame)
+    found = doubted_delivery(broker, event)
     if found is not None:
         channel, entry = found
         assert entry.deadline is not None
         broker.not_before = max(broker.not_before, entry.deadline.earliest)
         broker.stirred = min(broker.stirred, entry.deadline.earliest)
-        time_out(broker, channel, frame.arguments["delivery_tag"], frame, others)
+        time_out(broker, channel, event.tag, others)
         tell_of_timeouts(broker)
 
 
-def process_timeout(broker: Broker, frame: Frame) -> None:
+def process_timeout(broker: Broker, event: DeliveryTimeout) -> None:
     """The delivery times out at this point, and the next one may as well."""
-    found = doubted_delivery(broker, frame)
+    found = doubted_delivery(broker, event)
     if found is not None:
         channel, entry = found
         assert entry.deadline is not None
         broker.not_before = max(broker.not_before, entry.deadline.earliest)
         broker.stirred = min(broker.stirred, entry.deadline.earliest)
-        _process(broker, channel, frame.arguments["delivery_tag"], frame)
+        _process(broker, channel, event.tag)
         tell_of_timeouts(broker)
 
 
-def _process(broker: Broker, channel: Channel, tag: int, frame: Frame) -> None:
+def _process(broker: Broker, channel: Channel, tag: int) -> None:
     if broker.dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES:
-        time_out(broker, channel, tag, frame)
+        time_out(broker, channel, tag)
     else:
-        close_channel(broker, channel, frame)
+        close_channel(broker, channel)
 
 
 # ------------------------------------------------------------------------- a broker that knows the times itself
@@ -178,12 +168,12 @@ def next_due(broker: Broker) -> float:
 
 
 def time_out_punctually(broker: Broker, now: float) -> None:
-    for frame in due_by(broker, now):
-        time_out_now(broker, frame)
+    for event in due_by(broker, now):
+        time_out_now(broker, event)
     note_next_timeout(broker)
 
 
-def due_by(broker: Broker, now: float) -> Iterator[Frame]:
+def due_by(broker: Broker, now: float) -> Iterator[DeliveryTimeout]:
     """The deliveries that time out by `now`. Each must have timed out, or lost its deadline, before the next is asked
     for.
     """
@@ -191,10 +181,9 @@ def due_by(broker: Broker, now: float) -> Iterator[Frame]:
         for channel, tag, entry in list(candidates(broker)):
             deadline = entry.deadline
             if deadline and deadline.since + deadline.seconds <= now and _is_open(channel, tag, entry):
-                yield _happening(channel, tag)
+                yield DeliveryTimeout(channel.key, tag)
 
 
-def time_out_now(broker: Broker, frame: Frame) -> None:
+def time_out_now(broker: Broker, event: DeliveryTimeout) -> None:
     """What `due_by` tells of comes about."""
-    channel = broker.channels[(frame.arguments["connection"], frame.arguments["channel"])]
-    _process(broker, channel, frame.arguments["delivery_tag"], frame)
+    _process(broker, broker.channels[event.key], event.tag)

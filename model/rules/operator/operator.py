@@ -20,9 +20,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.internal_events import ConnectionTeardown
 from amqpspec.model.broker.state import Connection, ConnectionState, Expected, User
 from amqpspec.model.protocol.errors import shortened
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import OperatorAction
 from amqpspec.model.protocol.patterns import Anything, OneOf
 from amqpspec.model.rules.connection.blocking import clear_alarm, set_alarm
 from amqpspec.model.rules.connection.closing import end_connection
@@ -33,11 +34,9 @@ from amqpspec.model.rules.operator.settings import clear_policy, configure, rese
 DEFAULT_VHOST = "/"
 
 
-def operate(broker: Broker, frame: Frame) -> None:
-    """Process what the operator does; what is not the operator's business (`clock.wait`) changes nothing here."""
-    rule = _RULES.get(frame.method)
-    if rule is not None:
-        rule(broker, frame)
+def operate(broker: Broker, action: OperatorAction) -> None:
+    """Process what the operator does."""
+    _RULES[action.method](broker, action)
 
 
 def force_close(broker: Broker, connection: Connection, *explanations: str) -> None:
@@ -47,7 +46,7 @@ def force_close(broker: Broker, connection: Connection, *explanations: str) -> N
     """
     if connection.state is ConnectionState.OPEN:
         _owe_close(broker, connection, explanations)
-        broker.teardowns.append((connection.name, 0))
+        broker.teardowns.append(ConnectionTeardown(connection.name))
 
 
 def _owe_close(broker: Broker, connection: Connection, explanations: tuple[str, ...]) -> None:
@@ -65,13 +64,13 @@ def _owe_close(broker: Broker, connection: Connection, explanations: tuple[str, 
     owe(broker, connection, "connection.close", arguments, ("CONN-023",), blame)
 
 
-def _add_user(broker: Broker, frame: Frame) -> None:
-    name = frame.arguments.get("user", "")
-    broker.users[name] = User(name, frame.arguments.get("password", ""))
+def _add_user(broker: Broker, action: OperatorAction) -> None:
+    name = action.arguments.get("user", "")
+    broker.users[name] = User(name, action.arguments.get("password", ""))
 
 
-def _set_permissions(broker: Broker, frame: Frame) -> None:
-    arguments = frame.arguments
+def _set_permissions(broker: Broker, action: OperatorAction) -> None:
+    arguments = action.arguments
     user = broker.users.get(arguments.get("user", ""))
     if user is None:
         return
@@ -80,9 +79,9 @@ def _set_permissions(broker: Broker, frame: Frame) -> None:
     broker.users[user.name] = replace(user, permissions={**user.permissions, vhost: granted})
 
 
-def _delete_user(broker: Broker, frame: Frame) -> None:
+def _delete_user(broker: Broker, action: OperatorAction) -> None:
     """The connections of the user are closed (rabbit_connection_tracking: user_deleted)."""
-    name = frame.arguments.get("user", "")
+    name = action.arguments.get("user", "")
     if broker.users.pop(name, None) is None:
         return
     for connection in list(broker.connections.values()):
@@ -90,13 +89,13 @@ def _delete_user(broker: Broker, frame: Frame) -> None:
             force_close(broker, connection, f"user '{name}' is deleted")
 
 
-def _add_vhost(broker: Broker, frame: Frame) -> None:
-    broker.vhosts[frame.arguments.get("virtual_host", "")] = True
+def _add_vhost(broker: Broker, action: OperatorAction) -> None:
+    broker.vhosts[action.arguments.get("virtual_host", "")] = True
 
 
-def _delete_vhost(broker: Broker, frame: Frame) -> None:
+def _delete_vhost(broker: Broker, action: OperatorAction) -> None:
     """Its queues go first, then the connections to it are closed (rabbit_vhost:delete, rabbit_connection_tracking)."""
-    name = frame.arguments.get("virtual_host", "")
+    name = action.arguments.get("virtual_host", "")
     broker.vhosts[name] = False
     for user in list(broker.users.values()):
         if name in user.permissions:
@@ -130,21 +129,21 @@ def _end_with_notices(broker: Broker, connection: Connection, explanations: tupl
     _owe_close(broker, connection, explanations)
 
 
-def _close_connection(broker: Broker, frame: Frame) -> None:
-    connection = broker.connections.get(frame.arguments.get("name", ""))
+def _close_connection(broker: Broker, action: OperatorAction) -> None:
+    connection = broker.connections.get(action.arguments.get("name", ""))
     if connection is not None:
-        force_close(broker, connection, frame.arguments.get("reason", ""))
+        force_close(broker, connection, action.arguments.get("reason", ""))
 
 
-_RULES: dict[str, Callable[[Broker, Frame], None]] = {
+_RULES: dict[str, Callable[[Broker, OperatorAction], None]] = {
     "operator.add-user": _add_user,
     "operator.set-permissions": _set_permissions,
     "operator.delete-user": _delete_user,
     "operator.add-vhost": _add_vhost,
     "operator.delete-vhost": _delete_vhost,
     "operator.close-connection": _close_connection,
-    "operator.set-alarm": lambda broker, frame: set_alarm(broker),
-    "operator.clear-alarm": lambda broker, frame: clear_alarm(broker),
+    "operator.set-alarm": lambda broker, action: set_alarm(broker),
+    "operator.clear-alarm": lambda broker, action: clear_alarm(broker),
     "operator.configure": configure,
     "operator.reset-configuration": reset_configuration,
     "operator.set-policy": set_policy,

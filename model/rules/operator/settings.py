@@ -10,19 +10,19 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import DEFAULTS
 from amqpspec.model.broker.state import Policy
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import OperatorAction
 
 
-def configure(broker: Broker, frame: Frame) -> None:
-    broker.settings.update({name: value for name, value in frame.arguments.items() if name in DEFAULTS})
+def configure(broker: Broker, action: OperatorAction) -> None:
+    broker.settings.update({name: value for name, value in action.arguments.items() if name in DEFAULTS})
 
 
-def reset_configuration(broker: Broker, frame: Frame) -> None:
+def reset_configuration(broker: Broker, action: OperatorAction) -> None:
     broker.settings.clear()
 
 
-def set_policy(broker: Broker, frame: Frame) -> None:
-    arguments = frame.arguments
+def set_policy(broker: Broker, action: OperatorAction) -> None:
+    arguments = action.arguments
     broker.policies[arguments.get("policy", "")] = Policy(
         arguments.get("queue", ""),
         arguments.get("virtual_host", "/"),
@@ -31,5 +31,5 @@ def set_policy(broker: Broker, frame: Frame) -> None:
     )
 
 
-def clear_policy(broker: Broker, frame: Frame) -> None:
-    broker.policies.pop(frame.arguments.get("policy", ""), None)
+def clear_policy(broker: Broker, action: OperatorAction) -> None:
+    broker.policies.pop(action.arguments.get("policy", ""), None)

@@ -18,9 +18,9 @@ from amqpspec.conformance.language.command_arguments import (
     TABLE_METHODS,
 )
 from amqpspec.conformance.language.command_parsing import MAX_BODY, CommandSyntaxError, parse_command
-from amqpspec.model.protocol.methods import CONTENT_METHODS, METHOD_IDS, PSEUDO_METHODS, Content, Table
+from amqpspec.model.protocol.methods import CONTENT_METHODS, METHOD_IDS, OTHER_INPUTS, Content, Table
 
-METHODS = sorted({*METHOD_IDS, *PSEUDO_METHODS})
+METHODS = sorted({*METHOD_IDS, *OTHER_INPUTS})
 
 #: Words that could be taken for something else.
 TRICKY = [

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import replace
 
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import SocketEvent, TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.carrier import Observer
 from amqpspec.targets.client.handshake import recordable
@@ -29,7 +29,7 @@ class InProcess:
         self._began = clock.now()
         self._responder = Responder(DEFAULT_DIALECT, clock=clock)
         self._doorkeepers: dict[str, Doorkeeper] = {}
-        self._inbox: deque[Frame] = deque()
+        self._inbox: deque[TraceEvent] = deque()
         self._open: dict[str, None] = {}
 
     # ---- connections
@@ -37,13 +37,13 @@ class InProcess:
     def connect(self, name: str) -> None:
         self._doorkeepers[name] = Doorkeeper(DEFAULT_DIALECT, DEFAULT_ACCESS)
         self._open[name] = None
-        self._say(Frame(name, 0, "socket.open", {}, sent=True))
+        self._say(SocketEvent(name, 0, "socket.open", {}, sent=True))
 
     def leave(self, name: str) -> None:
         self._end(name)
 
     def abort(self, name: str) -> None:
-        self._observe(Frame(name, 0, "socket.abort", {}, sent=True))
+        self._observe(SocketEvent(name, 0, "socket.abort", {}, sent=True))
         self._end(name)
 
     def silence(self, name: str) -> None:
@@ -70,14 +70,14 @@ class InProcess:
 
     # ---- frames
 
-    def send(self, frame: Frame, more: bool = False) -> None:
+    def send(self, frame: TraceEvent, more: bool = False) -> None:
         if frame.connection in self._open:
             self._say(frame)
 
-    def note(self, frame: Frame) -> None:
+    def note(self, frame: TraceEvent) -> None:
         self._observe(frame)
 
-    def receive(self, timeout: float) -> Frame | None:
+    def receive(self, timeout: float) -> TraceEvent | None:
         if not self._inbox:
             return None
         frame = self._inbox.popleft()
@@ -86,10 +86,10 @@ class InProcess:
         self._observe(frame)
         return frame
 
-    def receive_before(self, deadline: float) -> Frame | None:
+    def receive_before(self, deadline: float) -> TraceEvent | None:
         return self.receive(0) if time.monotonic() < deadline else None
 
-    def _say(self, frame: Frame) -> None:
+    def _say(self, frame: TraceEvent) -> None:
         self._observe(frame)
         # the broker goes by its own clock
         self._responder.take(replace(self._doorkeepers[frame.connection].shown(frame), time=0.0))
@@ -102,8 +102,9 @@ class InProcess:
                     frame = self._doorkeepers[frame.connection].introduced(frame)
                 self._inbox.append(frame)
                 if frame.method == "connection.close-ok":
-                    self._inbox.append(Frame(frame.connection, 0, "socket.closed", {"reason": "said all"}, sent=False))
+                    arguments = {"reason": "said all"}
+                    self._inbox.append(SocketEvent(frame.connection, 0, "socket.closed", arguments, sent=False))
 
-    def _observe(self, frame: Frame) -> None:
+    def _observe(self, frame: TraceEvent) -> None:
         frame.time = self._clock.now() - self._began
         self._observer(recordable(frame, self._address))

@@ -16,7 +16,7 @@ from amqpspec.conformance.verdicts.judge import judge
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
 from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Frame, RawFrame, TraceEvent
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 
 DIALECT_NAMES = [name for name in DIALECTS if name.startswith("rabbitmq")]
@@ -138,17 +138,19 @@ def test_the_barrier_needs_no_channel_beyond_channel_max(trace: TraceWriter) -> 
 @pytest.mark.parametrize(
     "frame",
     [
-        Frame("a", 1, "frame.method", {"class_id": 60, "method_id": 10, "payload": "00ff", "fault": "table"}, True),
-        Frame("a", 1, "frame.header", {"body_size": 2**64 - 1, "payload": "1000", "properties": {"headers": {}}}, True),
-        Frame("a", 0, "frame.body", {}, True, Content({}, b"\xff\x00")),
-        Frame("a", 0, "frame.body", {}, True, Content({}, b"")),
-        Frame("a", 65_535, "frame.other", {"type": 255, "size": 2**32 - 1, "payload": "", "end": 0}, True),
+        RawFrame("a", 1, "frame.method", {"class_id": 60, "method_id": 10, "payload": "00ff", "fault": "table"}, True),
+        RawFrame(
+            "a", 1, "frame.header", {"body_size": 2**64 - 1, "payload": "1000", "properties": {"headers": {}}}, True
+        ),
+        RawFrame("a", 0, "frame.body", {}, True, Content({}, b"\xff\x00")),
+        RawFrame("a", 0, "frame.body", {}, True, Content({}, b"")),
+        RawFrame("a", 65_535, "frame.other", {"type": 255, "size": 2**32 - 1, "payload": "", "end": 0}, True),
         Frame("a", 1, "basic.publish", {"routing_key": "q"}, True),
         Frame("a", 1, "basic.publish", {"routing_key": "q"}, True, Content({}, b"")),
     ],
     ids=lambda frame: frame.method,
 )
-def test_every_single_frame_has_a_row(frame: Frame, tmp_path: Path) -> None:
+def test_every_single_frame_has_a_row(frame: TraceEvent, tmp_path: Path) -> None:
     row = frame_row("s", frame)
     assert row_frame(row) == frame
     file = tmp_path / "trace.jsonl"

@@ -29,7 +29,7 @@ from amqpspec.conformance.traces.trace_row import MAX_BODY, measurement_row
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, write_end
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Frame, TraceEvent, event_of
 
 scalars = st.one_of(
     st.none(),
@@ -61,7 +61,7 @@ bodies = st.one_of(
     st.binary(max_size=200), st.text(max_size=50).map(lambda text: text.encode("utf-8", "surrogatepass"))
 )
 frames = st.builds(
-    Frame,
+    event_of,
     connection=st.sampled_from(["a", "b", "c2"]),
     channel=st.integers(0, 65535),
     method=st.sampled_from(["basic.publish", "basic.deliver", "queue.declare", "socket.garbage"]),
@@ -75,7 +75,7 @@ frames = st.builds(
 MEASUREMENT = Measurement("TIMEOUT-031", "basic.cancel", 1.75, 0.5, -0.0021, 0.1, 0.0)
 
 
-def write_sequence(trace: TraceWriter, name: str, frames: list[Frame]) -> list[TraceRow]:
+def write_sequence(trace: TraceWriter, name: str, frames: list[TraceEvent]) -> list[TraceRow]:
     rows = [
         trace.start(
             name, target="rabbitmq 4.3.6", product="RabbitMQ", version="4.3.6", dialect="rabbitmq-4.3",
@@ -109,7 +109,7 @@ def frame(body: bytes | None = None, **arguments: Any) -> Frame:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
 @given(frames=st.lists(frames, max_size=4))
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
-def test_whatever_was_written_is_read_back(tmp_path: Path, form: str, frames: list[Frame]) -> None:
+def test_whatever_was_written_is_read_back(tmp_path: Path, form: str, frames: list[TraceEvent]) -> None:
     path = tmp_path / "trace.jsonl"
     with TraceWriter(path) as trace:
         written = write_sequence(trace, "s", frames)

@@ -14,7 +14,7 @@ from amqpspec.model.broker.dead_letter_headers import as_seen, chosen, in_a_cycl
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Frame, event_of
 from amqpspec.model.protocol.patterns import AnyMoment
 from amqpspec.model.rules.inputs import process
 
@@ -37,7 +37,7 @@ def right_answer(dialect: str, *lines: str) -> tuple[Plan, Frame]:
     for line in lines[:-1]:
         plan.carry_out(parse_command(line))
     last = parse_command(lines[-1])
-    process(plan.broker, Frame(last.connection, last.channel, last.method, dict(last.arguments), True, last.content))
+    process(plan.broker, event_of(last.connection, last.channel, last.method, dict(last.arguments), True, last.content))
     return plan, next(permitted(plan.broker))
 
 

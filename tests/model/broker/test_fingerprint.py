@@ -16,7 +16,7 @@ from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import event_of
 from amqpspec.model.rules.inputs import process
 
 
@@ -35,7 +35,7 @@ def unanswered(broker: Broker, *lines: str) -> Broker:
         command = parse_command(line)
         process(
             broker,
-            Frame(command.connection, command.channel, command.method, command.arguments, True, command.content),
+            event_of(command.connection, command.channel, command.method, command.arguments, True, command.content),
         )
     return broker
 

@@ -13,7 +13,7 @@ from amqpspec.model.broker.state import Channel
 from amqpspec.model.outputs.debts import debts
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import event_of
 from amqpspec.model.rules.inputs import process
 from tests.model.judging.test_acceptor import Conversation
 
@@ -257,5 +257,5 @@ def test_who_has_room_and_is_not_served(dialect: str, lines: tuple[str, ...], re
     broker = after(dialect, *before)
     command = parse_command(last)
     arguments = dict(command.arguments)
-    process(broker, Frame(command.connection, command.channel, command.method, arguments, True, command.content))
+    process(broker, event_of(command.connection, command.channel, command.method, arguments, True, command.content))
     assert [debt.requirement for debt in debts(broker) if debt.detail == "basic.deliver"][:1] == [requirement]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -14,6 +13,7 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.fingerprint import fingerprint
+from amqpspec.model.broker.internal_events import DeliveryTimeout, Input, OverdueTimeout
 from amqpspec.model.defects.channel_limiter import limiter_of
 from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, HOOKS, acceptor_for, defects_of
 from amqpspec.model.judging.known_defect import DefectTransition
@@ -23,7 +23,7 @@ from amqpspec.model.outputs.turns import turns_come_to_rest
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Frame, event_of
 from amqpspec.model.rules.extensions.timeouts import tell_of_timeouts
 from amqpspec.model.rules.inputs import process
 
@@ -32,7 +32,7 @@ ids = [defect.name for defect in DEFECT_TRANSITIONS]
 
 def frame_of(command: Command) -> Frame:
     arguments = dict(command.arguments)
-    return Frame(command.connection, command.channel, command.method, arguments, True, command.content)
+    return event_of(command.connection, command.channel, command.method, arguments, True, command.content)
 
 
 #: For each known defect a way to it: commands that are answered, then one line in flight after the other.
@@ -365,7 +365,7 @@ SHOWN_BY_TIME = {"next-deadline-forgotten", "timeout-after-cancel-closes-channel
 SAID_FIRST = {"stream-serves-before-consume-ok": "basic.deliver"}
 
 
-def brought_to(defect: DefectTransition, dialect: str) -> tuple[Broker, Frame]:
+def brought_to(defect: DefectTransition, dialect: str) -> tuple[Broker, Input]:
     """The state in which the known defect applies, and the input that comes under it."""
     assert defect.name in WAYS, f"{defect.name} has no way to it in this test: add one"
     answered, in_flight = WAYS.get(f"{defect.name} {dialect}", WAYS[defect.name])
@@ -378,7 +378,9 @@ def brought_to(defect: DefectTransition, dialect: str) -> tuple[Broker, Frame]:
     if not in_flight:
         plan.broker.foreseen = LATER
         tell_of_timeouts(plan.broker)
-        return plan.broker, replace(plan.broker.happenings.pop(0), method=defect.methods[0])
+        timeout = plan.broker.internal_events.pop(0)
+        assert isinstance(timeout, DeliveryTimeout)
+        return plan.broker, OverdueTimeout(timeout.key, timeout.tag) if OverdueTimeout in defect.kinds else timeout
     *before, last = map(parse_command, in_flight)
     for command in before:
         process(plan.broker, frame_of(command))
@@ -409,7 +411,7 @@ def test_names_are_unique_and_dialects_have_theirs() -> None:
         own = [each for each in DEFECT_TRANSITIONS if name in each.dialects]
         indexed = defects_of(dialect)
         assert {each.name for several in indexed.values() for each in several} == {each.name for each in own}
-        assert all(method in each.methods for method, several in indexed.items() for each in several)
+        assert all(kind in each.kinds for kind, several in indexed.items() for each in several)
     assert defects_of(dialect_named("amqp-0-9-1")) == {}
 
 
@@ -439,6 +441,7 @@ def test_the_acceptor_follows_it_and_says_so(defect: DefectTransition, dialect: 
     if defect.name in SHOWN_BY_TIME:
         return
     broker, frame = brought_to(defect, dialect)
+    assert isinstance(frame, Frame)
     for is_defective in (False, True):
         acceptor = acceptor_for(dialect_named(dialect))
         acceptor.explanations[0].broker = copy.deepcopy(broker)

@@ -13,7 +13,7 @@ from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import DEFAULT_BOUND
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Frame, event_of
 from tests.handshakes import opening
 
 
@@ -38,7 +38,7 @@ class Conversation:
         """The broker sends this; `properties` are the content's."""
         connection, _, number = channel.partition(".")
         content = None if body is None else Content(arguments.pop("properties", {}), body.encode())
-        self.acceptor.received(Frame(connection, int(number or 0), method, arguments, sent=False, content=content))
+        self.acceptor.received(event_of(connection, int(number or 0), method, arguments, sent=False, content=content))
         return self
 
     def deliver(self, channel: str, tag: int, body: str, redelivered: bool = False, consumer: str = "t") -> Self:
@@ -91,7 +91,7 @@ class Conversation:
             self.see(f"{connection}.{number}", "channel.open-ok")
 
     def _sent(self, connection: str, number: int, method: str, arguments: Any, content: Content | None = None) -> None:
-        self.acceptor.sent(Frame(connection, number, method, arguments, sent=True, content=content))
+        self.acceptor.sent(event_of(connection, number, method, arguments, sent=True, content=content))
 
 
 def declared(kind: str = "classic", dialect: str = "rabbitmq-4.3", **options: Any) -> Conversation:

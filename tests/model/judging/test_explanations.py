@@ -4,52 +4,47 @@ from __future__ import annotations
 
 import pytest
 
+from amqpspec.model.broker.internal_events import DeliveryLimitExcess, InternalEvent, MessageLoss
 from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.explanations import least_advanced, merged
 from amqpspec.model.judging.known_defect import ANY_NUMBER
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
-from amqpspec.model.protocol.methods import Frame
-from amqpspec.model.rules.basic.unseen import GIVE_UP, LOSE
 
 
-def happening(method: str, position: int, queue: str = "q") -> Frame:
-    return Frame(f"queue {queue}", position + 1, method, {"queue": queue, "position": position}, sent=True)
-
-
-def explanation(*pending: Frame) -> Explanation:
+def explanation(*pending: InternalEvent) -> Explanation:
     [only] = acceptor_for(RABBITMQ_4_3).explanations
     only.pending = list(pending)
     return only
 
 
 def test_what_comes_about_independently_comes_in_any_order() -> None:
-    one, other = happening(GIVE_UP, 0), happening(GIVE_UP, 1)
+    one, other = DeliveryLimitExcess("q", 0), DeliveryLimitExcess("q", 1)
     assert len(merged([explanation(one, other), explanation(other, one)])) == 1
-    ordered = [Frame("losses of q", 1, LOSE, {"queue": "q", "position": each}, sent=True) for each in (0, 1)]
+    ordered = [MessageLoss("q", position, number=1) for position in (0, 1)]
     assert len(merged([explanation(*ordered), explanation(*reversed(ordered))])) == 2, "these come one by one"
 
 
 def test_of_those_that_lead_to_each_other_the_first_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """What has been done may be expected anew, so that nothing has changed."""
-    monkeypatch.setattr("amqpspec.model.judging.explanation.can_come_about", lambda broker, frame: True)
-    again = happening(GIVE_UP, 0)
+    monkeypatch.setattr("amqpspec.model.judging.explanation.can_come_about", lambda broker, event: True)
+    again = DeliveryLimitExcess("q", 0)
     same, behind = explanation(again), explanation()
-    same.broker.happenings.append(again)
+    same.broker.internal_events.append(again)
     assert least_advanced([same, behind]) == [same, behind]
 
 
 def test_those_that_another_one_comes_to_are_among_its_points() -> None:
-    one, other = happening(GIVE_UP, 0), happening(GIVE_UP, 1)
+    one, other = DeliveryLimitExcess("q", 0), DeliveryLimitExcess("q", 1)
     first = explanation(one, other)
     assert least_advanced([first, explanation(one), explanation(other), explanation()]) == [first]
 
 
 def test_what_makes_no_difference_any_more_is_not_expected() -> None:
     only = explanation()
-    only.broker.happenings.append(happening(GIVE_UP, 0))
-    only.expect_teardowns()
-    assert (only.pending, only.broker.happenings) == ([], [])
+    only.broker.internal_events.append(DeliveryLimitExcess("q", 0))
+    only.expect_internal_events()
+    assert (only.pending, only.broker.internal_events) == ([], [])
 
 
 def test_of_two_defects_that_lead_to_one_state_the_one_is_followed_that_may_show_longer() -> None:

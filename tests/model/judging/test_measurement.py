@@ -12,7 +12,7 @@ from amqpspec.model.broker.measurement import Due, Measurement
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Frame, event_of
 from tests.handshakes import opening
 
 CANCEL = Frame("a", 1, "basic.cancel", {"consumer_tag": "t", "nowait": True}, sent=False, time=2.6)
@@ -65,7 +65,7 @@ class Timed:
         command = parse_command(line)
         key = (command.connection, command.channel)
         arguments = dict(command.arguments)
-        self.acceptor.sent(Frame(*key, command.method, arguments, sent=True, time=time, content=command.content))
+        self.acceptor.sent(event_of(*key, command.method, arguments, sent=True, time=time, content=command.content))
         return self
 
     def came(self, time: float, method: str, body: str = "", **arguments: Any) -> Self:

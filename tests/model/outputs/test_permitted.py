@@ -27,7 +27,7 @@ from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS, dialect_named
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Frame, event_of
 from amqpspec.model.rules.inputs import process
 from amqpspec.targets.embedded.responder import Responder
 from tests.handshakes import opening
@@ -56,7 +56,7 @@ class Walk:
         if number and command.method != "channel.open" and self.plan.channel(connection, number) is None:
             self._input(Frame(connection, number, "channel.open", {}, sent=True))
         self._input(
-            Frame(connection, number, command.method, dict(command.arguments), sent=True, content=command.content)
+            event_of(connection, number, command.method, dict(command.arguments), sent=True, content=command.content)
         )
 
     def _input(self, frame: Frame) -> None:

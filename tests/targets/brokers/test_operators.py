@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.model.protocol.methods import OPERATOR, Content, Frame
+from amqpspec.model.protocol.methods import OPERATOR, Content, Frame, OperatorAction, event_of
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.docker_broker import CommandFailed, DockerBroker
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
@@ -22,7 +22,7 @@ from tests.targets.brokers.test_process_broker import LISTENER, executable
 
 def frames(*lines: str) -> list[Frame]:
     commands = map(parse_command, lines)
-    return [Frame(OPERATOR, 0, each.method, dict(each.arguments), sent=True) for each in commands]
+    return [OperatorAction(OPERATOR, 0, each.method, dict(each.arguments), sent=True) for each in commands]
 
 
 def frame(line: str) -> Frame:
@@ -57,7 +57,7 @@ def test_what_was_made_is_taken_away_alarms_first(done: list[str], undone: list[
 
 
 def test_names_cannot_break_out_of_what_rabbitmqctl_is_told() -> None:
-    told = expression(Frame(OPERATOR, 0, "operator.add-user", {"user": 'u">>), x\\ü'}, sent=True), nobody)
+    told = expression(OperatorAction(OPERATOR, 0, "operator.add-user", {"user": 'u">>), x\\ü'}, sent=True), nobody)
     assert told.startswith('ok = rabbit_auth_backend_internal:add_user(<<"u\\x{22}>>), x\\x{5c}\\x{fc}"/utf8>>, <<>>, ')
 
 
@@ -103,7 +103,7 @@ def test_a_rabbitmqctl_that_fails_or_says_something_else_is_an_error_of_the_oper
 def send(client: WireClient, line: str) -> None:
     command = parse_command(line)
     key = (command.connection, command.channel)
-    client.send(Frame(*key, command.method, dict(command.arguments), sent=True, content=command.content))
+    client.send(event_of(*key, command.method, dict(command.arguments), sent=True, content=command.content))
 
 
 def awaited(client: WireClient, method: str) -> Frame:

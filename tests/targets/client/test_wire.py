@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Frame, event_of
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.codec.methods_codec import (
@@ -100,7 +100,7 @@ class Peer:
 
 
 def octets(method: str, channel: int = 0, content: Content | None = None, **arguments: Any) -> bytes:
-    return encode(Frame("", channel, method, arguments, False, content))
+    return encode(event_of("", channel, method, arguments, False, content))
 
 
 Script = Callable[[Peer], None]
@@ -554,7 +554,7 @@ class TestSendingAndReceiving:
             client.open("a")
             for method, argument in secrets.items():
                 secret = f"\0user\0{PASSWORD}" if method == "connection.start-ok" else PASSWORD
-                client.send(Frame("a", 0, method, {argument: secret}, True))
+                client.send(event_of("a", 0, method, {argument: secret}, True))
                 assert seen[-1].arguments == {argument: "***"}
             broker.join()
 

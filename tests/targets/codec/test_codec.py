@@ -18,7 +18,7 @@ from pamqp.base import Frame as PamqpMethod
 from pamqp.body import ContentBody
 from pamqp.header import ContentHeader
 
-from amqpspec.model.protocol.methods import CONTENT_METHODS, METHOD_IDS, Content, Frame, Table
+from amqpspec.model.protocol.methods import CONTENT_METHODS, METHOD_IDS, Content, Frame, Table, event_of
 from amqpspec.targets.codec.field_values import FarTimestamp
 from amqpspec.targets.codec.methods_codec import (
     HEARTBEAT_OCTETS,
@@ -81,7 +81,7 @@ properties = st.fixed_dictionaries(
 
 
 def sent(method: str, arguments: Table, content: Content | None = None, channel: int = 1) -> Frame:
-    return Frame("", channel, method, arguments, True, content)
+    return event_of("", channel, method, arguments, True, content)
 
 
 def decode(octets: bytes, frame_max: int = 131_072, content_max: int = 1_000_000) -> list[Decoded]:

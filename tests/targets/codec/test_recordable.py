@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqpspec.model.protocol.credentials import Credentials, amqplain_response, credentials_of, plain_response
-from amqpspec.model.protocol.methods import MASK, Frame
+from amqpspec.model.protocol.methods import MASK, Frame, event_of
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.handshake import recordable
 from amqpspec.targets.codec.field_values import encode_table
@@ -48,7 +48,7 @@ def test_nobody_can_send_a_mask() -> None:
 @pytest.mark.parametrize("method", ["connection.secure-ok", "connection.update-secret"])
 def test_other_secrets_are_masked_whatever_they_are(method: str) -> None:
     argument = {"connection.secure-ok": "response", "connection.update-secret": "new_secret"}[method]
-    frame = Frame("a", 0, method, {argument: "a secret", "reason": "why"}, sent=True)
+    frame = event_of("a", 0, method, {argument: "a secret", "reason": "why"}, sent=True)
     assert recordable(frame, ADDRESS).arguments[argument] == MASK
 
 

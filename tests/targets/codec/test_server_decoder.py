@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqpspec.model.protocol.methods import METHOD_IDS, Content, Frame, Table
+from amqpspec.model.protocol.methods import METHOD_IDS, Content, Frame, Table, TraceEvent, event_of
 from amqpspec.targets.codec.framing import framed
 from amqpspec.targets.codec.methods_codec import (
     HEARTBEAT_OCTETS,
@@ -30,7 +30,7 @@ unknown_methods = st.tuples(short, short).filter(lambda identifiers: identifiers
 
 
 def single(method: str, arguments: Table, content: Content | None = None, channel: int = 1) -> Frame:
-    return Frame("", channel, method, arguments, True, content)
+    return event_of("", channel, method, arguments, True, content)
 
 
 PUBLISH = single("basic.publish", {"exchange": "", "routing_key": "q", "mandatory": False, "immediate": False})
@@ -53,7 +53,7 @@ def opened(**limits: int) -> ServerDecoder:
     return decoder
 
 
-def decoded(*frames: Frame, **limits: int) -> list[Any]:
+def decoded(*frames: TraceEvent, **limits: int) -> list[Any]:
     return opened(**limits).feed(b"".join(encode(frame, 0) for frame in frames))
 
 
@@ -279,7 +279,7 @@ class TestAnyOctets:
     @given(st.lists(frame_like, max_size=12).map(b"".join))
     def test_what_is_decoded_can_be_encoded(self, octets: bytes) -> None:
         for item in opened().feed(octets):
-            if isinstance(item, Frame):
+            if isinstance(item, TraceEvent):
                 encode(item)
 
 

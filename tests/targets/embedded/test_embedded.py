@@ -19,7 +19,7 @@ import amqpspec.targets.embedded.connection as embedded_connection
 from amqpspec.model.broker.queues import Message
 from amqpspec.model.promises.dialects import DIALECTS, dialect_of
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
-from amqpspec.model.protocol.methods import MASK, Content, Frame
+from amqpspec.model.protocol.methods import MASK, Content, Frame, event_of
 from amqpspec.model.rules.table import RULES
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker, EmbeddedBrokerFailure
@@ -71,7 +71,7 @@ class RawClient:
         return frame
 
     def send(self, method: str, channel: int = 0, content: Content | None = None, **arguments: Any) -> None:
-        self.write(encode(Frame("", channel, method, arguments, True, content)))
+        self.write(encode(event_of("", channel, method, arguments, True, content)))
 
     def write(self, octets: bytes) -> None:
         self.socket.sendall(octets)
@@ -477,7 +477,7 @@ class TestItsOwnLife:
                 client.open("a")
 
                 def call(method: str, content: Content | None = None, **arguments: Any) -> Frame:
-                    client.send(Frame("a", 1, method, arguments, True, content))
+                    client.send(event_of("a", 1, method, arguments, True, content))
                     frame = client.receive(PATIENCE)
                     assert frame is not None
                     return frame

@@ -20,7 +20,7 @@ from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Verdict
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Frame, event_of
 from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.client.wire import WireClient
@@ -171,7 +171,7 @@ class Examination:
             if not self._client_has(step.connection):
                 # what a client does before the first frame
                 for method, arguments in (("socket.open", {}), ("protocol.header", {"octets": HEADER_0_9_1})):
-                    self.observe(Frame(step.connection, 0, method, arguments, sent=True))
+                    self.observe(event_of(step.connection, 0, method, arguments, sent=True))
                 self._client.open(step.connection)
                 self._send(step.connection, BARRIER_CHANNEL, "channel.open")
                 self._await(step.connection, "channel.open-ok")
@@ -200,7 +200,7 @@ class Examination:
         if method == "basic.publish":
             self._bodies += 1
             content = Content({"content_type": "text/plain"}, f"message {self._bodies}".encode())
-        self._client.send(Frame(connection, channel, method, arguments, True, content))
+        self._client.send(event_of(connection, channel, method, arguments, True, content))
 
     def _barrier(self) -> None:
         """A round trip on each connection: the embedded broker has said all that it has to say before that."""
@@ -279,7 +279,8 @@ def test_a_fault_says_what_it_is(name: str) -> None:
     assert fault.name == name
     assert fault.requirement in requirements()
     assert fault.defect.endswith(".") and fault.defect[0] != " "
-    hooks = (fault.input_hook, fault.output_hook, None if fault.broker_type.__name__ == "ServedBroker" else fault)
+    served = None if fault.broker_type.__name__ == "ServedBroker" else fault
+    hooks = (fault.input_hook, fault.timeout_hook, fault.output_hook, served)
     assert sum(hook is not None for hook in hooks) == 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from amqpspec.model.broker.internal_events import ConnectionTeardown
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Frame
 from amqpspec.model.rules.inputs import process
@@ -63,7 +64,7 @@ def test_a_channel_that_has_broken_its_connection_breaks_it_once(several: int) -
     for _ in range(several):
         process(broker, Frame("a", 1, "basic.publish", {"routing_key": "q"}, True, EMPTY_CONTENT))
     assert len(broker.connections["a"].owed) == 1
-    assert broker.teardowns == [("a", 0)]
+    assert broker.teardowns == [ConnectionTeardown("a")]
 
 
 @pytest.mark.known_defects

@@ -6,7 +6,7 @@ from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import OPERATOR, Frame
+from amqpspec.model.protocol.methods import OPERATOR, Frame, OperatorAction
 from tests.handshakes import opening
 
 BLOCKED = Frame("a", 0, "connection.blocked", {"reason": "low on disk"}, sent=False)
@@ -36,6 +36,6 @@ def test_who_did_not_ask_to_be_told_may_not_be_told() -> None:
 
 def test_an_alarm_of_our_own_is_judged() -> None:
     acceptor = connected(**{"connection.blocked": True})
-    acceptor.sent(Frame(OPERATOR, 0, "operator.set-alarm", {}, sent=True))
+    acceptor.sent(OperatorAction(OPERATOR, 0, "operator.set-alarm", {}, sent=True))
     acceptor.received(BLOCKED)
     assert [failure.requirement for failure in acceptor.failures] == ["CAP-003"], "nothing was published yet"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
+from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown
 from amqpspec.model.defects.crash import break_some_time
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Content, Frame, Table
+from amqpspec.model.protocol.methods import Content, Frame, Table, event_of
 from tests.handshakes import opening
 from tests.model.judging.test_acceptor import Conversation, declared
 
@@ -50,12 +51,12 @@ def before_the_error() -> Acceptor:
     ):
         command = parse_command(line)
         acceptor.sent(
-            Frame(command.connection, command.channel, command.method, command.arguments, True, command.content)
+            event_of(command.connection, command.channel, command.method, command.arguments, True, command.content)
         )
         if answer is None:
             acceptor.received(deliver("a", 1, "t", False))
         else:
-            acceptor.received(Frame(command.connection, command.channel, answer, arguments, False))
+            acceptor.received(event_of(command.connection, command.channel, answer, arguments, False))
     acceptor.quiescent()
     assert acceptor.failures == []
     acceptor.sent(Frame("a", 1, "basic.recover", {}, True))
@@ -189,7 +190,7 @@ def test_two_channels_that_crash_break_their_connection_once() -> None:
     break_some_time(broker, ("a", 1))
     break_some_time(broker, ("a", 2))
     assert [owed.method for owed in broker.connections["a"].owed] == ["connection.close"]
-    assert broker.teardowns == [("a", 2), ("a", 1), ("a", 0)]
+    assert broker.teardowns == [ChannelCrash("a", 2), ChannelCrash("a", 1), ConnectionTeardown("a")]
 
 
 @pytest.mark.parametrize("count", [0, 1])

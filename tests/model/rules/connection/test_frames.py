@@ -16,7 +16,7 @@ from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.dialects.rabbitmq_3 import RABBITMQ_3
 from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
-from amqpspec.model.protocol.methods import EMPTY_CONTENT, Content, Frame, Table
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, Content, Table, event_of
 from amqpspec.model.protocol.patterns import Printed, choose
 from tests.handshakes import opening
 
@@ -45,10 +45,10 @@ class Bench:
     def send(
         self, method: str, content: Content | None = None, channel: int = 1, on: str = "a", **arguments: Any
     ) -> None:
-        self.acceptor.sent(Frame(on, channel, method, arguments, True, content))
+        self.acceptor.sent(event_of(on, channel, method, arguments, True, content))
 
     def come(self, method: str, arguments: Table, on: str = "a", channel: int = 0) -> None:
-        self.acceptor.received(Frame(on, channel, method, arguments, False))
+        self.acceptor.received(event_of(on, channel, method, arguments, False))
 
     def publish(self, channel: int = 1, content: Content | None = None) -> None:
         self.send("basic.publish", content, channel, routing_key="q")

@@ -15,7 +15,7 @@ from amqpspec.model.promises.dialects.rabbitmq_3 import RABBITMQ_3
 from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
-from amqpspec.model.protocol.methods import MASK, NO_HEARTBEAT, Frame, Table
+from amqpspec.model.protocol.methods import MASK, NO_HEARTBEAT, Table, event_of
 from amqpspec.model.rules.connection.handshake_content import (
     HEADER_0_9,
     HEADER_0_9_1,
@@ -44,11 +44,11 @@ class Talk:
             (self.acceptor.sent if frame.sent else self.acceptor.received)(frame)
 
     def say(self, method: str, channel: int = 0, /, **arguments: Any) -> Talk:
-        self.acceptor.sent(Frame("a", channel, method, arguments, sent=True, time=self.time))
+        self.acceptor.sent(event_of("a", channel, method, arguments, sent=True, time=self.time))
         return self
 
     def see(self, method: str, channel: int = 0, /, **arguments: Any) -> Talk:
-        self.acceptor.received(Frame("a", channel, method, arguments, sent=False, time=self.time))
+        self.acceptor.received(event_of("a", channel, method, arguments, sent=False, time=self.time))
         return self
 
     @property

@@ -14,7 +14,7 @@ from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Failure
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Frame, event_of
 from amqpspec.model.rules.inputs import process
 
 DIALECT = dialect_named("rabbitmq-4.3")
@@ -39,7 +39,7 @@ class Bench:
         if key not in self.sound.channels:
             self._send(Frame(*key, "channel.open", {}, sent=True))
             self.answer()
-        self._send(Frame(*key, command.method, dict(command.arguments), sent=True, content=command.content))
+        self._send(event_of(*key, command.method, dict(command.arguments), sent=True, content=command.content))
 
     def _send(self, frame: Frame) -> None:
         process(self.sound, frame)
@@ -55,7 +55,7 @@ class Bench:
     def receive(self, method: str, body: bytes | None = None, on: str = "b", **arguments: Any) -> None:
         properties = arguments.pop("properties", {})
         content = None if body is None else Content(properties, body)
-        self.acceptor.received(Frame(on, 1, method, arguments, sent=False, content=content))
+        self.acceptor.received(event_of(on, 1, method, arguments, sent=False, content=content))
 
     def get(self, queue: str, body: bytes, left: int = 0, **arguments: Any) -> None:
         """basic.get, answered with that message."""

@@ -8,7 +8,7 @@ from amqpspec.model.broker.queues import Arrival
 from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.promises.dialects import dialect_named
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Frame, event_of
 from tests.handshakes import opening
 from tests.model.rules.extensions.test_time_to_live import Timed
 
@@ -33,7 +33,7 @@ class Lettered(Timed):
     def come(self, time: float, method: str, body: bytes, headers: dict[str, int], **arguments: object) -> None:
         content = Content({"headers": headers}, body) if headers else Content({}, body)
         table = {"exchange": "", "redelivered": False, **arguments}
-        self.acceptor.received(Frame("a", 1, method, table, sent=False, time=time, content=content))
+        self.acceptor.received(event_of("a", 1, method, table, sent=False, time=time, content=content))
 
     def read(self, time: float) -> None:
         self.ask(time, "a.1 basic.qos 9", "basic.qos-ok")

@@ -13,7 +13,7 @@ from amqpspec.model.defects.transitions import HOOKS
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import event_of
 from amqpspec.model.rules.inputs import process
 from tests.model.judging.test_acceptor import Conversation
 
@@ -50,7 +50,7 @@ def answers(broker: Broker, line: str) -> list[str]:
     """What the broker owes for the command, by method."""
     command = parse_command(line)
     arguments = dict(command.arguments)
-    process(broker, Frame(command.connection, command.channel, command.method, arguments, True, command.content))
+    process(broker, event_of(command.connection, command.channel, command.method, arguments, True, command.content))
     return [frame.method for frame in permitted(broker)]
 
 

@@ -10,7 +10,7 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import ClockWait, Frame, event_of
 from tests.handshakes import opening
 
 #: Milliseconds that the queue of these tests lives unused.
@@ -31,18 +31,18 @@ class Timed:
     def ask(self, time: float, line: str, method: str, **arguments: Any) -> Self:
         command = parse_command(line)
         key = (command.connection, command.channel)
-        self.acceptor.sent(Frame(*key, command.method, dict(command.arguments), sent=True, time=time))
+        self.acceptor.sent(event_of(*key, command.method, dict(command.arguments), sent=True, time=time))
         return self.see(time + 0.01, key, method, **arguments)
 
     def see(self, time: float, key: tuple[str, int], method: str, **arguments: Any) -> Self:
-        self.acceptor.received(Frame(*key, method, arguments, sent=False, time=time))
+        self.acceptor.received(event_of(*key, method, arguments, sent=False, time=time))
         if method == "channel.close":
             self.acceptor.sent(Frame(*key, "channel.close-ok", {}, sent=True, time=time))
         self.acceptor.quiescent()
         return self
 
     def wait(self, until: float) -> Self:
-        self.acceptor.sent(Frame("broker", 0, "clock.wait", {}, sent=True, time=until))
+        self.acceptor.sent(ClockWait("broker", 0, "clock.wait", {}, sent=True, time=until))
         self.acceptor.quiescent()
         return self
 

@@ -10,7 +10,7 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Frame, event_of
 from tests.handshakes import opening
 
 
@@ -32,7 +32,7 @@ class Timed:
         command = parse_command(line)
         key = (command.connection, command.channel)
         arguments = dict(command.arguments)
-        self.acceptor.sent(Frame(*key, command.method, arguments, sent=True, time=time, content=command.content))
+        self.acceptor.sent(event_of(*key, command.method, arguments, sent=True, time=time, content=command.content))
         return self
 
     def ask(self, time: float, line: str, method: str, **arguments: Any) -> Self:

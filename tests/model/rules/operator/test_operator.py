@@ -13,7 +13,7 @@ from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.credentials import Credentials, plain_response
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import event_of
 from tests.handshakes import opening
 
 FORCED = {"reply_code": 320, "class_id": 0, "method_id": 0}
@@ -37,7 +37,7 @@ class Talk:
                 arguments["response"] = plain_response(Credentials(user, "p"))
             if frame.method == "connection.open":
                 arguments["virtual_host"] = vhost
-            told = Frame(name, 0, frame.method, arguments, frame.sent)
+            told = event_of(name, 0, frame.method, arguments, frame.sent)
             (self.acceptor.sent if frame.sent else self.acceptor.received)(told)
         return self
 
@@ -47,7 +47,7 @@ class Talk:
             command = parse_command(line)
             key = (command.connection, command.channel)
             arguments = dict(command.arguments)
-            self.acceptor.sent(Frame(*key, command.method, arguments, sent=True, content=command.content))
+            self.acceptor.sent(event_of(*key, command.method, arguments, sent=True, content=command.content))
         return self
 
     def ask(self, line: str, **arguments: Any) -> Self:
@@ -57,7 +57,7 @@ class Talk:
         return self.see(command.connection, command.channel, f"{command.method}-ok", **arguments)
 
     def see(self, connection: str, channel: int, method: str, **arguments: Any) -> Self:
-        self.acceptor.received(Frame(connection, channel, method, arguments, sent=False))
+        self.acceptor.received(event_of(connection, channel, method, arguments, sent=False))
         return self
 
     def refused(self, line: str, text: str, class_id: int, method_id: int) -> Self:

@@ -8,7 +8,7 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import dialect_named
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Frame, event_of
 from amqpspec.model.rules.inputs import process
 
 THREE, FOUR_0, FOUR_3 = DIALECTS = ("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3")
@@ -20,7 +20,7 @@ def answer_to(dialect: str, *lines: str) -> Frame | None:
     *before, last = map(parse_command, ("a.1 channel.open", "b.1 channel.open", *lines))
     for command in before:
         plan.carry_out(command)
-    process(plan.broker, Frame(last.connection, last.channel, last.method, dict(last.arguments), sent=True))
+    process(plan.broker, event_of(last.connection, last.channel, last.method, dict(last.arguments), sent=True))
     return next(permitted(plan.broker), None)
 
 
