@@ -39,15 +39,11 @@ def points(
 ) -> Iterator[Explanation]:
     """The points at which the broker may be: some first part of each channel's pending inputs is processed.
 
-    Raises `TooManyExplanations`: what is left out might be the right one.
+    The explanation is one of them, and no copy: whatever becomes of it takes its place. Raises `TooManyExplanations`:
+    what is left out might be the right one.
     """
     explanation.forget_if_unpredictable()
-    if not explanation.pending:
-        # no copy: whatever becomes of it takes its place
-        yield explanation
-        return
-    shown = {id(explanation): explanation.fork()}
-    yield shown[id(explanation)]
+    explanation.begin_anew()
     frontier = [explanation]
     count = 0
     while frontier:
@@ -57,27 +53,22 @@ def points(
                 for point in frontier
                 for index in _next_inputs(point.pending)
                 if point.pending[index].method not in TIMED or can_come_about(point.broker, point.pending[index])
-                for further in _behind(
-                    shown.get(id(point)), point.pending[index], _process_one(point, defects, index)
-                )
+                for further in _behind(point, point.pending[index], _process_one(point, defects, index))
             ]
         )
+        # what is behind them has been made of them: they are changed by whoever is given them
+        yield from frontier
         count += len(reached)
         if count > bound:
             raise TooManyExplanations
-        frontier = [further for further in reached if further.pending]
-        shown = {id(further): further.fork() for further in frontier}
-        for further in reached:
-            point_shown = shown.get(id(further), further)
-            point_shown.behind = further.behind
-            yield point_shown
+        frontier = reached
 
 
-def _behind(before: Explanation | None, frame: Frame, reached: Iterator[Explanation]) -> Iterator[Explanation]:
+def _behind(before: Explanation, frame: Frame, reached: Iterator[Explanation]) -> Iterator[Explanation]:
     """Note of what is reached by processing the frame, if it is one more message that expires, from where it is."""
-    may_be_later = frame.method in TIMED and before is not None and not _may_be_refused_later(before.broker, frame)
+    may_be_later = frame.method in TIMED and not _may_be_refused_later(before.broker, frame)
     for further in reached:
-        if may_be_later and before is not None and further.defect is before.defect:
+        if may_be_later and further.defect is before.defect:
             further.behind = before
         yield further
 
@@ -132,9 +123,15 @@ def merged(explanations: list[Explanation]) -> list[Explanation]:
     """Without those that are equal to an earlier one. What is not known alike of the chunks of streams is not known; of
     known defects that have led to one state it is the one that is followed longest.
     """
+    if len(explanations) < 2:
+        return explanations
+    rough = [_rough_key(explanation) for explanation in explanations]
+    alike = Counter(rough)
     unique: dict[object, Explanation] = {}
-    for explanation in explanations:
-        first = unique.setdefault(_key(explanation), explanation)
+    for explanation, key in zip(explanations, rough, strict=True):
+        if alike[key] > 1:
+            key = key, fingerprint(explanation.broker)
+        first = unique.setdefault(key, explanation)
         if first is not explanation:
             know_no_more_than(first.broker, explanation.broker)
             if explanation.rests_left > first.rests_left:
@@ -151,16 +148,23 @@ def least_advanced(explanations: list[Explanation]) -> list[Explanation]:
     """
     if len(explanations) == 1:
         return explanations
-    # where chunks begin may depend on what had been seen when the input was processed
-    places = {(_key(each), known_chunks(each.broker)): place for place, each in enumerate(explanations)}
+    present = {_inputs(each.pending) for each in explanations}
+    steps = [
+        (place, index)
+        for place, each in enumerate(explanations)
+        if each.defect is None
+        for index in _next_inputs(each.pending)
+        if _inputs(each.pending, each.pending[index]) in present
+    ]
     reached: dict[int, set[int]] = {}
-    for place, explanation in enumerate(explanations):
-        if explanation.defect is None:
-            for index in _next_inputs(explanation.pending):
-                further = explanation.fork()
-                further.process_pending(index)
-                other = places.get((_key(further), known_chunks(further.broker)), place)
-                reached.setdefault(place, set()).add(other)
+    if steps:
+        # where chunks begin may depend on what had been seen when the input was processed
+        places = {(_key(each), known_chunks(each.broker)): place for place, each in enumerate(explanations)}
+    for place, index in steps:
+        further = explanations[place].fork()
+        further.process_pending(index)
+        other = places.get((_key(further), known_chunks(further.broker)), place)
+        reached.setdefault(place, set()).add(other)
     implied = {other for place, others in reached.items() for other in others if other != place}
     # of those that come to each other, as what has been done may be expected anew, the first
     left: set[int] = set()
@@ -183,14 +187,29 @@ def _follow(place: int, reached: Mapping[int, set[int]], known: set[int]) -> Non
 
 
 def _key(explanation: Explanation) -> object:
+    return _rough_key(explanation), fingerprint(explanation.broker)
+
+
+def _rough_key(explanation: Explanation) -> object:
+    """What is equal where the key is, and found at once."""
+    broker = explanation.broker
+    channels = broker.channels.values()
     return (
-        fingerprint(explanation.broker),
-        tuple(_identity(each) for each in explanation.pending if not is_happening(each)),
+        tuple([_identity(each) for each in explanation.pending if not is_happening(each)]),
         _happenings(explanation),
         explanation.defect is None,
         # two that lead to one state are as good as one, but not before they have led there
         explanation.defect.name if explanation.defect is not None and explanation.defect_is_ahead else "",
+        broker.is_unpredictable,
+        sum([len(queue.messages) for queue in broker.queues.values()]),
+        sum([len(channel.owed) + len(channel.unacknowledged) + channel.next_tag for channel in channels]),
     )
+
+
+def _inputs(pending: list[Frame], processed: Frame | None = None) -> tuple[int, ...]:
+    """Those of clients, without that one; processing one adds none."""
+    sent = [each for each in pending if not is_happening(each) and each.method not in TEARDOWNS]
+    return tuple([id(each) for each in sent if each is not processed])
 
 
 def _happenings(explanation: Explanation) -> object:
