@@ -15,6 +15,7 @@ from amqpspec.model.broker.effects import Effect
 from amqpspec.model.broker.field_kinds import apart, derived, doubt, law, to_blame
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.broker.measurement import Due, Measurement
+from amqpspec.model.broker.memories import Memories
 from amqpspec.model.broker.queues import Exchange, Queue
 from amqpspec.model.broker.state import Channel, Connection, Expected, Policy, User
 from amqpspec.model.promises.choices import Dialect
@@ -51,7 +52,7 @@ class BrokerState:
     #: the guests (`model.broker.hooks`), what each remembers, by its name, and which of them are asked about inputs
     hooks: Hooks = apart("all explanations have the same guests", NO_HOOKS)
     _: KW_ONLY
-    memories: dict[str, object] = law(factory=dict, view="memories")
+    memories: Memories = law(factory=Memories, view="memories")
     armed: frozenset[str] = derived(frozenset())
     connections: dict[str, Connection] = law(factory=dict, view="connections")
     channels: dict[ChannelKey, Channel] = law(factory=dict, view="channels")
@@ -139,9 +140,7 @@ class BrokerState:
 
     def __post_init__(self, virtual_host: str) -> None:
         self.vhosts[virtual_host] = True
-        for guest in self.hooks.guests:
-            if (memory := guest.new_memory()) is not None:
-                self.memories[guest.name] = memory
+        self.memories = Memories(self.hooks)
 
     def channel(self, connection: str, number: int) -> Channel:
         """The channel of that number, which need not be open."""
