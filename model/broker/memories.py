@@ -33,7 +33,8 @@ class Memories(dict[str, Any]):
 
 def holds_anything(memory: Any) -> bool:
     """Is it another one than that of a broker which has just been started?"""
-    return memory is not None and bool(_test_of(type(memory))(memory))
+    kind: Any = type(memory)
+    return memory is not None and bool(_test_of(kind)(memory))
 
 
 @cache
