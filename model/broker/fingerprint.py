@@ -93,7 +93,7 @@ def _reached(routes: Routes, _: Broker) -> Hashable:
 
 
 def _own_consumers(channel: Channel, broker: Broker) -> Hashable:
-    return _all_by_key(channel.consumers, view_as(Consumer), broker) if channel.consumers else ()
+    return _all_by_key(channel.consumers, view_as(Consumer), broker)
 
 
 def _limit(channel: Channel, _: Broker) -> Hashable:
@@ -152,8 +152,6 @@ def _ready(queue: Queue, broker: Broker) -> Hashable:
 
 def _growing_group(queue: Queue, _: Broker) -> Hashable:
     """The present group goes on growing as long as one of it is on its way."""
-    if not queue.unproven:
-        return 0
     present = queue.transit_group
     growing = [
         (message.transit_group == present) - (message.transit_group == -present) for message in queue.messages
@@ -181,8 +179,6 @@ def _has_timed_out(queue: Queue, _: Broker) -> Hashable:
 def _consumers(queue: Queue, broker: Broker) -> Hashable:
     """Whose turn it is, is nobody's business but the broker's, unless there is an order or one has been overtaken."""
     consumers = queue.consumers
-    if not consumers:
-        return ()
     if queue.single_active_consumer:
         return tuple([(each.channel, each.tag) for each in consumers])
     if len(consumers) == 1 or service_is_unknown(broker, queue):
@@ -228,13 +224,15 @@ def _make(record: type, way: str) -> View:
     """Made of source text: a tuple of all that is compared."""
     hints = get_type_hints(record)
     names: dict[str, Any] = {"table": _table, "by_type": _by_type}
-    parts: dict[str, None] = {}
+    parts: dict[str, str] = {}
     for each in fields(record):
         if is_compared(each, way):
-            view = view_of(each)
-            own = f"{_name(VIEWS[view], names)}(it, broker)" if view else ""
-            parts[own or _seen(hints[each.name], f"it.{each.name}", names)] = None
-    source = f"def view(it, broker):\n    return ({', '.join(parts)},)"
+            value, view = f"it.{each.name}", view_of(each)
+            seen = f"{_name(VIEWS[view], names)}(it, broker)" if view else _seen(hints[each.name], value, names)
+            if view and get_origin(hints[each.name]) in (dict, list, deque):
+                seen = f"({seen} if {value} else ())"  # of a collection that is empty there is no view
+            parts.setdefault(f"view {view}" if view else each.name, seen)
+    source = f"def view(it, broker):\n    return ({', '.join(parts.values())},)"
     exec(source, names)
     made: View = names["view"]
     return made
@@ -282,9 +280,19 @@ def _name(function: View, names: dict[str, Any]) -> str:
     return name
 
 
+#: The texts of tables, by their identity: nobody changes a table, and the same one is in many states.
+_TEXTS: dict[int, tuple[Mapping[str, Any], str]] = {}
+_MOST_TEXTS = 1024
+
+
 def _table(table: Mapping[str, Any]) -> str:
     """Of names and values of all types, which came over the wire or are patterns."""
-    return repr(sorted(table.items(), key=_first))
+    known = _TEXTS.get(id(table))
+    if known is None or known[0] is not table:
+        if len(_TEXTS) >= _MOST_TEXTS:
+            _TEXTS.clear()
+        known = _TEXTS[id(table)] = table, repr(sorted(table.items(), key=_first))
+    return known[1]
 
 
 def _first(pair: tuple[str, Any]) -> str:

@@ -148,23 +148,29 @@ def least_advanced(explanations: list[Explanation]) -> list[Explanation]:
     """
     if len(explanations) == 1:
         return explanations
-    present = {_inputs(each.pending) for each in explanations}
+    inputs = [_inputs(each.pending) for each in explanations]
     steps = [
-        (place, index)
+        (place, index, behind)
         for place, each in enumerate(explanations)
         if each.defect is None
         for index in _next_inputs(each.pending)
-        if _inputs(each.pending, each.pending[index]) in present
+        if (behind := _inputs(each.pending, each.pending[index])) in inputs
     ]
+    there = {behind for _, _, behind in steps}
+    # where chunks begin may depend on what had been seen when the input was processed
+    places = {
+        (_key(each), known_chunks(each.broker)): place
+        for place, each in enumerate(explanations)
+        if inputs[place] in there
+    }
+    roughly = {key[0] for key, _ in places}
     reached: dict[int, set[int]] = {}
-    if steps:
-        # where chunks begin may depend on what had been seen when the input was processed
-        places = {(_key(each), known_chunks(each.broker)): place for place, each in enumerate(explanations)}
-    for place, index in steps:
+    for place, index, _ in steps:
         further = explanations[place].fork()
         further.process_pending(index)
-        other = places.get((_key(further), known_chunks(further.broker)), place)
-        reached.setdefault(place, set()).add(other)
+        if _rough_key(further) in roughly:
+            other = places.get((_key(further), known_chunks(further.broker)), place)
+            reached.setdefault(place, set()).add(other)
     implied = {other for place, others in reached.items() for other in others if other != place}
     # of those that come to each other, as what has been done may be expected anew, the first
     left: set[int] = set()
@@ -186,7 +192,7 @@ def _follow(place: int, reached: Mapping[int, set[int]], known: set[int]) -> Non
             ahead += reached.get(place, ())
 
 
-def _key(explanation: Explanation) -> object:
+def _key(explanation: Explanation) -> tuple[object, object]:
     return _rough_key(explanation), fingerprint(explanation.broker)
 
 
