@@ -10,11 +10,12 @@ from collections import Counter, deque
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import ClassVar
 
+from amqpspec.model.broker.bookkeeping import Bookkeeping
 from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.broker.effects import Effect
 from amqpspec.model.broker.field_kinds import apart, derived, doubt, law, to_blame
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
-from amqpspec.model.broker.measurement import Due, Measurement
+from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.memories import Memories
 from amqpspec.model.broker.queues import Exchange, Queue
 from amqpspec.model.broker.state import Channel, Connection, Expected, Policy, User
@@ -126,10 +127,8 @@ class BrokerState:
     counting: bool = to_blame(True)
     #: how often each requirement made a difference
     exercised: Counter[str] = to_blame(factory=Counter)
-    #: known defects that would have shown, and did not (model.judging.refuted)
-    refuted: set[str] = to_blame(factory=set)
-    #: how late it was with what it did by itself
-    measurements: list[Measurement] = to_blame(factory=list)
+    #: what the judge alone wants to know
+    bookkeeping: Bookkeeping = to_blame(factory=Bookkeeping)
     #: what would time out but for a requirement that it does not (model.broker.consumer_timeouts)
     spared: list[tuple[ChannelKey, str, Deadline]] = to_blame(factory=list)
     #: queues and exchanges that went by themselves, with the requirement that says so: blamed if they are still there

@@ -107,7 +107,9 @@ def _expression(kind: Any, value: str) -> str:
         return f"copy_by_type({value}, copied)"
     if kind is Memories:
         return f"{value}.copied(lambda each: copy_by_type(each, copied))"
-    if origin in (list, set, deque, dict, Counter) and not any(map(_is_copied, arguments)):
+    if origin is Counter:
+        return f"copy_counts({value})"
+    if origin in (list, set, deque, dict) and not any(map(_is_copied, arguments)):
         return f"{value}.copy()"
     if origin is tuple and arguments[-1] is not Ellipsis:
         parts = (_expression(each, f"{value}[{place}]") for place, each in enumerate(arguments))
@@ -138,7 +140,14 @@ def _copy_by_type(value: Any, copied: Copied) -> Any:
     return value
 
 
-_COPIERS["copy_by_type"] = _copy_by_type
+def _copy_counts(counts: Counter[Any]) -> Counter[Any]:
+    """Its own `copy` counts all of them anew."""
+    new: Counter[Any] = Counter()
+    dict.update(new, counts)
+    return new
+
+
+_COPIERS |= {"copy_by_type": _copy_by_type, "copy_counts": _copy_counts}
 
 _UNKNOWN: set[Any] = set()
 
