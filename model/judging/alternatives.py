@@ -213,14 +213,18 @@ ALTERNATIVES: tuple[Alternative, ...] = (
 )
 
 
-def alternatives_to(broker: Broker, frame: Frame) -> tuple[Alternative, ...]:
+_BY_METHOD = {
+    method: tuple(each for each in ALTERNATIVES if method in each.methods)
+    for method in dict.fromkeys(method for each in ALTERNATIVES for method in each.methods)
+}
+
+
+def alternatives_to(broker: Broker, frame: Frame) -> list[Alternative]:
     """The alternatives to the usual processing of this input, in this state."""
-    usual = tuple(a for a in ALTERNATIVES if frame.method in a.methods and a.applies(broker, frame))
-    if frame.method == "basic.qos":
-        usual += tuple(_deliveries_under_way(broker, frame))
-    else:
-        usual += tuple(alternatives_of_queues(broker, frame))
-    return (*usual, *_before_commit_fails(broker, frame))
+    found = [each for each in _BY_METHOD.get(frame.method, ()) if each.applies(broker, frame)]
+    found += (_deliveries_under_way if frame.method == "basic.qos" else alternatives_of_queues)(broker, frame)
+    found += _before_commit_fails(broker, frame)
+    return found
 
 
 def _before_commit_fails(broker: Broker, frame: Frame) -> Iterator[Alternative]:
