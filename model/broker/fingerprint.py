@@ -21,7 +21,6 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.broker_state import PREDECLARED_EXCHANGES
 from amqpspec.model.broker.dispatch import priority, service_is_unknown
 from amqpspec.model.broker.field_kinds import is_compared, view_of
-from amqpspec.model.broker.memories import holds_anything
 from amqpspec.model.broker.queues import Consumer, Exchange, Message, Queue, Seat
 from amqpspec.model.broker.routing import Routes
 from amqpspec.model.broker.state import Channel, Connection, PendingGet, TimedOut
@@ -46,10 +45,7 @@ def fingerprint(broker: Broker) -> Hashable:
 
 
 def _memories(broker: Broker, _: Broker) -> Hashable:
-    """Of those that hold anything which makes a difference."""
-    memories = broker.memories
-    held = [guest for guest in broker.hooks.guests if holds_anything(memories.get(guest.name))] if memories else ()
-    return tuple([(guest.name, seen) for guest in held if (seen := guest.fingerprint(broker))])
+    return broker.memories.seen(broker)
 
 
 def _connections(broker: Broker, _: Broker) -> Hashable:

@@ -25,10 +25,18 @@ class Memories(dict[str, Any]):
         """The same, with a copy of each memory that holds anything."""
         new = Memories.__new__(Memories)
         new._guests = self._guests
-        for name, memory in self.items():
-            if holds_anything(memory):
-                new[name] = copy(memory)
+        for name in self.held():
+            new[name] = copy(self[name])
         return new
+
+    def held(self) -> list[str]:
+        """Whose memories hold anything."""
+        return [name for name, memory in self.items() if holds_anything(memory)]
+
+    def seen(self, broker: Any) -> tuple[object, ...]:
+        """What is compared of them: of those that make a difference."""
+        guests = self._guests
+        return tuple([(name, seen) for name in sorted(self.held()) if (seen := guests[name].fingerprint(broker))])
 
 
 def holds_anything(memory: Any) -> bool:

@@ -200,9 +200,13 @@ def _rough_key(explanation: Explanation) -> object:
     """What is equal where the key is, and found at once."""
     broker = explanation.broker
     channels = broker.channels.values()
+    happenings = list(filter(is_happening, explanation.pending))
+    inputs = explanation.pending
+    if happenings:
+        inputs = [each for each in inputs if not is_happening(each)]
     return (
-        tuple([_identity(each) for each in explanation.pending if not is_happening(each)]),
-        _happenings(explanation),
+        tuple(map(_identity, inputs)),
+        _in_lanes(happenings) if happenings else None,
         explanation.defect is None,
         # two that lead to one state are as good as one, but not before they have led there
         explanation.defect.name if explanation.defect is not None and explanation.defect_is_ahead else "",
@@ -218,18 +222,17 @@ def _inputs(pending: list[Frame], processed: Frame | None = None) -> tuple[int, 
     return tuple([id(each) for each in sent if each is not processed])
 
 
-def _happenings(explanation: Explanation) -> object:
+def _in_lanes(happenings: list[Frame]) -> object:
     """Of those that come about independently, the order says nothing."""
     lanes: dict[ChannelKey, list[object]] = {}
-    for pending in explanation.pending:
-        if is_happening(pending):
-            lanes.setdefault((pending.connection, pending.channel), []).append(_identity(pending))
-    return frozenset(map(tuple, lanes.values())) if lanes else None
+    for each in happenings:
+        lanes.setdefault((each.connection, each.channel), []).append(str(each))
+    return frozenset(map(tuple, lanes.values()))
 
 
 def _identity(pending: Frame) -> object:
-    """Inputs are the same ones in all explanations; of what the broker may do by itself each has noted its own."""
-    return str(pending) if is_happening(pending) or pending.method in TEARDOWNS else id(pending)
+    """Inputs are the same ones in all explanations; of what the broker does by itself each has noted its own."""
+    return str(pending) if pending.method in TEARDOWNS else id(pending)
 
 
 def settled(
