@@ -21,6 +21,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.memories import Memories
 from amqpspec.model.broker.state import Expected
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Content, Table, TraceEvent
@@ -37,108 +38,99 @@ Copied = dict[int, Any]
 #: Gives the copy of a value.
 Copier = Callable[[Any, Copied], Any]
 
-_COPIERS: dict[type, Copier] = {}
+#: The copiers, by the names under which they call each other: that of a class is made with the first that needs it.
+_COPIERS: dict[str, Any] = {"new_object": object.__new__, "deque": deque}
 
 
 def copy_broker(broker: Broker) -> Broker:
     """A broker that is equal to this one, and of which no change shows in the other."""
-    copied: Broker = _copier_of_record(type(broker))(broker, {})
+    copied: Broker = _copier_of(type(broker))(broker, {})
     return copied
 
 
-def _copier_of_record(record: type) -> Copier:
-    """The copier of a dataclass, made when the first one is copied: records refer to each other in circles."""
-    copier = _COPIERS.get(record)
-    if copier is None:
-        copier = _COPIERS[record] = _make_copier(record)
+def _copier_of(record: type) -> Copier:
+    copier: Copier = _COPIERS[_copier_name(record)]
     return copier
 
 
-def _make_copier(record: type) -> Copier:
-    """Made of source text: one assignment for each field."""
+def _copier_name(record: type) -> str:
+    """The name of the copier of a dataclass, which there is from now on."""
+    name = f"copy_{record.__name__}_{id(record)}"
+    if name not in _COPIERS:
+        _COPIERS[name] = None  # records refer to each other in circles
+        exec(f"def {name}(old, copied):\n" + "\n".join(f"    {line}" for line in _lines(record)), _COPIERS)
+    return name
+
+
+def _lines(record: type) -> list[str]:
+    """The source text of the copier: one assignment for each field."""
     hints = get_type_hints(record)
-    names: dict[str, Any] = {"record": record, "new_object": object.__new__, "deque": deque, "Counter": Counter}
     parameters = record.__dataclass_params__  # type: ignore[attr-defined]
-    values = {field.name: _expression(hints[field.name], f"old.{field.name}", names) for field in fields(record)}
+    values = {field.name: _expression(hints[field.name], f"old.{field.name}") for field in fields(record)}
+    made = f"class_{id(record)}"
+    _COPIERS[made] = record
     if parameters.frozen or record in NEVER_CHANGED:
         parts = {name: value for name, value in values.items() if value != f"old.{name}"}
         is_same = " and ".join(f"{name} is old.{name}" for name in parts)
         arguments = ", ".join(f"{name}={name if name in parts else value}" for name, value in values.items())
-        lines = [
+        return [
             *(f"{name} = {value}" for name, value in parts.items()),
-            f"return old if {is_same} else record({arguments})",
+            f"return old if {is_same} else {made}({arguments})",
         ]
-    else:
-        lines = [
-            "new = copied.get(id(old))",
-            "if new is not None:",
-            "    return new",
-            "new = copied[id(old)] = new_object(record)",
-            # what a subclass keeps besides
-            *(["new.__dict__.update(old.__dict__)"] if hasattr(record, "__dict__") and not _has_slots(record) else []),
-            *(f"new.{name} = {value}" for name, value in values.items()),
-            "return new",
-        ]
-    source = "def copy(old, copied):\n" + "\n".join(f"    {line}" for line in lines)
-    exec(source, names)
-    copier: Copier = names["copy"]
-    return copier
+    return [
+        "new = copied.get(id(old))",
+        "if new is not None:",
+        "    return new",
+        f"new = copied[id(old)] = new_object({made})",
+        # what a subclass keeps besides
+        *(["new.__dict__.update(old.__dict__)"] if hasattr(record, "__dict__") and not _has_slots(record) else []),
+        *(f"new.{name} = {value}" for name, value in values.items()),
+        "return new",
+    ]
 
 
 def _has_slots(record: type) -> bool:
     return all("__slots__" in base.__dict__ for base in record.__mro__[:-1])
 
 
-def _expression(kind: Any, value: str, names: dict[str, Any]) -> str:
-    """Source text that copies the value of that type, given as source text; `names` gets what that refers to."""
+def _expression(kind: Any, value: str) -> str:
+    """Source text that copies the value of that type, given as source text."""
     if not _is_copied(kind):
         return value
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         kinds = [each for each in arguments if each is not NoneType]
         if len(kinds) == 1:
-            return f"(None if {value} is None else {_expression(kinds[0], value, names)})"
-        return f"{_name(_copy_by_type, names)}({value}, copied)"
+            return f"(None if {value} is None else {_expression(kinds[0], value)})"
+        return f"copy_by_type({value}, copied)"
     if kind is object or kind is Any:
-        return f"{_name(_copy_by_type, names)}({value}, copied)"
-    if origin in (list, set, deque, dict, Counter) and not any(map(_is_copied, arguments)):
+        return f"copy_by_type({value}, copied)"
+    if kind is Memories:
+        return f"{value}.copied(lambda each: copy_by_type(each, copied))"
+    if origin is Counter:
+        return f"copy_counts({value})"
+    if origin in (list, set, deque, dict) and not any(map(_is_copied, arguments)):
         return f"{value}.copy()"
     if origin is tuple and arguments[-1] is not Ellipsis:
-        parts = (_expression(each, f"{value}[{place}]", names) for place, each in enumerate(arguments))
+        parts = (_expression(each, f"{value}[{place}]") for place, each in enumerate(arguments))
         return f"({', '.join(parts)},)"
     if origin is dict:
-        key, item = (_expression(each, name, names) for each, name in zip(arguments, ("k", "v"), strict=True))
-        return f"{{{key}: {item} for k, v in {value}.items()}}"
+        key, item = (_expression(each, name) for each, name in zip(arguments, ("k", "v"), strict=True))
+        return f"({{{key}: {item} for k, v in {value}.items()}} if {value} else {{}})"
     if origin in (list, tuple, deque, set):
-        parts_text = f"{_expression(arguments[0], 'each', names)} for each in {value}"
+        parts_text = f"{_expression(arguments[0], 'each')} for each in {value}"
         if origin is deque:
             return f"deque([{parts_text}], {value}.maxlen)"
-        return {list: f"[{parts_text}]", tuple: f"tuple([{parts_text}])", set: f"{{{parts_text}}}"}[origin]
-    return f"{_name(_lazily(kind), names)}({value}, copied)"
-
-
-def _name(function: Callable[..., Any], names: dict[str, Any]) -> str:
-    name = f"f{id(function)}"
-    names[name] = function
-    return name
-
-
-@cache
-def _lazily(record: type) -> Copier:
-    """As `_copier_of_record`, which is asked for only when it is needed."""
-
-    def copy(old: Any, copied: Copied) -> Any:
-        new = copied.get(id(old))
-        return new if new is not None else _copier_of_record(record)(old, copied)
-
-    return copy
+        made = {list: f"[{parts_text}]", tuple: f"tuple([{parts_text}])", set: f"{{{parts_text}}}"}[origin]
+        return f"({made} if {value} else {value}.copy())" if origin is not tuple else f"({made} if {value} else ())"
+    return f"{_copier_name(kind)}({value}, copied)"
 
 
 def _copy_by_type(value: Any, copied: Copied) -> Any:
     """A value of which only its own type says whether and how it is copied."""
     kind = type(value)
     if is_dataclass(kind):
-        return _copier_of_record(kind)(value, copied) if _is_copied(kind) else value
+        return _copier_of(kind)(value, copied) if _is_copied(kind) else value
     if kind is tuple:
         return tuple([_copy_by_type(each, copied) for each in value])
     if kind is list:
@@ -147,6 +139,15 @@ def _copy_by_type(value: Any, copied: Copied) -> Any:
         return {_copy_by_type(key, copied): _copy_by_type(each, copied) for key, each in value.items()}
     return value
 
+
+def _copy_counts(counts: Counter[Any]) -> Counter[Any]:
+    """Its own `copy` counts all of them anew."""
+    new: Counter[Any] = Counter()
+    dict.update(new, counts)
+    return new
+
+
+_COPIERS |= {"copy_by_type": _copy_by_type, "copy_counts": _copy_counts}
 
 _UNKNOWN: set[Any] = set()
 
@@ -157,7 +158,7 @@ def _is_copied(kind: Any) -> bool:
     origin, arguments = get_origin(kind), get_args(kind)
     if kind == Table or origin is Callable:
         return False
-    if kind is object or kind is Any or origin in (list, set, deque, dict, Counter):
+    if kind in (object, Any, Memories) or origin in (list, set, deque, dict, Counter):
         return True
     if origin is not None:
         return any(_is_copied(each) for each in arguments if each not in (NoneType, Ellipsis))

@@ -1,215 +1,300 @@
-"""A value that is equal for equal states: to merge explanations, and to know states that the explorer has seen."""
+"""A value that is equal for equal states: to merge explanations, and to know states that the explorer has seen.
+
+How a record is seen follows from the types of its fields and from what each is said to be (`model.broker.field_kinds`):
+for each class the code is made once, when the first one is seen. Who adds a field to a record has nothing to do here.
+
+* A record that something else holds is referred to by its name (`REFERENCES`); any other is seen with all its fields.
+* Dictionaries and sets are seen without their order, lists with it.
+* A field with a view is seen as the function of that name has it, which is given the whole record (`VIEWS`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum, StrEnum
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.broker_state import PREDECLARED_EXCHANGES
 from amqpspec.model.broker.dispatch import priority, service_is_unknown
-from amqpspec.model.broker.queues import Consumer, Exchange, Message, Queue
-from amqpspec.model.broker.state import Channel, Connection, Expected, PendingGet
-from amqpspec.model.broker.transaction import Transaction
+from amqpspec.model.broker.field_kinds import is_compared, view_of
+from amqpspec.model.broker.queues import Consumer, Exchange, Message, Queue, Seat
+from amqpspec.model.broker.routing import Routes
+from amqpspec.model.broker.state import Channel, Connection, PendingGet, TimedOut
+
+#: Gives what is compared of a record of the broker's.
+View = Callable[[Any, Broker], Hashable]
+
+#: What stands for a record in those that refer to it, as source text.
+REFERENCES: dict[type, str] = {
+    Queue: "({0}.name, {0}.deleted)",
+    Consumer: "({0}.channel, {0}.tag)",
+    Exchange: "{0}.name",
+}
 
 
 def fingerprint(broker: Broker) -> Hashable:
-    """Everything that can make a difference to what is permitted later; nothing that only words failures, and not
-    where the chunks of streams begin, which can be left open (`model.broker.stream_log.know_no_more_than`).
-    """
-    return (
-        tuple(
-            sorted(
-                (
-                    c.name,
-                    c.state.value,
-                    repr(_owed(c.owed)),
-                    c.may_end,
-                    c.blocked,
-                    len(c.held),
-                    c.out_of_step,
-                    c.prefetch,
-                    _agreed(c),
-                )
-                for c in broker.connections.values()
-            )
-        ),
-        (repr(sorted(broker.users.items())), repr(sorted(broker.vhosts.items()))),
-        (broker.alarm, broker.is_unpredictable),
-        tuple(guest.fingerprint(broker) for guest in broker.hooks.guests if guest.name in broker.memories),
-        broker.not_before if broker.not_before > broker.latest else 0.0,
-        tuple(broker.reply_addresses.items()),
-        tuple(sorted((_channel(c) for c in broker.channels.values()), key=repr)),
-        tuple(sorted((_queue(broker, q) for q in broker.queues.values()), key=repr)),
-        tuple(sorted(map(_exchange, broker.exchanges.values()))),
-    )
+    """Everything that can make a difference to what is permitted later; nothing that only words failures."""
+    return view_as(type(broker))(broker, broker)
 
 
-def _agreed(connection: Connection) -> Hashable:
-    """What the handshake settled, or has settled so far."""
-    place = (connection.user, connection.vhost)
-    offered = sorted(connection.offered.items())
-    limits = (connection.channel_max, connection.frame_max, connection.heartbeat)
-    return (place, connection.mechanisms, tuple(offered), limits, connection.may_announce_end)
+# --------------------------------------------------------------------------------------------- fields with views
 
 
-def _exchange(exchange: Exchange) -> tuple[str, str, tuple[bool, bool, bool], str, tuple[tuple[object, ...], ...]]:
-    bindings = sorted(
-        (isinstance(b.destination, Queue), b.destination.name, b.routing_key, b.identity) for b in exchange.bindings
-    )
-    return (
-        exchange.name,
-        exchange.type,
-        (exchange.durable, exchange.auto_delete, exchange.internal),
-        exchange.alternate or "",
-        tuple(bindings),
-    )
+def _memories(broker: Broker, _: Broker) -> Hashable:
+    return broker.memories.seen(broker)
 
 
-def _content(message: Message) -> Hashable:
-    properties = message.content.properties
-    return (
-        message.content.body, repr(properties) if properties else "", message.exchange, message.routing_key,
-        message.hidden_keys, len(message.deaths), message.sent_history,
-    )  # fmt: skip
+def _connections(broker: Broker, _: Broker) -> Hashable:
+    return _all_by_key(broker.connections, view_as(Connection), broker)
 
 
-def _held(message: Message) -> Hashable:
-    """A message that is with a client: what is known about its way there makes no difference any more."""
-    return (
-        _content(message), message.position, message.redelivered, message.delivery_count, message.acquired_count,
-        message.via, message.unseen, message.may_be_gone, message.recalled, message.failures, message.deadline,
-        message.in_front_by, message.may_have_timed_out,
-    )  # fmt: skip
+def _channels(broker: Broker, _: Broker) -> Hashable:
+    return _all_by_key(broker.channels, view_as(Channel), broker)
 
 
-def _ready(messages: Iterable[Message]) -> Hashable:
-    """Groups in transit by the order in which they appear: their numbers only tell them apart."""
-    transit_groups: dict[int, int] = {}
+def _queues(broker: Broker, _: Broker) -> Hashable:
+    return _all_by_key(broker.queues, view_as(Queue), broker)
+
+
+def _exchanges(broker: Broker, _: Broker) -> Hashable:
+    known = {
+        name: each for name, each in broker.exchanges.items() if each.bindings or name not in PREDECLARED_EXCHANGES
+    }
+    return _all_by_key(known, view_as(Exchange), broker) if known else ()
+
+
+def _all_by_key(records: Mapping[Any, Any], view: View, broker: Broker) -> Hashable:
+    return tuple([view(records[key], broker) for key in sorted(records)])
+
+
+def _not_before(broker: Broker, _: Broker) -> Hashable:
+    """It is over when that moment is."""
+    return broker.not_before if broker.not_before > broker.latest else 0.0
+
+
+def _bindings(exchange: Exchange, _: Broker) -> Hashable:
+    bound = [
+        (isinstance(each.destination, Queue), each.destination.name, each.routing_key, each.identity)
+        for each in exchange.bindings
+    ]
+    return tuple(sorted(bound))
+
+
+def _reached(routes: Routes, _: Broker) -> Hashable:
+    return tuple([(queue.name, queue.deleted) for queue in routes.queues])
+
+
+def _own_consumers(channel: Channel, broker: Broker) -> Hashable:
+    return _all_by_key(channel.consumers, view_as(Consumer), broker)
+
+
+def _limit(channel: Channel, _: Broker) -> Hashable:
+    """Nothing is left of a limit that is none any more."""
+    return (channel.limited_since, channel.under_way, channel.counts_anew) if channel.channel_prefetch else None
+
+
+def _oldest(channel: Channel, _: Broker) -> Hashable:
+    """Of what is delivered later, the time begins later."""
+    if all(entry.deadline is None for entry in channel.unacknowledged.values()):
+        return None
+    return channel.oldest_tag, channel.oldest_by, channel.oldest_since
+
+
+def _unconfirmed(channel: Channel, _: Broker) -> Hashable:
+    """Where the copies of a message are makes no difference to its confirm."""
     return tuple(
-        (
-            _held(message),
-            message.arrival.value,
-            message.priority,
-            message.is_late,
-            transit_groups.setdefault(message.transit_group, len(transit_groups)),
-            tuple(sorted(message.passed_over_by)),
-        )
-        for message in messages
+        [(number, any(message.refused_by for _, message in copies)) for number, copies in channel.unconfirmed.items()]
     )
 
 
-def _owed(owed: Iterable[Expected | PendingGet]) -> Hashable:
+def _timed_out(channel: Channel, broker: Broker) -> Hashable:
+    """In the order in which it was noticed: what that has shown differs."""
+    see = view_as(TimedOut)
+    return tuple([(tag, see(late, broker)) for tag, late in channel.timed_out.items()])
+
+
+def _leaving(channel: Channel, broker: Broker) -> Hashable:
+    """Those that are gone, and what may be under way to each."""
+    see = view_as(Consumer)
     return tuple(
-        ("get", item.queue.name, item.no_ack, item.missed, item.position_limit if item.queue.dropping else 0)
-        if isinstance(item, PendingGet)
-        else (item.method, repr(sorted(item.arguments.items(), key=lambda pair: pair[0])), item.lane)
-        for item in owed
+        [
+            (see(each, broker), _under_way(each))
+            for _, each in sorted(channel.may_still_be_served.items(), key=lambda item: item[0])
+        ]
     )
 
 
-def _channel(channel: Channel) -> Hashable:
-    return (
-        channel.key,
-        channel.state.value,
-        channel.next_tag,
-        tuple(
-            (
-                tag,
-                e.queue.name,
-                e.queue.deleted,
-                _held(e.message),
-                e.consumer.tag if e.consumer else None,
-                e.deadline,
-            )
-            for tag, e in channel.unacknowledged.items()
-        ),
-        tuple((tag, e.queue.name, e.consumer.tag if e.consumer else None) for tag, e in channel.timed_out.items()),
-        tuple(channel.may_be_told.items()),
-        tuple(sorted(map(_consumer, channel.consumers.values()))),
-        (channel.prefetch, channel.channel_prefetch, channel.confirming, channel.published, channel.last_queue),
-        (tuple(map(_unconfirmed, channel.unconfirmed.items())), channel.batch),
-        tuple(sorted((queue.name, admission.value) for queue, admission in channel.admissions.items())),
-        (_owed(channel.owed), _owed(channel.unread)),
-        channel.direct_replies,
-        None if channel.assembly is None else repr(channel.assembly),
-        (channel.limited_since, channel.under_way, channel.counts_anew) if channel.channel_prefetch else None,
-        tuple(sorted(map(_leaving, channel.may_still_be_served.values()))),
-        tuple((each.consumer.tag, each.consumer.queue.name, each.as_it_was.position) for each in channel.lost),
-        None if channel.transaction is None else _transaction(channel.transaction),
-    )
-
-
-def _transaction(transaction: Transaction) -> Hashable:
-    publications = (
-        (_content(each.pattern), each.mandatory, tuple((queue.name, queue.deleted) for queue in each.routes.queues))
-        for each in transaction.publications
-    )
-    arriving = ((queue.name, message.position) for queue, message in transaction.arriving)
-    return (tuple(publications), repr(transaction.rulings), tuple(arriving))
-
-
-def _unconfirmed(publish: tuple[int, tuple[tuple[Queue, Message], ...]]) -> tuple[int, bool]:
-    number, copies = publish
-    return number, any(message.refused_by for _, message in copies)
-
-
-def _consumer(consumer: Consumer) -> tuple[str, str, int, int, bool, bool, bool, tuple[int | bool | str, ...]]:
-    return (
-        consumer.tag, consumer.queue.name, consumer.prefetch, consumer.outstanding, consumer.announced,
-        consumer.no_ack, consumer.exclusive,
-        (
-            consumer.next_offset, consumer.latest_offset, consumer.has_begun,
-            consumer.unheeded_prefetch,
-            repr(consumer.known_since),
-            consumer.timed_out,
-        ),
-    )  # fmt: skip
-
-
-def _leaving(consumer: Consumer) -> tuple[str, tuple[bytes, ...]]:
-    """One that is gone, and what may be under way to it."""
+def _under_way(consumer: Consumer) -> tuple[bytes, ...]:
     queue = consumer.queue
     dropped = [message for message in queue.gone if message.stamp == consumer.stamp] if queue.deleted else []
-    return repr(_consumer(consumer)), tuple(message.content.body for message in [*dropped, *queue.log])
+    return tuple([message.content.body for message in [*dropped, *queue.log]])
 
 
-def _queue(broker: Broker, queue: Queue) -> Hashable:
-    consumers = [(consumer.channel, consumer.tag) for consumer in queue.consumers]
-    if not queue.single_active_consumer:
-        consumers.sort()  # whose turn it is, is nobody's business but the broker's
-    # the present group goes on growing as long as one of it is on its way
+def _position_limit(get: PendingGet, _: Broker) -> Hashable:
+    """Else what it may miss says the same."""
+    return get.position_limit if get.queue.dropping else 0
+
+
+def _ready(queue: Queue, broker: Broker) -> Hashable:
+    """Groups in transit by the order in which they appear: their numbers only tell them apart."""
+    groups: dict[int, int] = {}
+    see = view_as(Message, "ready")
+    return tuple([(see(each, broker), groups.setdefault(each.transit_group, len(groups))) for each in queue.messages])
+
+
+def _growing_group(queue: Queue, _: Broker) -> Hashable:
+    """The present group goes on growing as long as one of it is on its way."""
     present = queue.transit_group
-    growing = len(queue.unproven) > 0 and [
+    growing = [
         (message.transit_group == present) - (message.transit_group == -present) for message in queue.messages
     ]
-    return (
-        (queue.name, queue.type.value, queue.owner, queue.durable, queue.auto_delete),
-        repr(sorted(queue.arguments.items())) if queue.arguments else "",
-        _ready(queue.messages),
-        tuple((_held(each.message), each.cause.position) for each in queue.dropping),
-        (tuple(growing or ()), queue.transit_group_via if growing else None),
-        (
-            queue.returned,
-            len(queue.unproven),
-            queue.still_counted,
-            queue.next_position,
-            queue.turn,
-            queue.at_rest,
-        ),
-        tuple((_content(message), message.arrival.value) for message in queue.log),
-        (queue.uses, queue.idle_since, queue.idle_by) if "x-expires" in queue.arguments else (),
-        tuple(consumers),
-        _turns(broker, queue),
-    )
+    return len(queue.unproven), tuple(growing), queue.transit_group_via if growing else None
 
 
-def _turns(broker: Broker, queue: Queue) -> Hashable:
-    """Whose turn it is, as far as it matters to somebody else (`model.broker.dispatch`)."""
-    if queue.single_active_consumer:
-        seat = queue.seat
-        holder, former = (None if c is None else (c.channel, c.tag) for c in (seat.holder, seat.former))
-        last = seat.unseen_before if former else 0
-        return holder, seat.is_being_left, former, last
-    if len(queue.consumers) < 2 or service_is_unknown(broker, queue):
+def _log(queue: Queue, broker: Broker) -> Hashable:
+    """The place in it is that of a message, and it does not matter who else has had it."""
+    see = view_as(Message, "in a log")
+    return tuple([(see(message, broker), message.arrival.value) for message in queue.log])
+
+
+def _expiry(queue: Queue, _: Broker) -> Hashable:
+    if "x-expires" not in queue.arguments:
         return None
-    waiting = ((c.channel, c.tag, priority(c), c.is_doubtful, sorted(c.overtaken_by)) for c in queue.consumers)
-    return repr(sorted(waiting, key=lambda each: each[:2]))
+    return queue.uses, queue.settled_use, queue.expiring_use, queue.idle_since, queue.idle_by
+
+
+def _has_timed_out(queue: Queue, _: Broker) -> Hashable:
+    """How often makes no difference."""
+    return queue.timeouts > 0
+
+
+def _consumers(queue: Queue, broker: Broker) -> Hashable:
+    """Whose turn it is, is nobody's business but the broker's, unless there is an order or one has been overtaken."""
+    consumers = queue.consumers
+    if queue.single_active_consumer:
+        return tuple([(each.channel, each.tag) for each in consumers])
+    if len(consumers) == 1 or service_is_unknown(broker, queue):
+        return tuple(sorted([(each.channel, each.tag) for each in consumers]))
+    waiting = [
+        (each.channel, each.tag, priority(each), each.is_doubtful, tuple(sorted(each.overtaken_by)))
+        for each in consumers
+    ]
+    return tuple(sorted(waiting))
+
+
+def _seat(queue: Queue, broker: Broker) -> Hashable:
+    return view_as(Seat)(queue.seat, broker) if queue.single_active_consumer else None
+
+
+def _former_holder(seat: Seat, _: Broker) -> Hashable:
+    return None if seat.former is None else (seat.former.channel, seat.former.tag, seat.unseen_before)
+
+
+VIEWS: dict[str, View] = {
+    view.__name__.removeprefix("_"): view
+    for view in (
+        _memories, _connections, _channels, _queues, _exchanges, _not_before, _bindings, _reached, _own_consumers,
+        _limit, _oldest, _unconfirmed, _timed_out, _leaving, _position_limit, _ready, _growing_group, _log, _expiry,
+        _has_timed_out, _consumers, _seat, _former_holder,
+    )
+}  # fmt: skip
+
+# ------------------------------------------------------------------------------------------- the code of records
+
+_MADE: dict[tuple[type, str], View] = {}
+
+
+def view_as(record: type, way: str = "") -> View:
+    """What is compared of such a record, where it is seen in that way."""
+    view = _MADE.get((record, way))
+    if view is None:
+        view = _MADE[(record, way)] = _make(record, way)
+    return view
+
+
+def _make(record: type, way: str) -> View:
+    """Made of source text: a tuple of all that is compared."""
+    hints = get_type_hints(record)
+    names: dict[str, Any] = {"table": _table, "by_type": _by_type}
+    parts: dict[str, str] = {}
+    for each in fields(record):
+        if is_compared(each, way):
+            value, view = f"it.{each.name}", view_of(each)
+            seen = f"{_name(VIEWS[view], names)}(it, broker)" if view else _seen(hints[each.name], value, names)
+            if view and get_origin(hints[each.name]) in (dict, list, deque):
+                seen = f"({seen} if {value} else ())"  # of a collection that is empty there is no view
+            parts.setdefault(f"view {view}" if view else each.name, seen)
+    source = f"def view(it, broker):\n    return ({', '.join(parts.values())},)"
+    exec(source, names)
+    made: View = names["view"]
+    return made
+
+
+def _seen(kind: Any, value: str, names: dict[str, Any]) -> str:
+    """Source text of what is compared of a value of that type, given as source text; `names` gets what that needs."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        kinds = [each for each in arguments if each is not NoneType]
+        seen = _seen(kinds[0], value, names) if len(kinds) == 1 else f"by_type({value}, broker)"
+        return value if seen == value else f"(None if {value} is None else {seen})"
+    if origin in (dict, Mapping, Counter) and arguments[1] is Any:
+        return f"(table({value}) if {value} else '')"
+    if origin in (dict, Counter):
+        pair = ", ".join(_seen(each, name, names) for each, name in zip(arguments, ("k", "v"), strict=True))
+        return f"(tuple(sorted([({pair}) for k, v in {value}.items()])) if {value} else ())"
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        parts = [_seen(each, f"{value}[{place}]", names) for place, each in enumerate(arguments)]
+        is_plain = all(part == f"{value}[{place}]" for place, part in enumerate(parts))
+        return value if is_plain else f"({', '.join(parts)},)"
+    if origin in (list, tuple, deque, set, frozenset):
+        each = _seen(arguments[0], "each", names)
+        if origin in (set, frozenset):
+            return value if each == "each" and origin is frozenset else f"frozenset([{each} for each in {value}])"
+        if each == "each":
+            return value if origin is tuple else f"tuple({value})"
+        return f"(tuple([{each} for each in {value}]) if {value} else ())"
+    if kind in REFERENCES:
+        return REFERENCES[kind].format(value)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return value if issubclass(kind, StrEnum) else f"{value}._value_"
+    if is_dataclass(kind):
+        return f"{_name(view_as(kind), names)}({value}, broker)"  # type: ignore[arg-type]
+    if kind in (int, float, str, bool, bytes):
+        return value
+    if kind is Any or kind is object:
+        return f"by_type({value}, broker)"
+    raise TypeError(f"values of {kind} cannot be compared: say by its declaration what the field is")
+
+
+def _name(function: View, names: dict[str, Any]) -> str:
+    name = f"f{id(function)}"
+    names[name] = function
+    return name
+
+
+#: The texts of tables, by their identity: nobody changes a table, and the same one is in many states.
+_TEXTS: dict[int, tuple[Mapping[str, Any], str]] = {}
+_MOST_TEXTS = 1024
+
+
+def _table(table: Mapping[str, Any]) -> str:
+    """Of names and values of all types, which came over the wire or are patterns."""
+    known = _TEXTS.get(id(table))
+    if known is None or known[0] is not table:
+        if len(_TEXTS) >= _MOST_TEXTS:
+            _TEXTS.clear()
+        known = _TEXTS[id(table)] = table, repr(sorted(table.items(), key=_first))
+    return known[1]
+
+
+def _first(pair: tuple[str, Any]) -> str:
+    return pair[0]
+
+
+def _by_type(value: Any, broker: Broker) -> Hashable:
+    """A value of which only its own type says how it is seen."""
+    return (type(value).__name__, view_as(type(value))(value, broker)) if is_dataclass(value) else repr(value)

@@ -230,7 +230,7 @@ class QueueSteps(BrokerState):
 
     def owe_get(self, channel: Channel, queue: Queue, no_ack: bool) -> None:
         self.used(queue)
-        channel.owed.append(PendingGet(queue, no_ack, queue.next_position, self.counting))
+        channel.owed.append(PendingGet(queue, no_ack, queue.next_position, counted=self.counting))
         self.debtors[channel.key] = None
 
     def ready_range(self, queue: Queue) -> tuple[int, int]:

@@ -7,10 +7,11 @@ over the one that keeps it out: what is to blame if the broker decides otherwise
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from amqpspec.model.broker.field_kinds import law, to_blame
 from amqpspec.model.broker.headers_matching import headers_match
 from amqpspec.model.broker.queues import Binding, Exchange, Queue
 from amqpspec.model.broker.topic_matching import topic_matches
@@ -30,10 +31,13 @@ OUT_OF_THE_ORDINARY = (SEVERAL_BINDINGS, FURTHER_KEYS, EXCHANGE_BINDING, ALTERNA
 class Routes:
     """Queues that the message reaches, each once (BIND-003), and bound queues that it does not reach."""
 
-    queues: dict[Queue, str] = field(default_factory=dict)
-    passed_over: dict[Queue, str] = field(default_factory=dict)
+    # ---- law
+    queues: dict[Queue, str] = law(factory=dict, view="reached")
+
+    # ---- blame
+    passed_over: dict[Queue, str] = to_blame(factory=dict)
     #: the requirement to blame if the message goes somewhere although nothing matches
-    decided_by: str = DEFAULT_EXCHANGE
+    decided_by: str = to_blame(DEFAULT_EXCHANGE)
 
     def reach(self, queue: Queue, requirement: str) -> None:
         known = self.queues.get(queue)

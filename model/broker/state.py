@@ -1,17 +1,18 @@
 """Connections, channels and users: what a broker remembers of those it serves, and owes them.
 
 Plain mutable records without behaviour of their own, like those of `model.broker.queues`; `model.broker.broker`
-changes them, the rules say how.
+changes them, the rules say how. The fields of each stand in groups, as those there.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 
 from amqpspec.model.broker.deadlines import Deadline
 from amqpspec.model.broker.effects import Effect
+from amqpspec.model.broker.field_kinds import apart, doubt, law, to_blame
 from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.transaction import Transaction
@@ -60,39 +61,51 @@ class Expected:
     Never changed once it is made.
     """
 
+    # ---- law
     method: str
     arguments: Table
-    requirements: tuple[str, ...]
-    blame: dict[str, str] = field(default_factory=dict)
+    #: first the one that is broken if it does not come, then further ones that it shows: to blame
+    requirements: tuple[str, ...] = to_blame()
+    _: KW_ONLY
     content: Content | None = None
     lane: str = "channel"
     #: called with the broker and the observed arguments when the frame came
-    effect: Effect | None = None
-    #: counts as exercise of its requirements (barrier traffic does not)
-    counted: bool = True
+    effect: Effect | None = apart("the frame says what follows from it", None)
     #: sequence number of the publish that it answers (basic.return in confirm mode), else 0
     publish: int = 0
     #: seconds that it may take beyond the usual deadline
     patience: float = 0.0
     #: seconds after the client's last sign of life before which it may not come
     not_before: float = 0.0
-    #: the requirement that a request of the client's comes under which crosses it
-    crossing: str = ""
     #: the time that is up, if it is sent because of one
     due: Due | None = None
+
+    # ---- blame
+    blame: dict[str, str] = field(default_factory=dict)
+    #: counts as exercise of its requirements (barrier traffic does not)
+    counted: bool = True
+    #: the requirement that a request of the client's comes under which crosses it
+    crossing: str = ""
 
 
 @dataclass(slots=True, eq=False)
 class PendingGet:
     """A basic.get that was processed: get-ok with a ready message, or get-empty (GET-001)."""
 
+    # ---- law
     queue: Queue
     no_ack: bool
     #: only messages published before the request was processed
-    position_limit: int
-    counted: bool = True
+    position_limit: int = law(view="position_limit")
+    _: KW_ONLY
+
+    # ---- doubt
     #: how many messages came to the queue since, which it may have been too early for
-    missed: int = 0
+    missed: int = doubt(0)
+
+    # ---- blame
+    #: as in `Expected`
+    counted: bool = to_blame(True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,80 +149,86 @@ class ChannelState(Enum):
 
 @dataclass(slots=True, eq=False)
 class Channel:
+    # ---- law
     connection: str
     number: int
     state: ChannelState = ChannelState.CLOSED
+    _: KW_ONLY
     next_tag: int = 1
     unacknowledged: dict[int, Unacknowledged] = field(default_factory=dict)
     #: deliveries that the client has not settled, and which have gone back to their queues in the meantime
-    timed_out: dict[int, TimedOut] = field(default_factory=dict, kw_only=True)
-    #: tags of consumers of whose end the client may be told once more, and how often
-    #: (model.rules.extensions.consumer_timeout)
-    may_be_told: dict[str, int] = field(default_factory=dict, kw_only=True)
-    #: the server's settings when it was opened: seconds in which a delivery is to be settled, and between two looks
-    #: at that (model.broker.consumer_timeouts)
-    timeout: float = field(default=0.0, kw_only=True)
-    tick: float = field(default=0.0, kw_only=True)
-    #: the delivery that was the oldest one when last looked at, and since when at the latest
-    oldest_tag: int = field(default=0, kw_only=True)
-    oldest_by: float = field(default=0.0, kw_only=True)
-    #: since when, at the earliest, another delivery is the oldest one than before, because that was settled
-    oldest_since: float = field(default=0.0, kw_only=True)
-    consumers: dict[str, Consumer] = field(default_factory=dict)
-    #: tags of consumers that are gone, with the requirement that ended them: to blame late deliveries
-    ended_consumers: dict[str, str] = field(default_factory=dict)
-    #: tags that were settled of late; delivered without need of it; taken back by recover: to blame and word
-    settled: deque[int] = field(default_factory=lambda: deque(maxlen=64))
-    automatic: deque[int] = field(default_factory=lambda: deque(maxlen=64))
-    recovered: deque[int] = field(default_factory=lambda: deque(maxlen=64))
+    timed_out: dict[int, TimedOut] = law(factory=dict, view="timed_out")
+    consumers: dict[str, Consumer] = law(factory=dict, view="own_consumers")
     #: limit of consumers to come (QOS-001), and of the whole channel (QOS-008); 0: none
     prefetch: int = 0
     channel_prefetch: int = 0
+    #: all deliveries with smaller tags count towards the channel's limit (QOS-013)
+    limited_since: int = law(0, view="limit")
+    #: the next limit of the channel counts what it holds then (QOS-013): there is none, or the limit of consumers to
+    #: come was set since
+    counts_anew: bool = law(True, view="limit")
     confirming: bool = False
-    #: None: the channel is not in transaction mode (area TX)
-    transaction: Transaction | None = field(default=None, kw_only=True)
     published: int = 0
     #: sequence number of a publish to the message copies that it made
-    unconfirmed: dict[int, tuple[tuple[Queue, Message], ...]] = field(default_factory=dict)
-    #: to blame: how many publishes were counted when confirm.select was repeated; the numbers below its own that the
-    #: last frame with `multiple` confirmed
-    selected_again: int = field(default=0, kw_only=True)
-    confirmed_together: frozenset[int] = field(default=frozenset(), kw_only=True)
+    unconfirmed: dict[int, tuple[tuple[Queue, Message], ...]] = law(factory=dict, view="unconfirmed")
     #: the lowest number of those acks that the last frames of the channel were, without another frame between them
-    batch: int = field(default=0, kw_only=True)
-    #: quorum queues with reject-publish that it has published to
-    admissions: dict[Queue, Admission] = field(default_factory=dict, kw_only=True)
+    batch: int = 0
+    #: None: the channel is not in transaction mode (area TX)
+    transaction: Transaction | None = None
     owed: list[Expected | PendingGet] = field(default_factory=list)
     last_queue: str | None = None
     #: the types of the queues that the channel has dealt with, by name (QUEUE-029)
     known_types: dict[str, QueueType] = field(default_factory=dict)
     #: how many direct replies were delivered on it (REPLY-006)
     direct_replies: int = 0
-    #: the requirement that the last input came under: blamed for a frame that nothing explains
-    reason: str = ""
     #: the content that has begun and is not complete
     assembly: Assembly | None = None
-    #: the requirement that the limit of consumers to come is by (model.rules.basic.qos)
-    prefetch_from: str = ""
-    #: all deliveries with smaller tags count towards the channel's limit (QOS-013)
-    limited_since: int = 0
-    #: the next limit of the channel counts what it holds then (QOS-013): there is none, or the limit of consumers to
-    #: come was set since
-    counts_anew: bool = True
-    #: how many deliveries were on their way to the client when that limit came: not held back by it (QOS-011)
-    under_way: int = 0
+    #: the server's settings when it was opened: seconds in which a delivery is to be settled, and between two looks
+    #: at that (model.broker.consumer_timeouts)
+    timeout: float = 0.0
+    tick: float = 0.0
+
+    # ---- doubt
+    #: how many deliveries were on their way to the client when the channel's limit came: not held back by it (QOS-011)
+    under_way: int = doubt(0, view="limit")
+    #: quorum queues with reject-publish that it has published to
+    admissions: dict[Queue, Admission] = doubt(factory=dict)
+    #: tags of consumers of whose end the client may be told once more, and how often
+    #: (model.rules.extensions.consumer_timeout)
+    may_be_told: dict[str, int] = doubt(factory=dict)
     #: consumers that are gone while messages may be under way to them: until the client hears that their queue is
     #: deleted; until cancel-ok where it has cancelled one that may have been served again; or until everything has come
     #: where it wants no answer
-    may_still_be_served: dict[str, Consumer] = field(default_factory=dict)
+    may_still_be_served: dict[str, Consumer] = doubt(factory=dict, view="leaving")
     #: what may be seen of a channel that has ended, until the end is seen as well (model.outputs.late_deliveries)
-    lost: list[Lost] = field(default_factory=list)
+    lost: list[Lost] = doubt(factory=list)
     #: replies that it owed when it ended, or its connection did: sent before, perhaps, where the end is known from
     #: elsewhere
-    unread: tuple[Expected, ...] = ()
+    unread: tuple[Expected, ...] = doubt(())
     #: quorum queues that had a consumer with room on it when it broke its connection: they may hear of its end behind
     #: that of the other channels
-    may_be_served_by: frozenset[str] = frozenset()
+    may_be_served_by: frozenset[str] = doubt(frozenset())
+    #: the delivery that was the oldest one when last looked at, and since when at the latest
+    oldest_tag: int = doubt(0, view="oldest")
+    oldest_by: float = doubt(0.0, view="oldest")
+    #: since when, at the earliest, another delivery is the oldest one than before, because that was settled
+    oldest_since: float = doubt(0.0, view="oldest")
+
+    # ---- blame
+    #: the requirement that the last input came under: blamed for a frame that nothing explains
+    reason: str = to_blame("")
+    #: the requirement that the limit of consumers to come is by (model.rules.basic.qos)
+    prefetch_from: str = to_blame("")
+    #: tags of consumers that are gone, with the requirement that ended them: to blame late deliveries
+    ended_consumers: dict[str, str] = to_blame(factory=dict)
+    #: tags that were settled of late; delivered without need of it; taken back by recover: to blame and word
+    settled: deque[int] = to_blame(factory=lambda: deque(maxlen=64))
+    automatic: deque[int] = to_blame(factory=lambda: deque(maxlen=64))
+    recovered: deque[int] = to_blame(factory=lambda: deque(maxlen=64))
+    #: how many publishes were counted when confirm.select was repeated; the numbers below its own that the last frame
+    #: with `multiple` confirmed
+    selected_again: int = to_blame(0)
+    confirmed_together: frozenset[int] = to_blame(frozenset())
 
     @property
     def key(self) -> ChannelKey:
@@ -294,41 +313,47 @@ _HANDSHAKE = frozenset(
 
 @dataclass(slots=True, eq=False)
 class Connection:
+    # ---- law
     name: str
     state: ConnectionState = ConnectionState.AWAITING_HEADER
     #: those of the client
-    capabilities: Table = field(default_factory=dict)
-    server_properties: Table = field(default_factory=dict)
+    capabilities: Table = apart("every explanation has them of the same frame", factory=dict)
+    _: KW_ONLY
+    server_properties: Table = apart("every explanation has them of the same frame", factory=dict)
     #: "": one that the broker had already, and whose name is nobody's business
     user: str = ""
     vhost: str = "/"
+    #: what connection.start and connection.tune offered, as far as they were seen
+    mechanisms: tuple[str, ...] = ()
+    offered: Table = field(default_factory=dict)
+    #: what the client's tune-ok said
     channel_max: int = 0
+    frame_max: int = 0
+    heartbeat: int = 0
+    #: when TCP was connected, and when the client was last heard (of `TraceEvent.time`)
+    began: float = 0.0
+    heard: float = apart("the order in which the inputs of its channels are processed makes no difference", 0.0)
     owed: list[Expected | PendingGet] = field(default_factory=list)
     #: the broker may end the TCP connection from now on
     may_end: bool = False
     #: … and may say connection.close before it does, with words of its own choice
     may_announce_end: bool = False
-    #: what connection.start and connection.tune offered, as far as they were seen
-    mechanisms: tuple[str, ...] = ()
-    offered: Table = field(default_factory=dict)
-    #: what the client's tune-ok said
-    frame_max: int = 0
-    heartbeat: int = 0
-    #: the client wants to be told of cancelled consumers, and says so in a way that does not count (CAP-005)
-    wish_in_vain: bool = False
-    #: its beginning is not in the trace, and credentials were not recorded (traces of the first version)
-    is_assumed: bool = False
-    #: when TCP was connected, and when the client was last heard (of `TraceEvent.time`)
-    began: float = 0.0
-    heard: float = 0.0
+    #: limit that the consumers of all channels share (QOS-016); 0: none
+    prefetch: int = 0
     #: the broker does not read it because of an alarm (CAP-004); what it was sent meanwhile; the client knows (CAP-003)
     blocked: bool = False
     held: list[TraceEvent] = field(default_factory=list)
     told_of_block: bool = False
     #: the client sent a frame of another size than it says: where the next one begins is not known
     out_of_step: bool = False
-    #: limit that the consumers of all channels share (QOS-016); 0: none
-    prefetch: int = 0
+
+    # ---- doubt
+    #: its beginning is not in the trace, and credentials were not recorded (traces of the first version)
+    is_assumed: bool = doubt(False)
+
+    # ---- blame
+    #: the client wants to be told of cancelled consumers, and says so in a way that does not count (CAP-005)
+    wish_in_vain: bool = to_blame(False)
 
     @property
     def is_told_of_cancels(self) -> bool:

@@ -7,9 +7,10 @@ list of acknowledgements.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 
+from amqpspec.model.broker.field_kinds import doubt, to_blame
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.routing import Routes
 
@@ -42,19 +43,25 @@ class Publication:
 
 @dataclass(slots=True, eq=False)
 class Transaction:
+    # ---- law
     publications: list[Publication] = field(default_factory=list)
     #: in the order of the client: what is to become of which tags, which are reserved by that (TX-006)
     rulings: list[tuple[Ruling, tuple[int, ...]]] = field(default_factory=list)
+    _: KW_ONLY
     #: what was committed, and commit-ok waits until it has arrived (TX-004)
     arriving: tuple[tuple[Queue, Message], ...] = ()
-    #: tags that a rollback has given back to the client: to blame (TX-007)
-    restored: frozenset[int] = frozenset()
+
+    # ---- doubt
     #: the channel does not know yet that a queue is gone (`model.judging.alternatives`)
-    overlooks_deletion: bool = False
+    overlooks_deletion: bool = doubt(False)
     #: what has no time at all has expired before the settlements are carried out (`model.judging.alternatives`)
-    expires_between: bool = False
+    expires_between: bool = doubt(False)
     #: it was committed, some queue has refused, and others have not answered (`model.judging.alternatives`)
-    is_failing: bool = False
+    is_failing: bool = doubt(False)
+
+    # ---- blame
+    #: tags that a rollback has given back to the client (TX-007)
+    restored: frozenset[int] = to_blame(frozenset())
 
     @property
     def reserved(self) -> frozenset[int]:

@@ -34,7 +34,7 @@ class DirectReplies(Guest):
         self, broker: Broker, channel: Channel, queue: Queue, properties: Mapping[str, Any], wrong: Sequence[Mismatch]
     ) -> None:
         if channel.direct_replies and all(mismatch.argument != "delivery_tag" for mismatch in wrong):
-            broker.refuted.add(DIRECT_REPLIES_NOT_COUNTED)
+            broker.bookkeeping.refuted.add(DIRECT_REPLIES_NOT_COUNTED)
 
 
 def _leaves_out_replies(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatches | None:

@@ -52,7 +52,7 @@ class ExpiryByPriority(Guest):
 
     def message_expired(self, broker: Broker, queue: Queue, message: Message) -> None:
         if message in _memory(broker).overlooked:
-            broker.refuted.add(LATE_BY_PRIORITY)
+            broker.bookkeeping.refuted.add(LATE_BY_PRIORITY)
 
     def came_to_rest(self, broker: Broker) -> None:
         memory = _memory(broker)

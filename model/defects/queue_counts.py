@@ -103,7 +103,7 @@ class QueueCounts(Guest):
         count = frame.arguments.get("consumer_count")
         is_right = matches(expected.arguments["consumer_count"], count)
         if expected.counted and is_right and not matches(told.consumers, count):
-            broker.refuted.add(told.defect)
+            broker.bookkeeping.refuted.add(told.defect)
 
     def deliveries_settled(
         self, broker: Broker, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str

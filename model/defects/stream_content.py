@@ -102,7 +102,7 @@ class StreamContent(Guest):
     ) -> None:
         if queue.type is not QueueType.STREAM or any(each.argument in ("properties", "headers") for each in wrong):
             return
-        broker.refuted.update(would_show(properties))
+        broker.bookkeeping.refuted.update(would_show(properties))
 
 
 def _named(name: str, broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatches | None:

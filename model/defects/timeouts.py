@@ -98,7 +98,7 @@ class TimedDeliveries(Guest):
         if expected.counted and _names_a_value(broker, holder, expected):
             told = frame.arguments.get("reply_text")
             if matches(expected.arguments["reply_text"], told) and told != _text_without_value(frame):
-                broker.refuted.add(TEXT_WITHOUT_VALUE)
+                broker.bookkeeping.refuted.add(TEXT_WITHOUT_VALUE)
 
     def came_to_rest(self, broker: Broker) -> None:
         memory = _memory(broker)

@@ -210,12 +210,12 @@ class Acceptor:
     @property
     def refuted(self) -> frozenset[str]:
         """Names of the known defects that would have shown, and did not (`model.judging.refuted`)."""
-        return frozenset(self.broker.refuted).difference(failure.defect for failure in self.failures)
+        return frozenset(self.broker.bookkeeping.refuted).difference(failure.defect for failure in self.failures)
 
     @property
     def measurements(self) -> list[Measurement]:
         """How late the broker was with what it did by itself."""
-        return self.broker.measurements
+        return self.broker.bookkeeping.measurements
 
     @property
     def verdict(self) -> Verdict:

@@ -213,16 +213,20 @@ ALTERNATIVES: tuple[Alternative, ...] = (
 )
 
 
-def alternatives_to(broker: Broker, event: Input) -> tuple[Alternative, ...]:
+_BY_KIND = {
+    kind: tuple(each for each in ALTERNATIVES if kind in each.kinds)
+    for kind in dict.fromkeys(kind for each in ALTERNATIVES for kind in each.kinds)
+}
+
+
+def alternatives_to(broker: Broker, event: Input) -> list[Alternative]:
     """The alternatives to the usual processing of this input, in this state."""
-    kind = kind_of(event)
-    usual = tuple(a for a in ALTERNATIVES if kind in a.kinds and a.applies(broker, event))
+    found = [each for each in _BY_KIND.get(kind_of(event), ()) if each.applies(broker, event)]
     if isinstance(event, Frame):
-        others = _deliveries_under_way if event.method == "basic.qos" else alternatives_of_queues
-        usual += tuple(others(broker, event))
-    if isinstance(event, InternalEvent) and not isinstance(event, Teardown):
-        return usual
-    return (*usual, *_before_commit_fails(broker, event))
+        found += (_deliveries_under_way if event.method == "basic.qos" else alternatives_of_queues)(broker, event)
+    if not isinstance(event, InternalEvent) or isinstance(event, Teardown):
+        found += _before_commit_fails(broker, event)
+    return found
 
 
 def _before_commit_fails(broker: Broker, event: TraceEvent | Teardown) -> Iterator[Alternative]:

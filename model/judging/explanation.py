@@ -57,6 +57,10 @@ class Explanation:
         before, self.behind = self.behind, None
         return before is None or not before.is_kept
 
+    def begin_anew(self) -> None:
+        """The next output is judged: it is reached from nowhere, and not kept yet."""
+        self.behind, self.is_kept = None, False
+
     def fork(self) -> Explanation:
         return Explanation(
             copy_broker(self.broker), list(self.pending), self.defect, self.defective_input, self.uncounted,

@@ -47,15 +47,11 @@ def points(
 ) -> Iterator[Explanation]:
     """The points at which the broker may be: some first part of each channel's pending inputs is processed.
 
-    Raises `TooManyExplanations`: what is left out might be the right one.
+    The explanation is one of them, and no copy: whatever becomes of it takes its place. Raises `TooManyExplanations`:
+    what is left out might be the right one.
     """
     explanation.forget_if_unpredictable()
-    if not explanation.pending:
-        # no copy: whatever becomes of it takes its place
-        yield explanation
-        return
-    shown = {id(explanation): explanation.fork()}
-    yield shown[id(explanation)]
+    explanation.begin_anew()
     frontier = [explanation]
     count = 0
     while frontier:
@@ -65,28 +61,22 @@ def points(
                 for point in frontier
                 for index in _next_inputs(point.pending)
                 if _is_due(point, index)
-                for further in _behind(
-                    shown.get(id(point)), point.pending[index], _process_one(point, defects, index)
-                )
+                for further in _behind(point, point.pending[index], _process_one(point, defects, index))
             ]
         )
+        # what is behind them has been made of them: they are changed by whoever is given them
+        yield from frontier
         count += len(reached)
         if count > bound:
             raise TooManyExplanations
-        frontier = [further for further in reached if further.pending]
-        shown = {id(further): further.fork() for further in frontier}
-        for further in reached:
-            point_shown = shown.get(id(further), further)
-            point_shown.behind = further.behind
-            yield point_shown
+        frontier = reached
 
 
-def _behind(before: Explanation | None, event: Input, reached: Iterator[Explanation]) -> Iterator[Explanation]:
+def _behind(before: Explanation, event: Input, reached: Iterator[Explanation]) -> Iterator[Explanation]:
     """Note of what is reached by processing the input, if it is one more message that expires, from where it is."""
-    is_timed = isinstance(event, TIMED)
-    may_be_later = is_timed and before is not None and not _may_be_refused_later(before.broker, event)
+    may_be_later = isinstance(event, TIMED) and not _may_be_refused_later(before.broker, event)
     for further in reached:
-        if may_be_later and before is not None and further.defect is before.defect:
+        if may_be_later and further.defect is before.defect:
             further.behind = before
         yield further
 
@@ -145,9 +135,15 @@ def merged(explanations: list[Explanation]) -> list[Explanation]:
     """Without those that are equal to an earlier one. What is not known alike of the chunks of streams is not known; of
     known defects that have led to one state it is the one that is followed longest.
     """
+    if len(explanations) < 2:
+        return explanations
+    rough = [_rough_key(explanation) for explanation in explanations]
+    alike = Counter(rough)
     unique: dict[object, Explanation] = {}
-    for explanation in explanations:
-        first = unique.setdefault(_key(explanation), explanation)
+    for explanation, key in zip(explanations, rough, strict=True):
+        if alike[key] > 1:
+            key = key, fingerprint(explanation.broker)
+        first = unique.setdefault(key, explanation)
         if first is not explanation:
             know_no_more_than(first.broker, explanation.broker)
             if explanation.rests_left > first.rests_left:
@@ -164,16 +160,29 @@ def least_advanced(explanations: list[Explanation]) -> list[Explanation]:
     """
     if len(explanations) == 1:
         return explanations
+    inputs = [_inputs(each.pending) for each in explanations]
+    steps = [
+        (place, index, behind)
+        for place, each in enumerate(explanations)
+        if each.defect is None
+        for index in _next_inputs(each.pending)
+        if (behind := _inputs(each.pending, each.pending[index])) in inputs
+    ]
+    there = {behind for _, _, behind in steps}
     # where chunks begin may depend on what had been seen when the input was processed
-    places = {(_key(each), known_chunks(each.broker)): place for place, each in enumerate(explanations)}
+    places = {
+        (_key(each), known_chunks(each.broker)): place
+        for place, each in enumerate(explanations)
+        if inputs[place] in there
+    }
+    roughly = {key[0] for key, _ in places}
     reached: dict[int, set[int]] = {}
-    for place, explanation in enumerate(explanations):
-        if explanation.defect is None:
-            for index in _next_inputs(explanation.pending):
-                further = explanation.fork()
-                further.process_pending(index)
-                other = places.get((_key(further), known_chunks(further.broker)), place)
-                reached.setdefault(place, set()).add(other)
+    for place, index, _ in steps:
+        further = explanations[place].fork()
+        further.process_pending(index)
+        if _rough_key(further) in roughly:
+            other = places.get((_key(further), known_chunks(further.broker)), place)
+            reached.setdefault(place, set()).add(other)
     implied = {other for place, others in reached.items() for other in others if other != place}
     # of those that come to each other, as what has been done may be expected anew, the first
     left: set[int] = set()
@@ -195,24 +204,42 @@ def _follow(place: int, reached: Mapping[int, set[int]], known: set[int]) -> Non
             ahead += reached.get(place, ())
 
 
-def _key(explanation: Explanation) -> object:
+def _key(explanation: Explanation) -> tuple[object, object]:
+    return _rough_key(explanation), fingerprint(explanation.broker)
+
+
+def _rough_key(explanation: Explanation) -> object:
+    """What is equal where the key is, and found at once."""
+    broker = explanation.broker
+    channels = broker.channels.values()
+    inputs = explanation.pending
+    possible = [each for each in inputs if isinstance(each, PossibleEvent)]
+    if possible:
+        inputs = [each for each in inputs if not isinstance(each, PossibleEvent)]
     return (
-        fingerprint(explanation.broker),
-        tuple(_identity(each) for each in explanation.pending if not isinstance(each, PossibleEvent)),
-        _possible_events(explanation),
+        tuple(map(_identity, inputs)),
+        _in_lanes(possible) if possible else None,
         explanation.defect is None,
         # two that lead to one state are as good as one, but not before they have led there
         explanation.defect.name if explanation.defect is not None and explanation.defect_is_ahead else "",
+        broker.is_unpredictable,
+        sum([len(queue.messages) for queue in broker.queues.values()]),
+        sum([len(channel.owed) + len(channel.unacknowledged) + channel.next_tag for channel in channels]),
     )
 
 
-def _possible_events(explanation: Explanation) -> object:
+def _inputs(pending: list[Input], processed: Input | None = None) -> tuple[int, ...]:
+    """Those of clients, without that one; processing one adds none."""
+    sent = [each for each in pending if not isinstance(each, InternalEvent)]
+    return tuple([id(each) for each in sent if each is not processed])
+
+
+def _in_lanes(possible: list[PossibleEvent]) -> object:
     """Of those that come about independently, the order says nothing."""
     lanes: dict[Lane, list[InternalEvent]] = {}
-    for pending in explanation.pending:
-        if isinstance(pending, PossibleEvent):
-            lanes.setdefault(pending.lane, []).append(pending)
-    return frozenset(map(tuple, lanes.values())) if lanes else None
+    for each in possible:
+        lanes.setdefault(each.lane, []).append(each)
+    return frozenset(map(tuple, lanes.values()))
 
 
 def _identity(pending: Input) -> object:

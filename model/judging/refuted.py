@@ -21,7 +21,7 @@ def note_refuted(contradicted: Iterable[Explanation], survivors: Sequence[Explan
     names -= {each.defect.name for each in survivors if each.defect is not None}
     if names:
         for survivor in survivors:
-            survivor.broker.refuted |= names
+            survivor.broker.bookkeeping.refuted |= names
 
 
 def _is_over(contradicted: Explanation, survivors: Sequence[Explanation]) -> bool:

@@ -149,7 +149,7 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
         return wrong
     holder.owed.remove(expected)
     if expected.due is not None and not broker.is_punctual:
-        broker.measurements.append(expected.due.measured(frame))
+        broker.bookkeeping.measurements.append(expected.due.measured(frame))
     for told in broker.hooks.debt_paid:
         told(broker, holder, expected, frame)
     if expected.effect is not None:

@@ -252,7 +252,7 @@ def _close(broker: Broker, method: str, frame: TraceEvent | None, error: Protoco
     blame = CLOSE_BLAME
     if error.requirement in OF_TEXTS:
         blame = {**CLOSE_BLAME, "reply_text": OF_TEXTS[error.requirement]}
-    return Expected(method, arguments, requirements, blame, counted=broker.counting)
+    return Expected(method, arguments, requirements, blame=blame, counted=broker.counting)
 
 
 def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016") -> None:

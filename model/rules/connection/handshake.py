@@ -160,7 +160,8 @@ def owe(
     counted = broker.counting
     connection.owed.append(
         Expected(
-            method, arguments, requirements, blame or {}, counted=counted, patience=patience, not_before=not_before
+            method, arguments, requirements, blame=blame or {}, counted=counted, patience=patience,
+            not_before=not_before,
         )
     )
     broker.debtors[(connection.name, 0)] = None
