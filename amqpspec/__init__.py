@@ -4,7 +4,7 @@
 |---|---|
 | `EmbeddedBroker` | the reference model behind a TCP port, as a context manager; with `fault=`, one that goes wrong |
 | `Acceptor`, `acceptor_for` | judges the frames of one sequence; the second follows known defects of brokers as well |
-| `Frame`, `Content` | one method on the wire, and what it carries |
+| `Method`, `Content` | one method on the wire, and what it carries |
 | `Dialect`, `dialect_named` | what differs between brokers and their versions |
 | `requirements` | the registry of requirements |
 | `Failure`, `Verdict` | what judging ends in |
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from amqpspec.model.promises.verdict import Failure as Failure
     from amqpspec.model.promises.verdict import Verdict as Verdict
     from amqpspec.model.protocol.methods import Content as Content
-    from amqpspec.model.protocol.methods import Frame as Frame
+    from amqpspec.model.protocol.methods import Method as Method
     from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker as EmbeddedBroker
 
 #: Where each name is defined. They are imported when they are asked for: the model needs nothing of the rest.
@@ -39,7 +39,7 @@ _DEFINED_IN = {
     "Dialect": "amqpspec.model.promises.choices",
     "EmbeddedBroker": "amqpspec.targets.brokers.embedded_broker",
     "Failure": "amqpspec.model.promises.verdict",
-    "Frame": "amqpspec.model.protocol.methods",
+    "Method": "amqpspec.model.protocol.methods",
     "Verdict": "amqpspec.model.promises.verdict",
     "acceptor_for": "amqpspec.model.defects.transitions",
     "dialect_named": "amqpspec.model.promises.dialects",

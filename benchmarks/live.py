@@ -13,7 +13,7 @@ from pathlib import Path
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
-from amqpspec.conformance.traces.trace import TraceWriter, read_trace, row_frame
+from amqpspec.conformance.traces.trace import TraceWriter, read_trace, row_event
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named, dialect_of
@@ -170,8 +170,8 @@ def _model_alone(target: TargetUnderTest, path: Path) -> Taken:
     steps: list[tuple[str, TraceEvent | None]] = []
     for row in read_trace(path):
         if row["kind"] == "frame":
-            frame = row_frame(row)
-            steps.append(("sent" if frame.sent else "received", frame))
+            event = row_event(row)
+            steps.append(("sent" if event.sent else "received", event))
         elif row["kind"] == "mark":
             steps.append((row["mark"], None))
     taken = []

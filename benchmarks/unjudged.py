@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from functools import partial
 
 from amqpspec.conformance.session.cleanup import clean_up
-from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, row_frame
-from amqpspec.model.protocol.methods import Frame, TraceEvent
+from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, row_event
+from amqpspec.model.protocol.methods import Method, TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.wire import WireClient
 
@@ -35,14 +35,14 @@ def steps_of(rows: Sequence[TraceRow]) -> list[Step]:
         if row["kind"] in ("command", "mark"):
             steps.append(("copy", row))
         elif row["kind"] == "frame":
-            frame = row_frame(row)
-            if frame.method == "connection.open-ok":
-                opened.add(frame.connection)
-                steps.append(("open", frame.connection))
-            elif frame.method == "socket.open":
-                opened.discard(frame.connection)
-            elif frame.connection in opened:
-                steps.append(("send", frame) if frame.sent else ("await", None))
+            event = row_event(row)
+            if event.name == "connection.open-ok":
+                opened.add(event.connection)
+                steps.append(("open", event.connection))
+            elif event.name == "socket.open":
+                opened.discard(event.connection)
+            elif event.connection in opened:
+                steps.append(("send", event) if event.sent else ("await", None))
     return steps
 
 
@@ -55,14 +55,14 @@ def replaying(
     Raises `ReplayError` and `targets.errors.TargetError`.
     """
 
-    def record(frame: TraceEvent) -> None:
+    def record(event: TraceEvent) -> None:
         if trace is not None:
-            trace.frame(sequence, frame)
+            trace.event(sequence, event)
 
     made = {
         ("queue", step.arguments["queue"]): None
         for kind, step in steps
-        if kind == "send" and isinstance(step, Frame) and step.method == "queue.declare"
+        if kind == "send" and isinstance(step, Method) and step.name == "queue.declare"
     }
     try:
         with WireClient(address, None if trace is None else record) as client:
@@ -74,9 +74,9 @@ def replaying(
 def _carry_out(client: WireClient, steps: Sequence[Step], sequence: str, trace: TraceWriter | None) -> None:
     for kind, what in steps:
         if kind == "await":
-            frame = client.receive(DEADLINE)
-            if frame is None or frame.method in ("channel.close", "connection.close", "socket.closed"):
-                raise ReplayError(f"in place of a frame of the recording came {frame or 'nothing'}")
+            event = client.receive(DEADLINE)
+            if event is None or event.name in ("channel.close", "connection.close", "socket.closed"):
+                raise ReplayError(f"in place of a frame of the recording came {event or 'nothing'}")
         elif isinstance(what, TraceEvent):
             client.send(what)
         elif isinstance(what, str):

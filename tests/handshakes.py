@@ -7,7 +7,7 @@ from typing import Any
 
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT
-from amqpspec.model.protocol.methods import MASK, Frame, Table, event_of
+from amqpspec.model.protocol.methods import MASK, Method, Table, event_of
 from amqpspec.model.protocol.patterns import choose
 from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1, TUNE_OFFER, start_arguments
 
@@ -17,7 +17,7 @@ CAPABLE: Mapping[str, Any] = {"consumer_cancel_notify": True, "publisher_confirm
 
 def opening(
     connection: str, dialect: Dialect = DEFAULT_DIALECT, capabilities: Mapping[str, Any] = CAPABLE
-) -> list[Frame]:
+) -> list[Method]:
     """All of it, from the TCP connection to connection.open-ok, by a client who knows the password."""
     start_ok = {"client_properties": {"capabilities": dict(capabilities)}, "mechanism": "PLAIN", "response": MASK}
     exchanged: list[tuple[str, Table, bool]] = [

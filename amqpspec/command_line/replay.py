@@ -16,7 +16,7 @@ from amqpspec.conformance.language.command_file import read_command_file
 from amqpspec.conformance.language.names import plain
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.traces.trace import TraceWriter
-from amqpspec.conformance.verdicts.events import CommandIssued, Event, FrameObserved
+from amqpspec.conformance.verdicts.events import CommandIssued, Event, EventObserved
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.dialects import dialect_named
@@ -37,9 +37,9 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     def show(event: Event) -> None:
         if isinstance(event, CommandIssued):
             console.print(Text(event.text, style="bold"))
-        elif isinstance(event, FrameObserved) and event.frame.method not in HANDSHAKE:
-            text = "    " + plain(str(event.frame))
-            console.print(Text(visible(text), style="" if event.frame.sent else "cyan"))
+        elif isinstance(event, EventObserved) and event.event.name not in HANDSHAKE:
+            text = "    " + plain(str(event.event))
+            console.print(Text(visible(text), style="" if event.event.sent else "cyan"))
 
     judgements = []
     with ExitStack() as stack:

@@ -41,14 +41,14 @@ def call(command: Command) -> tuple[str, list[Any]]:
     """The function of the client part, and its arguments, for a command of the operator or one that waits."""
     if command.method == "clock.wait":
         return "pause", [str(command), command.arguments.get("milliseconds", 0) / 1000]
-    frame = _action(command)
-    return "by_hand", [str(command), *by_hand(frame, f"PREFIX-{frame.arguments.get('name', '')}")]
+    action = _action(command)
+    return "by_hand", [str(command), *by_hand(action, f"PREFIX-{action.arguments.get('name', '')}")]
 
 
 def left_behind(commands: Iterable[Command]) -> list[str]:
     """The commands by which a person undoes what all these made."""
     done = [_action(each) for each in commands if each.connection == OPERATOR]
-    return [line for frame in undoing(done) for line in by_hand(frame)]
+    return [line for action in undoing(done) for line in by_hand(action)]
 
 
 def _action(command: Command) -> OperatorAction:

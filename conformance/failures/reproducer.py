@@ -23,7 +23,7 @@ from amqpspec.conformance.session.handshake_steps import STEPS
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.model.protocol.field_types import Float32, WireInteger
-from amqpspec.model.protocol.methods import OPERATOR, OTHER_EVENTS, Frame, RawFrame
+from amqpspec.model.protocol.methods import OPERATOR, OTHER_EVENTS, Method, RawFrame
 from amqpspec.targets.codec.methods_codec import encode
 
 _WIDTH = 118
@@ -178,7 +178,7 @@ def _call(command: Command, earlier: Sequence[Command], by_steps: bool, patient:
         again = {"again": True} if any(other.connection == command.connection for other in earlier) else {}
         return _joined("connect", [_literal(command.connection), *_named({**sent.arguments, **again})])
     if OTHER_EVENTS.get(command.method) is RawFrame:
-        octets = encode(Frame("", sent.channel, sent.method, sent.arguments, True, sent.content))
+        octets = encode(Method("", sent.channel, sent.method, sent.arguments, True, sent.content))
         return _joined("raw", [_literal(str(command)), _octets(octets), *([f"quiet={_PATIENCE}"] if patient else [])])
     words = [_literal(str(command)), f"spec.{_pika_class(command.method)}"]
     words += _named({_PIKA_NAMES.get(name, name): value for name, value in sent.arguments.items()})

@@ -20,7 +20,7 @@ from amqpspec.model.broker.state import Channel, ChannelState, Connection, Conne
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.protocol.methods import OPERATOR, Frame, SocketEvent, Table, TraceEvent, event_of
+from amqpspec.model.protocol.methods import OPERATOR, Method, SocketEvent, Table, TraceEvent, event_of
 from amqpspec.model.rules.connection.handshake import DUE
 from amqpspec.model.rules.extensions.queue_expiry import expire_punctually
 from amqpspec.model.rules.inputs import process
@@ -57,7 +57,7 @@ class Plan:
             return
         channel = self.channel(command.connection, command.channel)
         if command.channel and channel is None and not command.as_it_stands and command.method != "channel.open":
-            self._process(Frame(command.connection, command.channel, "channel.open", {}, sent=True))
+            self._process(Method(command.connection, command.channel, "channel.open", {}, sent=True))
         self._process(
             event_of(
                 command.connection,
@@ -107,8 +107,8 @@ class Plan:
             self._say(name, method, command.arguments)
 
     def _say(self, name: str, method: str, wishes: Table) -> None:
-        frame = step(_NOWHERE, name, self.broker.connections[name].offered, method, wishes)
-        self._process(recordable(frame, _NOWHERE))
+        event = step(_NOWHERE, name, self.broker.connections[name].offered, method, wishes)
+        self._process(recordable(event, _NOWHERE))
 
     def _connection(self, name: str) -> Connection:
         connection = self.broker.connections.get(name)
@@ -118,9 +118,9 @@ class Plan:
             )
         return connection
 
-    def _process(self, frame: TraceEvent) -> None:
-        frame = replace(frame, time=self._now)
-        process(self.broker, frame)
+    def _process(self, event: TraceEvent) -> None:
+        event = replace(event, time=self._now)
+        process(self.broker, event)
         all_come_about(self.broker)
         self._answer()
         expire_punctually(self.broker, self._now)
@@ -137,5 +137,5 @@ class Plan:
             if told.startswith(ADDRESS):
                 self.reply_address = told
             # a session answers closes at once
-            if answer.method == "channel.close":
-                process(self.broker, Frame(answer.connection, answer.channel, "channel.close-ok", {}, sent=True))
+            if answer.name == "channel.close":
+                process(self.broker, Method(answer.connection, answer.channel, "channel.close-ok", {}, sent=True))

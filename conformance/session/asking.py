@@ -11,7 +11,7 @@ from itertools import count
 
 from amqpspec.conformance.session.conversation import Conversation
 from amqpspec.model.judging.questions import KnownConnection
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.protocol.patterns import UNKNOWN_NAME
 
 #: Rounds of questions about numbers that there are at least, however long the judge takes over the answers.
@@ -67,8 +67,8 @@ def ask(conversation: Conversation, connection: str, queue: str) -> None:
     """Declare the queue passively, on the service channel, which an error may have closed before."""
     service = (connection, SERVICE_CHANNEL)
     if not is_open(conversation, service):
-        conversation.request(Frame(*service, "channel.open", {}, sent=True))
-    conversation.request(Frame(*service, "queue.declare", {"queue": queue, "passive": True}, sent=True))
+        conversation.request(Method(*service, "channel.open", {}, sent=True))
+    conversation.request(Method(*service, "queue.declare", {"queue": queue, "passive": True}, sent=True))
 
 
 def ask_connection(conversation: Conversation, name: str) -> None:
@@ -80,4 +80,4 @@ def ask_connection(conversation: Conversation, name: str) -> None:
     if is_open(conversation, service):
         flush(conversation, service)
     else:
-        conversation.request(Frame(*service, "channel.open", {}, sent=True))
+        conversation.request(Method(*service, "channel.open", {}, sent=True))

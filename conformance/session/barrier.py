@@ -16,7 +16,7 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.session.asking import ask_connection, ask_once, flush, is_open
 from amqpspec.conformance.session.conversation import Conversation
 from amqpspec.conformance.session.settling import await_auto_delete, await_clean_up, clear_doubts, compare_counts
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.protocol.patterns import UNKNOWN_NAME
 
 #: The queues that were touched, and the channels that did.
@@ -60,7 +60,7 @@ def _get_what_is_not_there(conversation: Conversation, touched: Touched) -> None
         if conversation.questions.may_get(channel, queue):
             # a name that the broker has not told yet (queue.declare with nowait) is the channel's last one
             told = "" if queue.startswith(UNKNOWN_NAME) else queue
-            conversation.request(Frame(*channel, "basic.get", {"queue": told}, sent=True))
+            conversation.request(Method(*channel, "basic.get", {"queue": told}, sent=True))
 
 
 def _channels(conversation: Conversation, commands: Sequence[Command], touched: Touched) -> list[ChannelKey]:

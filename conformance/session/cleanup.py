@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable
 
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.carrier import Carrier
 from amqpspec.targets.client.wire import WireClient
@@ -26,13 +26,13 @@ def part(carrier: Carrier, closed: Collection[str] = ()) -> None:
     deadline = time.monotonic() + PARTING_TIME
     waiting = set(carrier.open_names()).difference(closed)
     for name in waiting:
-        carrier.send(Frame(name, 0, "connection.close", {"reply_code": 200, "reply_text": "done"}, sent=True))
+        carrier.send(Method(name, 0, "connection.close", {"reply_code": 200, "reply_text": "done"}, sent=True))
     while waiting:
-        frame = carrier.receive_before(deadline)
-        if frame is None:
+        event = carrier.receive_before(deadline)
+        if event is None:
             break
-        if frame.channel == 0 and frame.method in ("connection.close-ok", "connection.close", "socket.closed"):
-            waiting.discard(frame.connection)
+        if event.channel == 0 and event.name in ("connection.close-ok", "connection.close", "socket.closed"):
+            waiting.discard(event.connection)
     carrier.close()
 
 
@@ -57,15 +57,15 @@ def clean_up(address: Address, made: Iterable[tuple[str, str]]) -> None:
 def _delete(client: WireClient, names: list[tuple[str, str]]) -> None:
     # a channel for each, as an error closes it; the connection is closed in any case
     for channel, (kind, name) in enumerate(names, 1):
-        client.send(Frame(_CONNECTION, channel, "channel.open", {}, sent=True))
-        client.send(Frame(_CONNECTION, channel, f"{kind}.delete", {kind: name}, sent=True))
+        client.send(Method(_CONNECTION, channel, "channel.open", {}, sent=True))
+        client.send(Method(_CONNECTION, channel, f"{kind}.delete", {kind: name}, sent=True))
     deadline = time.monotonic() + TIME_LIMIT
     answered = 0
     while answered < len(names) and client.is_open(_CONNECTION):
-        frame = client.receive_before(deadline)
-        if frame is None or frame.method in ("socket.closed", "connection.close"):
+        event = client.receive_before(deadline)
+        if event is None or event.name in ("socket.closed", "connection.close"):
             break
-        if frame.method in ("queue.delete-ok", "exchange.delete-ok", "channel.close"):
+        if event.name in ("queue.delete-ok", "exchange.delete-ok", "channel.close"):
             answered += 1
-    client.send(Frame(_CONNECTION, 0, "connection.close", {"reply_code": 200, "reply_text": "done"}, sent=True))
+    client.send(Method(_CONNECTION, 0, "connection.close", {"reply_code": 200, "reply_text": "done"}, sent=True))
     client.receive_before(deadline)

@@ -14,10 +14,10 @@ from typing import Protocol
 from amqpspec.conformance.language.names import new_prefix
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import Mark, TraceWriter
-from amqpspec.conformance.verdicts.events import FrameObserved, Listener, tell
+from amqpspec.conformance.verdicts.events import EventObserved, Listener, tell
 from amqpspec.model.broker.reply_addresses import ADDRESS
 from amqpspec.model.judging.questions import Questions
-from amqpspec.model.protocol.methods import ChannelKey, Frame, OperatorAction, TraceEvent
+from amqpspec.model.protocol.methods import ChannelKey, Method, OperatorAction, TraceEvent
 
 #: After so many deadlines what is owed is overdue, though other frames come all the time.
 MOST_DEADLINES = 5
@@ -41,7 +41,7 @@ class Judge(Protocol):
     @property
     def questions(self) -> Questions: ...
 
-    def frame(self, frame: TraceEvent) -> None:
+    def event(self, event: TraceEvent) -> None:
         """A frame was sent or received."""
         ...
 
@@ -117,19 +117,19 @@ class Conversation:
     def ensure_channel(self, channel: ChannelKey) -> None:
         """Open a channel that was never open in this sequence."""
         if not self.questions.was_opened(channel):
-            self.request(Frame(*channel, "channel.open", {}, sent=True))
+            self.request(Method(*channel, "channel.open", {}, sent=True))
 
     # ------------------------------------------------------------------------------------------ frames
 
-    def send(self, frame: TraceEvent, more: bool = False) -> None:
+    def send(self, event: TraceEvent, more: bool = False) -> None:
         """As `Carrier.send`. What has come while nobody looked is taken first: it is not an answer to this."""
         if not more and self.now() - self._looked > UNREAD:
             self.drain()
-        self.carrier.send(frame, more=more)
+        self.carrier.send(event, more=more)
 
-    def request(self, frame: TraceEvent) -> None:
+    def request(self, event: TraceEvent) -> None:
         """Send a frame of the suite's own, and wait for what is owed."""
-        self.send(frame)
+        self.send(event)
         self.collect()
 
     def collect(self) -> None:
@@ -150,23 +150,23 @@ class Conversation:
 
     def receive(self, timeout: float) -> TraceEvent | None:
         """The next frame; closes that the broker sends are answered."""
-        frame = self.carrier.receive(timeout)
+        event = self.carrier.receive(timeout)
         self._looked = self.now()
-        if frame is None:
+        if event is None:
             return None
-        if frame.content is not None and frame.content.properties.get("reply_to", "").startswith(ADDRESS):
-            self.reply_address = frame.content.properties["reply_to"]
-        if frame.method == "channel.close":
-            self._answer(frame, "channel.close-ok")
-        elif frame.method == "connection.close":
-            self._answer(frame, "connection.close-ok")
-        return frame
+        if event.content is not None and event.content.properties.get("reply_to", "").startswith(ADDRESS):
+            self.reply_address = event.content.properties["reply_to"]
+        if event.name == "channel.close":
+            self._answer(event, "channel.close-ok")
+        elif event.name == "connection.close":
+            self._answer(event, "connection.close-ok")
+        return event
 
-    def _answer(self, frame: TraceEvent, method: str) -> None:
-        if self.is_usable(frame.connection):
-            self.carrier.send(Frame(frame.connection, frame.channel, method, {}, sent=True))
+    def _answer(self, event: TraceEvent, method: str) -> None:
+        if self.is_usable(event.connection):
+            self.carrier.send(Method(event.connection, event.channel, method, {}, sent=True))
         if method == "connection.close-ok":
-            self.closed.add(frame.connection)
+            self.closed.add(event.connection)
 
     # ------------------------------------------------------------------------------------------ judging
 
@@ -181,10 +181,10 @@ class Conversation:
         """What is sent and received from now on belongs to the sequence no more."""
         self._is_observed = False
 
-    def _observe(self, frame: TraceEvent) -> None:
+    def _observe(self, event: TraceEvent) -> None:
         if not self._is_observed:
             return
-        self._trace.frame(self.sequence, frame)
-        self._judge.frame(frame)
+        self._trace.event(self.sequence, event)
+        self._judge.event(event)
         if self._listeners:
-            tell(self._listeners, FrameObserved(self.sequence, frame))
+            tell(self._listeners, EventObserved(self.sequence, event))

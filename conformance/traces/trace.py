@@ -3,7 +3,7 @@
 A run writes one file of JSON Lines, described in docs/trace-format.md. Each line is one row (`TraceRow`); the
 rows of many sequences may be mixed. `TraceWriter` hands every row to the operating system before it returns,
 so that what was judged is always on disk. `read_trace` gives the same rows back, from JSON Lines or from
-Parquet, in flat memory; `sequences` sorts them into sequences; `row_frame` makes the `Frame` of a row.
+Parquet, in flat memory; `sequences` sorts them into sequences; `row_event` makes the `Method` of a row.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from amqpspec.conformance.traces.trace_row import (
     Mark,
     TraceError,
     TraceRow,
-    frame_row,
+    event_row,
     measurement_row,
-    row_frame,
+    row_event,
     row_line,
     row_problem,
     without_credentials,
@@ -38,10 +38,10 @@ __all__ = [
     "TraceError",
     "TraceRow",
     "TraceWriter",
-    "frame_row",
+    "event_row",
     "jsonl_to_parquet",
     "read_trace",
-    "row_frame",
+    "row_event",
     "sequences",
     "trace_file",
 ]
@@ -128,9 +128,9 @@ class TraceWriter:
         """A command, in its canonical text, is carried out at `time` (seconds since the trace began)."""
         return self._write(TraceRow(kind="command", sequence=sequence, text=without_credentials(text), time=time))
 
-    def frame(self, sequence: str, frame: TraceEvent) -> TraceRow:
+    def event(self, sequence: str, event: TraceEvent) -> TraceRow:
         """A frame went over the wire."""
-        return self._write(frame_row(sequence, frame))
+        return self._write(event_row(sequence, event))
 
     def mark(self, sequence: str, mark: Mark, time: float, waited: float | None = None) -> TraceRow:
         """A barrier begins or is complete ("quiescent"), or `waited` seconds went by in vain ("overdue")."""

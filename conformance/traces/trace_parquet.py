@@ -10,7 +10,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from amqpspec.conformance.traces.trace_row import TraceError, TraceRow, put_body, row_frame, row_problem
+from amqpspec.conformance.traces.trace_row import TraceError, TraceRow, put_body, row_event, row_problem
 from amqpspec.conformance.traces.trace_values import TAG_MARK, decode_value, encode_value
 
 #: One column for each key of a row, and `row`, the number of the row in its trace, from 1.
@@ -94,7 +94,7 @@ def _columns(row: TraceRow, number: int) -> dict[str, Any]:
         if key in columns:
             columns[key] = json.dumps(encode_value(columns[key]), separators=(",", ":"))
     if "body" in columns or "body_base64" in columns:
-        content = row_frame(row).content
+        content = row_event(row).content
         columns["body"] = content.body if content else None
         columns["body_size"] = len(content.body) if content else None
     return columns

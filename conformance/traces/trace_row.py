@@ -81,22 +81,22 @@ class TraceError(Exception):
     """A trace cannot be read or written; the message names file, line and column where there are any."""
 
 
-def frame_row(sequence: str, frame: TraceEvent) -> TraceRow:
+def event_row(sequence: str, event: TraceEvent) -> TraceRow:
     """The row of a frame. It shares the frame's tables."""
     row = TraceRow(
         kind="frame",
         sequence=sequence,
-        time=frame.time,
-        connection=frame.connection,
-        channel=frame.channel,
-        direction="sent" if frame.sent else "received",
-        method=frame.method,
-        arguments=frame.arguments,
+        time=event.time,
+        connection=event.connection,
+        channel=event.channel,
+        direction="sent" if event.sent else "received",
+        method=event.name,
+        arguments=event.arguments,
     )
-    if frame.content is not None:
-        if frame.content.properties:
-            row["properties"] = dict(frame.content.properties)
-        put_body(row, frame.content.body)
+    if event.content is not None:
+        if event.content.properties:
+            row["properties"] = dict(event.content.properties)
+        put_body(row, event.content.body)
     return row
 
 
@@ -127,7 +127,7 @@ def put_body(row: TraceRow, body: bytes) -> None:
         row["body_base64"] = b64encode(body).decode("ascii")
 
 
-def row_frame(row: TraceRow) -> TraceEvent:
+def row_event(row: TraceRow) -> TraceEvent:
     """The frame of a row of kind "frame".
 
     The body of a message that was recorded as a digest is a stand-in: of the same length, and equal exactly

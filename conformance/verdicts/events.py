@@ -41,11 +41,11 @@ class CommandIssued:
 
 
 @dataclass(frozen=True, slots=True)
-class FrameObserved:
+class EventObserved:
     """A frame was sent or received; it is in the trace already."""
 
     sequence: str
-    frame: TraceEvent
+    event: TraceEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class RunFinished:
     result: RunResult
 
 
-Event = RunStarted | SequenceStarted | CommandIssued | FrameObserved | SequenceFinished | FailureShrunk | RunFinished
+Event = RunStarted | SequenceStarted | CommandIssued | EventObserved | SequenceFinished | FailureShrunk | RunFinished
 Listener = Callable[[Event], None]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from amqpspec.conformance.language.names import plain_failure
-from amqpspec.conformance.traces.trace_row import TraceError, TraceRow, row_frame
+from amqpspec.conformance.traces.trace_row import TraceError, TraceRow, row_event
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
@@ -57,25 +57,25 @@ class SequenceJudge:
         # `a.1 basic.ack 1 &`: the frame of that method is not waited for
         self._in_flight = text.split(" ", 2)[1] if text.endswith(" &") else None
 
-    def frame(self, frame: TraceEvent) -> None:
+    def event(self, event: TraceEvent) -> None:
         self._frames += 1
-        if frame.channel == 0:
-            self._note_beginning(frame)
-        if frame.sent:
-            self.acceptor.overlapping = frame.method == self._in_flight
-            self.acceptor.sent(frame)
+        if event.channel == 0:
+            self._note_beginning(event)
+        if event.sent:
+            self.acceptor.overlapping = event.name == self._in_flight
+            self.acceptor.sent(event)
         else:
-            self.acceptor.received(frame)
+            self.acceptor.received(event)
 
-    def _note_beginning(self, frame: TraceEvent) -> None:
+    def _note_beginning(self, event: TraceEvent) -> None:
         """Traces of the first version begin a connection with connection.start, and know no credentials."""
-        name = frame.connection
-        if frame.method == "socket.open":
+        name = event.connection
+        if event.name == "socket.open":
             self._begun.add(name)
-        elif frame.method == "connection.start" and name not in self._begun:
+        elif event.name == "connection.start" and name not in self._begun:
             header = {"octets": HEADER_0_9_1}
-            self.acceptor.sent(SocketEvent(name, 0, "socket.open", {"assumed": True}, sent=True, time=frame.time))
-            self.acceptor.sent(HeaderEvent(name, 0, "protocol.header", header, sent=True, time=frame.time))
+            self.acceptor.sent(SocketEvent(name, 0, "socket.open", {"assumed": True}, sent=True, time=event.time))
+            self.acceptor.sent(HeaderEvent(name, 0, "protocol.header", header, sent=True, time=event.time))
 
     def mark(self, mark: str) -> None:
         if mark == "barrier":
@@ -113,7 +113,7 @@ class SequenceJudge:
         """Take one row of the sequence after its start row; is it complete with that?"""
         kind = row["kind"]
         if kind == "frame":
-            self.frame(row_frame(row))
+            self.event(row_event(row))
         elif kind == "command":
             self.command(row["text"])
         elif kind == "mark":

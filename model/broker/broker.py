@@ -24,10 +24,10 @@ from amqpspec.model.broker.state import Channel, ChannelState, Expected, Pending
 from amqpspec.model.broker.stream_log import stored
 from amqpspec.model.broker.topology import remove_bindings_to
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Method
 
 #: A rule: what the broker does with one method on an open channel.
-Rule = Callable[["Broker", Channel, Frame], None]
+Rule = Callable[["Broker", Channel, Method], None]
 #: Begins the lane of a cancel-ok, before the name of the queue that sends it for the channel.
 CANCELLING = "cancelling at queue "
 
@@ -244,10 +244,10 @@ def expect_further_notice(channel: Channel, consumer: Consumer) -> None:
     channel.may_be_told[consumer.tag] = channel.may_be_told.get(consumer.tag, 0) + 1
 
 
-def take_further_notice(channel: Channel, frame: Frame) -> bool:
+def take_further_notice(channel: Channel, method: Method) -> bool:
     """Is the frame such a further basic.cancel? Then it is not expected any more."""
-    tag = frame.arguments.get("consumer_tag", "")
-    if frame.method != "basic.cancel" or not channel.may_be_told.get(tag):
+    tag = method.arguments.get("consumer_tag", "")
+    if method.name != "basic.cancel" or not channel.may_be_told.get(tag):
         return False
     channel.may_be_told[tag] -= 1
     return True

@@ -13,7 +13,7 @@ from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.content_size import properties_size
-from amqpspec.model.protocol.methods import Content, Frame, Table
+from amqpspec.model.protocol.methods import Content, Method, Table
 from amqpspec.model.protocol.patterns import AnyMoment, Pattern, choose, matches
 
 #: The arguments by which a queue has dead letters, and with which routing key.
@@ -168,13 +168,13 @@ def chosen(expected: Any) -> Any:
     return choose(expected)
 
 
-def is_likely(message: Message, frame: Frame) -> bool:
+def is_likely(message: Message, method: Method) -> bool:
     """Of several messages with one body: is this the one that came that way, and with that history?"""
-    arguments = frame.arguments
+    arguments = method.arguments
     if (message.exchange, message.routing_key) != (arguments.get("exchange", ""), arguments.get("routing_key", "")):
         return False
     expected = _history(message.content)
-    observed = None if frame.content is None else _history(frame.content)
+    observed = None if method.content is None else _history(method.content)
     return bool(as_seen(expected, observed) == observed)
 
 

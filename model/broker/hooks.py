@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, Connection, Expected, Unacknowledged
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 
 
 class Guest:
@@ -115,10 +115,10 @@ class Guest:
     def channel_unlimited(self, broker: Any, channel: Channel) -> None:
         """basic.qos has set the limit of consumers to come: RabbitMQ keeps one limiter for both."""
 
-    def counts_owed(self, broker: Any, channel: Channel, queue: Queue, frame: Frame) -> None:
+    def counts_owed(self, broker: Any, channel: Channel, queue: Queue, method: Method) -> None:
         """The last thing that the channel owes are the queue's numbers, for which the frame asks."""
 
-    def debt_paid(self, broker: Any, holder: Channel | Connection, expected: Expected, frame: Frame) -> None:
+    def debt_paid(self, broker: Any, holder: Channel | Connection, expected: Expected, method: Method) -> None:
         """The owed frame has come, and the holder owes it no more; its effect is about to come about."""
 
     def nothing_got(self, broker: Any, channel: Channel) -> None:

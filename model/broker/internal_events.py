@@ -34,7 +34,7 @@ Kind: TypeAlias = str | type[InternalEvent]
 
 
 def kind_of(event: Input) -> Kind:
-    return type(event) if isinstance(event, InternalEvent) else event.method
+    return type(event) if isinstance(event, InternalEvent) else event.name
 
 
 def lane_of(event: Input) -> Lane:

@@ -59,10 +59,10 @@ class Due:
         """From then on it is too late."""
         return self.deadline.latest + self.tick
 
-    def measured(self, frame: TraceEvent) -> Measurement:
+    def measured(self, event: TraceEvent) -> Measurement:
         """The frame is what was owed."""
         deadline = self.deadline
-        most = frame.time - deadline.since - deadline.seconds
+        most = event.time - deadline.since - deadline.seconds
         # where it is not known when the time began, it may have been up just now
-        least = min(most, 0.0) if deadline.by == NEVER else frame.time - deadline.due
-        return Measurement(self.requirement, frame.method, frame.time, deadline.seconds, least, most, self.tick)
+        least = min(most, 0.0) if deadline.by == NEVER else event.time - deadline.due
+        return Measurement(self.requirement, event.name, event.time, deadline.seconds, least, most, self.tick)

@@ -17,7 +17,7 @@ from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.transaction import Transaction
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Content, Frame, Table, TraceEvent
+from amqpspec.model.protocol.methods import ChannelKey, Content, Method, Table, TraceEvent
 
 
 @dataclass(slots=True, eq=False)
@@ -112,7 +112,7 @@ class PendingGet:
 class Assembly:
     """A content of which the method has come, and not all of the rest (model.rules.connection.assembly)."""
 
-    method: Frame
+    method: Method
     #: octets of the body that are still to come; None: the content header is; negative: more came than was announced
     missing: int | None = None
     #: what the content header announced

@@ -6,15 +6,15 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import ChannelState
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 
 
-def _confirms_what_is_over(broker: Broker, frame: Frame) -> bool:
+def _confirms_what_is_over(broker: Broker, method: Method) -> bool:
     """Does the client say cancel-ok of what is no consumer, as it is when the broker has cancelled it?"""
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN:
         return False
-    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
+    consumer = channel.consumers.get(method.arguments.get("consumer_tag", ""))
     # a consumer of direct replies is none of the channel's
     return consumer is None or consumer.queue.reply_address
 

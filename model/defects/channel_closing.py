@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.state import Channel, ChannelState, Connection, Expected
-from amqpspec.model.judging.known_defect import FrameDefect
+from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.late_deliveries import check_lost_delivery, ends_unseen, lost_message
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.verdict import Shape
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 
 NAME = "channel closing"
 
@@ -37,7 +37,7 @@ class ChannelClosing(Guest):
     def new_memory(self) -> ClosingMemory:
         return ClosingMemory()
 
-    def debt_paid(self, broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> None:
+    def debt_paid(self, broker: Broker, holder: Channel | Connection, expected: Expected, method: Method) -> None:
         if expected.method == "channel.close" and isinstance(holder, Channel):
             note_closed(broker, holder, for_timeout=expected.due is not None)
 
@@ -61,9 +61,9 @@ def note_closed(broker: Broker, channel: Channel, *, for_timeout: bool) -> None:
     closed[channel] = closed.get(channel, False) or for_timeout
 
 
-def _closes_again(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatches | None:
-    channel = broker.channels.get((frame.connection, frame.channel))
-    if frame.method != "channel.close" or mismatch.requirement == "CAP-001" or channel is None:
+def _closes_again(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
+    channel = broker.channels.get((method.connection, method.channel))
+    if method.name != "channel.close" or mismatch.requirement == "CAP-001" or channel is None:
         return None
     is_owed = any(isinstance(owed, Expected) and owed.method == "channel.close" for owed in channel.owed)
     if is_owed or not _memory(broker).closed.get(channel):
@@ -71,24 +71,24 @@ def _closes_again(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatche
     return (Mismatch("CHAN-005", Shape.UNEXPECTED, "channel.close again", False, defect=CLOSED_AGAIN),)
 
 
-def _delivers_behind(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatches | None:
+def _delivers_behind(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
     """What was under way at the error."""
-    channel = broker.channels.get((frame.connection, frame.channel))
-    if frame.method != "basic.deliver" or channel is None or channel not in _memory(broker).closed:
+    channel = broker.channels.get((method.connection, method.channel))
+    if method.name != "basic.deliver" or channel is None or channel not in _memory(broker).closed:
         return None
     if channel.state is ChannelState.OPEN or ends_unseen(broker, channel):
         return None
-    lost = lost_message(channel, frame)
+    lost = lost_message(channel, method)
     if lost is None:
         return None
     behind = Mismatch(
         "CHAN-005", Shape.UNEXPECTED, "basic.deliver behind channel.close", False, defect=BEHIND_CHANNEL_CLOSE
     )
-    return (behind, *check_lost_delivery(broker, channel, lost, frame))
+    return (behind, *check_lost_delivery(broker, channel, lost, method))
 
 
-CLOSING_DEFECTS: tuple[FrameDefect, ...] = (
-    FrameDefect(
+CLOSING_DEFECTS: tuple[OutputDefect, ...] = (
+    OutputDefect(
         name=CLOSED_AGAIN,
         requirement="CHAN-005",
         statement="A channel that is closed because a delivery was not settled in time is closed again until the client"
@@ -98,7 +98,7 @@ CLOSING_DEFECTS: tuple[FrameDefect, ...] = (
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         goes_on=_closes_again,
     ),
-    FrameDefect(
+    OutputDefect(
         name=BEHIND_CHANNEL_CLOSE,
         requirement="CHAN-005",
         statement="What was under way to a consumer when an error closed its channel comes behind channel.close.",

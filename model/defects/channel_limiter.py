@@ -20,7 +20,7 @@ from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.rules.basic.settlement import tags_meant
 from amqpspec.model.rules.inputs import process
 
@@ -185,7 +185,7 @@ def consumer_of_same_tag(channel: Channel, entry: Unacknowledged) -> Consumer | 
 
 
 #: Does the limiter of the channel count in that wrong way, from this input on at the latest?
-Miscounts = Callable[[Broker, Channel, Frame | Teardown], bool]
+Miscounts = Callable[[Broker, Channel, Method | Teardown], bool]
 
 _SETTLING = ("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async")
 #: What can end a channel by an error, which gives back what was delivered there.
@@ -202,30 +202,30 @@ DELIVERY_METHODS = (
 DELIVERY_EVENTS = (ChannelCrash, ConnectionTeardown)
 
 
-def brings_deliveries(broker: Broker, event: Frame | Teardown) -> bool:
+def brings_deliveries(broker: Broker, event: Method | Teardown) -> bool:
     """Can this input, one of these, bring one about? The questions of a barrier end in no error."""
-    return broker.counting or isinstance(event, Teardown) or event.method not in _ERRING
+    return broker.counting or isinstance(event, Teardown) or event.name not in _ERRING
 
 
-def _is_sent(event: Frame | Teardown, channel: Channel, *methods: str) -> TypeGuard[Frame]:
+def _is_sent(event: Method | Teardown, channel: Channel, *methods: str) -> TypeGuard[Method]:
     """Is it one of these methods, on that channel?"""
-    return isinstance(event, Frame) and event.method in methods and channel.key == (event.connection, event.channel)
+    return isinstance(event, Method) and event.name in methods and channel.key == (event.connection, event.channel)
 
 
-def _settled(channel: Channel, event: Frame | Teardown) -> Iterator[tuple[int, Unacknowledged]]:
+def _settled(channel: Channel, event: Method | Teardown) -> Iterator[tuple[int, Unacknowledged]]:
     if _is_sent(event, channel, *_SETTLING):
-        everything = event.method.startswith("basic.recover")
+        everything = event.name.startswith("basic.recover")
         for tag in channel.unacknowledged if everything else tags_meant(channel, event):
             yield tag, channel.unacknowledged[tag]
 
 
-def _is_lifted(broker: Broker, channel: Channel, event: Frame | Teardown) -> bool:
+def _is_lifted(broker: Broker, channel: Channel, event: Method | Teardown) -> bool:
     if not limiter_of(broker, channel).limit:
         return True
     return _is_sent(event, channel, "basic.qos") and not event.arguments.get("global_")
 
 
-def _keeps_room_of_gets(broker: Broker, channel: Channel, event: Frame | Teardown) -> bool:
+def _keeps_room_of_gets(broker: Broker, channel: Channel, event: Method | Teardown) -> bool:
     limiter = limiter_of(broker, channel)
     if not limiter.limit:
         return False
@@ -233,7 +233,7 @@ def _keeps_room_of_gets(broker: Broker, channel: Channel, event: Frame | Teardow
     return limiter.volume > counted(broker, channel) or any(gets)
 
 
-def _gives_room_for_uncounted(broker: Broker, channel: Channel, event: Frame | Teardown) -> bool:
+def _gives_room_for_uncounted(broker: Broker, channel: Channel, event: Method | Teardown) -> bool:
     limiter = limiter_of(broker, channel)
     if not limiter.limit:
         return False
@@ -241,7 +241,7 @@ def _gives_room_for_uncounted(broker: Broker, channel: Channel, event: Frame | T
     return limiter.volume < counted(broker, channel) or any(others)
 
 
-def _holds_back_no_ack(broker: Broker, channel: Channel, event: Frame | Teardown) -> bool:
+def _holds_back_no_ack(broker: Broker, channel: Channel, event: Method | Teardown) -> bool:
     if not limiter_of(broker, channel).limit:
         return False
     if _is_sent(event, channel, "basic.consume") and event.arguments.get("no_ack"):
@@ -249,7 +249,7 @@ def _holds_back_no_ack(broker: Broker, channel: Channel, event: Frame | Teardown
     return any(consumer.no_ack and can_share(broker, consumer) for consumer in channel.consumers.values())
 
 
-def _concerned(broker: Broker, event: Frame | Teardown, miscounts: Miscounts) -> Iterator[Channel]:
+def _concerned(broker: Broker, event: Method | Teardown, miscounts: Miscounts) -> Iterator[Channel]:
     if not brings_deliveries(broker, event):
         return
     for channel in broker.channels.values():
@@ -270,7 +270,7 @@ def follow_limiters(broker: Broker) -> None:
             broker.refresh_sharing(channel)
 
 
-def _follow(broker: Broker, event: Frame | Teardown) -> None:
+def _follow(broker: Broker, event: Method | Teardown) -> None:
     follow_limiters(broker)
     process(broker, event)
 
@@ -297,7 +297,7 @@ def _credited(broker: Broker) -> Iterator[Consumer]:
             yield consumer
 
 
-def _gives_credit(broker: Broker, event: Frame | Teardown) -> bool:
+def _gives_credit(broker: Broker, event: Method | Teardown) -> bool:
     if not brings_deliveries(broker, event):
         return False
     if any(True for _ in _credited(broker)):
@@ -308,7 +308,7 @@ def _gives_credit(broker: Broker, event: Frame | Teardown) -> bool:
     return any(consumer_of_same_tag(channel, entry) is not None for _, entry in _settled(channel, event))
 
 
-def _give_credit(broker: Broker, event: Frame | Teardown) -> None:
+def _give_credit(broker: Broker, event: Method | Teardown) -> None:
     process(broker, event)
     for consumer in list(_credited(broker)):
         consumer.outstanding -= _memory(broker).credited.pop(consumer)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.state import Channel
-from amqpspec.model.judging.known_defect import FrameDefect
+from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.deliveries import first_get
 from amqpspec.model.outputs.messages import find
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.verdict import Shape
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 
 NAME = "channel mailbox"
 
@@ -52,24 +52,24 @@ def _memory(broker: Broker) -> MailboxMemory:
     return memory
 
 
-def _overtakes(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatches | None:
-    channel = broker.channels.get((frame.connection, frame.channel))
-    pending = first_get(channel) if frame.method == "basic.get-ok" and channel is not None else None
+def _overtakes(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
+    channel = broker.channels.get((method.connection, method.channel))
+    pending = first_get(channel) if method.name == "basic.get-ok" and channel is not None else None
     if channel is None or pending is None:
         return None
-    found = find(broker, channel, pending.queue, frame)
+    found = find(broker, channel, pending.queue, method)
     if not isinstance(found, str):
         return None
     memory = _memory(broker)
     memory.overtakes = True
-    memory.overtakes = isinstance(find(broker, channel, pending.queue, frame), int)
+    memory.overtakes = isinstance(find(broker, channel, pending.queue, method), int)
     if not memory.overtakes:
         return None
     return (Mismatch(found, Shape.UNEXPECTED, "basic.get-ok ahead of a delivery", False, defect=GET_OVERTAKES),)
 
 
-MAILBOX_DEFECTS: tuple[FrameDefect, ...] = (
-    FrameDefect(
+MAILBOX_DEFECTS: tuple[OutputDefect, ...] = (
+    OutputDefect(
         name=GET_OVERTAKES,
         requirement="PUBLISH-015",
         statement="The answer to basic.get comes ahead of older messages that the queue had sent to consumers on the"

@@ -16,7 +16,7 @@ from amqpspec.model.defects.channel_limiter import limiter_of
 from amqpspec.model.defects.stalled_queues import is_stalled, stall
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.inputs import process
 
 NAME = "classic queue's active consumer"
@@ -42,20 +42,20 @@ def _seats(broker: Broker) -> Iterator[Queue]:
     return (queue for queue in queues if queue.single_active_consumer and queue.type is QueueType.CLASSIC)
 
 
-def _leaves_backlog(broker: Broker, frame: Frame) -> Queue | None:
-    channel = broker.channels.get((frame.connection, frame.channel))
-    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", "")) if channel is not None else None
+def _leaves_backlog(broker: Broker, method: Method) -> Queue | None:
+    channel = broker.channels.get((method.connection, method.channel))
+    consumer = channel.consumers.get(method.arguments.get("consumer_tag", "")) if channel is not None else None
     if consumer is None or consumer.queue not in _seats(broker):
         return None
     return consumer.queue if consumer.queue.seat.holder is consumer and consumer.queue.messages else None
 
 
-def _with_left_backlog(broker: Broker, frame: Frame) -> list[Queue]:
+def _with_left_backlog(broker: Broker, method: Method) -> list[Queue]:
     """Queues that may not serve whoever followed a cancelled consumer, which shows once there is room for it."""
-    if frame.method == "basic.cancel":
-        queue = _leaves_backlog(broker, frame)
+    if method.name == "basic.cancel":
+        queue = _leaves_backlog(broker, method)
         return [queue] if queue is not None else []
-    if frame.method == "basic.publish":
+    if method.name == "basic.publish":
         return [
             queue for queue in _seats(broker) if is_stalled(broker, queue) or _is_held_back_by_channel(broker, queue)
         ]
@@ -78,14 +78,14 @@ def _is_held_back_by_channel(broker: Broker, queue: Queue) -> bool:
     return is_limited and not (0 < holder.prefetch <= holder.outstanding)
 
 
-def _leave_backlog(broker: Broker, frame: Frame) -> None:
+def _leave_backlog(broker: Broker, method: Method) -> None:
     """With the next publish the queue may crash, and what comes of that is a matter of timing.
 
     The publish may cross what ends the active consumer, or what makes room for the next one.
     """
-    queues = _with_left_backlog(broker, frame)
-    crashes = frame.method == "basic.publish" or any(map(_is_crossed_by_publish, queues))
-    process(broker, frame)
+    queues = _with_left_backlog(broker, method)
+    crashes = method.name == "basic.publish" or any(map(_is_crossed_by_publish, queues))
+    process(broker, method)
     stall(broker, queues)
     broker.is_unpredictable |= crashes
 
@@ -105,7 +105,7 @@ CLASSIC_SEAT_DEFECTS: tuple[DefectTransition, ...] = (
         dialects=("rabbitmq-3",),
         methods=_METHODS,
         guest=NAME,
-        applies=lambda broker, frame: bool(_with_left_backlog(broker, frame)),
+        applies=lambda broker, method: bool(_with_left_backlog(broker, method)),
         process=_leave_backlog,
     ),
 )

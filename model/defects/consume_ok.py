@@ -12,70 +12,70 @@ from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.state import ChannelState, Expected, PendingGet
 from amqpspec.model.defects.crash import break_some_time
 from amqpspec.model.judging.known_defect import DefectTransition
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.unseen import lose
 from amqpspec.model.rules.inputs import process
 
 
-def _own_consumer(broker: Broker, frame: Frame) -> Consumer | None:
+def _own_consumer(broker: Broker, method: Method) -> Consumer | None:
     """The live consumer that a basic.cancel names."""
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN:
         return None
-    return channel.consumers.get(frame.arguments.get("consumer_tag", ""))
+    return channel.consumers.get(method.arguments.get("consumer_tag", ""))
 
 
-def _cancels_before_consume_ok(broker: Broker, frame: Frame) -> bool:
-    consumer = _own_consumer(broker, frame)
+def _cancels_before_consume_ok(broker: Broker, method: Method) -> bool:
+    consumer = _own_consumer(broker, method)
     return consumer is not None and not consumer.announced
 
 
-def _cancels_before_consume_ok_beside(broker: Broker, frame: Frame) -> bool:
+def _cancels_before_consume_ok_beside(broker: Broker, method: Method) -> bool:
     """The channel has another consumer on the same queue, whose consume-ok has come."""
-    consumer = _own_consumer(broker, frame)
+    consumer = _own_consumer(broker, method)
     if consumer is None or consumer.announced:
         return False
-    others = broker.channels[(frame.connection, frame.channel)].consumers.values()
+    others = broker.channels[(method.connection, method.channel)].consumers.values()
     return any(other.queue is consumer.queue and other.announced for other in others)
 
 
-def _without_consume_ok(broker: Broker, frame: Frame) -> None:
+def _without_consume_ok(broker: Broker, method: Method) -> None:
     """What the queue delivers until it comes to the cancel is sent all the same."""
-    channel = broker.channels[(frame.connection, frame.channel)]
-    channel.owed = [owed for owed in channel.owed if not _is_consume_ok(owed, frame)]
-    consumer = channel.consumers[frame.arguments["consumer_tag"]]
+    channel = broker.channels[(method.connection, method.channel)]
+    channel.owed = [owed for owed in channel.owed if not _is_consume_ok(owed, method)]
+    consumer = channel.consumers[method.arguments["consumer_tag"]]
     consumer.announced = True
     if consumer.queue in broker.deliverable and broker.has_room(consumer):
         channel.may_still_be_served[consumer.tag] = consumer
-    process(broker, frame)
+    process(broker, method)
 
 
-def _is_consume_ok(owed: Expected | PendingGet, frame: Frame) -> bool:
-    tag = frame.arguments.get("consumer_tag", "")
+def _is_consume_ok(owed: Expected | PendingGet, method: Method) -> bool:
+    tag = method.arguments.get("consumer_tag", "")
     if not isinstance(owed, Expected) or owed.method != "basic.consume-ok":
         return False
     return bool(owed.arguments["consumer_tag"] == tag)
 
 
-def _consumes_before_consume_ok_of_tag(broker: Broker, frame: Frame) -> bool:
-    channel = broker.channels.get((frame.connection, frame.channel))
+def _consumes_before_consume_ok_of_tag(broker: Broker, method: Method) -> bool:
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN:
         return False
-    return any(_is_consume_ok(owed, frame) for owed in channel.owed)
+    return any(_is_consume_ok(owed, method) for owed in channel.owed)
 
 
-def _break_after_it(broker: Broker, frame: Frame) -> None:
+def _break_after_it(broker: Broker, method: Method) -> None:
     """The input is processed, and at some time from then on the connection closes with 541."""
-    process(broker, frame)
-    break_some_time(broker, (frame.connection, frame.channel))
+    process(broker, method)
+    break_some_time(broker, (method.connection, method.channel))
 
 
-def _break_after_cancel(broker: Broker, frame: Frame) -> None:
+def _break_after_cancel(broker: Broker, method: Method) -> None:
     """So too; and what the queue has handed to the consumer before it comes to the cancel nobody sees."""
-    channel = broker.channels[(frame.connection, frame.channel)]
-    consumer = channel.consumers[frame.arguments["consumer_tag"]]
+    channel = broker.channels[(method.connection, method.channel)]
+    consumer = channel.consumers[method.arguments["consumer_tag"]]
     lose(broker, channel, [consumer])
-    _break_after_it(broker, frame)
+    _break_after_it(broker, method)
     consumer.queue.still_counted += 1  # no cancel-ok says that the queue has come to it
 
 

@@ -18,7 +18,7 @@ from amqpspec.model.defects import classic_active_consumer
 from amqpspec.model.defects.stalled_queues import is_stalled, stall
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.rules.connection.closing import break_connection
 from amqpspec.model.rules.inputs import process
 
@@ -96,7 +96,7 @@ def _next_queues(broker: Broker) -> Iterator[Queue]:
                 yield queue
 
 
-def _serve_unseen(broker: Broker, frame: Frame) -> None:
+def _serve_unseen(broker: Broker, method: Method) -> None:
     """Who is served from now on, and with what, nobody can tell."""
     for queue in list(_next_queues(broker)):
         queue.still_counted += 1
@@ -104,7 +104,7 @@ def _serve_unseen(broker: Broker, frame: Frame) -> None:
             note_serving_unseen(broker, queue)
         stall(broker, [queue])
         arm(broker, classic_active_consumer.NAME)
-    process(broker, frame)
+    process(broker, method)
 
 
 def _found_again(broker: Broker) -> Iterator[tuple[Consumer, Queue]]:
@@ -116,7 +116,7 @@ def _found_again(broker: Broker) -> Iterator[tuple[Consumer, Queue]]:
                 yield from ((consumer, queue) for consumer in untold if consumer.queue.name == queue.name)
 
 
-def _serve_again(broker: Broker, frame: Frame) -> None:
+def _serve_again(broker: Broker, method: Method) -> None:
     for former, queue in list(_found_again(broker)):
         channel = broker.channels[former.channel]
         if untold_of(broker, channel).pop(former.tag, None) is None:
@@ -129,24 +129,24 @@ def _serve_again(broker: Broker, frame: Frame) -> None:
         queue.consumers.append(consumer)
         broker.elect(queue, "SAC-001")
         broker.refresh(queue)
-    process(broker, frame)
+    process(broker, method)
 
 
-def _uses_tag_of_gone_consumer(broker: Broker, frame: Frame) -> bool:
+def _uses_tag_of_gone_consumer(broker: Broker, method: Method) -> bool:
     """Is it the tag of a consumer that ended with its queue, of which the client was not told?"""
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN:
         return False
-    return frame.arguments.get("consumer_tag", "") in untold_of(broker, channel)
+    return method.arguments.get("consumer_tag", "") in untold_of(broker, channel)
 
 
-def _refuse_tag(broker: Broker, frame: Frame) -> None:
+def _refuse_tag(broker: Broker, method: Method) -> None:
     broker.stamp += 1
     broker.fired("CANCEL-010")
-    text = f"NOT_ALLOWED - attempt to reuse consumer tag '{frame.arguments['consumer_tag']}'"
+    text = f"NOT_ALLOWED - attempt to reuse consumer tag '{method.arguments['consumer_tag']}'"
     arguments = {"reply_code": 530, "reply_text": text, "class_id": 60, "method_id": 20}
     close = Expected("connection.close", arguments, ("CHAN-007",), counted=False)
-    break_connection(broker, broker.channels[(frame.connection, frame.channel)], close)
+    break_connection(broker, broker.channels[(method.connection, method.channel)], close)
 
 
 ENDED_QUEUE_TAG_DEFECTS: tuple[DefectTransition, ...] = (
@@ -175,7 +175,7 @@ ENDED_QUEUE_DEFECTS: tuple[DefectTransition, ...] = (
         dialects=("rabbitmq-3",),
         methods=("basic.publish", "basic.get", "basic.consume", "queue.declare", "queue.purge"),
         guest=NAME,
-        applies=lambda broker, frame: any(True for _ in _next_queues(broker)),
+        applies=lambda broker, method: any(True for _ in _next_queues(broker)),
         process=_serve_unseen,
     ),
     DefectTransition(
@@ -187,7 +187,7 @@ ENDED_QUEUE_DEFECTS: tuple[DefectTransition, ...] = (
         dialects=("rabbitmq-3",),
         methods=("basic.publish", "basic.get", "basic.consume", "queue.declare", "queue.purge"),
         guest=NAME,
-        applies=lambda broker, frame: any(True for _ in _found_again(broker)),
+        applies=lambda broker, method: any(True for _ in _found_again(broker)),
         process=_serve_again,
     ),
 )

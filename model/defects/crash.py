@@ -7,17 +7,17 @@ from collections.abc import Callable
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown
 from amqpspec.model.broker.state import ConnectionState, Expected
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.rules.connection.closing import break_connection
 
 
-def crash_with(requirement: str) -> Callable[[Broker, Frame], None]:
+def crash_with(requirement: str) -> Callable[[Broker, Method], None]:
     """The channel's process crashes over the input: the connection closes with 541."""
 
-    def process_(broker: Broker, frame: Frame) -> None:
+    def process_(broker: Broker, method: Method) -> None:
         broker.stamp += 1
         broker.fired(requirement)
-        break_connection(broker, broker.channels[(frame.connection, frame.channel)], internal_error())
+        break_connection(broker, broker.channels[(method.connection, method.channel)], internal_error())
 
     return process_
 

@@ -14,7 +14,7 @@ from amqpspec.model.defects.delivery_numbers import NAME, has_priorities
 from amqpspec.model.defects.settling import RECOVERS, knows, meant, settling_channel
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.settlement import tags_meant
 from amqpspec.model.rules.connection.closing import break_connection
 from amqpspec.model.rules.inputs import process
@@ -22,19 +22,19 @@ from amqpspec.model.rules.inputs import process
 _PERSISTENT = 2
 
 
-def _settles(channel: Channel, frame: Frame) -> list[int]:
-    return list(channel.unacknowledged) if frame.method in RECOVERS else tags_meant(channel, frame)
+def _settles(channel: Channel, method: Method) -> list[int]:
+    return list(channel.unacknowledged) if method.name in RECOVERS else tags_meant(channel, method)
 
 
-def _crashes_next_queue(broker: Broker, frame: Frame) -> bool:
+def _crashes_next_queue(broker: Broker, method: Method) -> bool:
     """Does a living classic queue learn of the settlement, and does it crash over the number?"""
-    channel = settling_channel(broker, frame)
+    channel = settling_channel(broker, method)
     if channel is None:
         return False
-    return any(_cannot_take(broker, channel, frame, tag) for tag in _settles(channel, frame))
+    return any(_cannot_take(broker, channel, method, tag) for tag in _settles(channel, method))
 
 
-def _cannot_take(broker: Broker, channel: Channel, frame: Frame, tag: int) -> bool:
+def _cannot_take(broker: Broker, channel: Channel, method: Method, tag: int) -> bool:
     old = channel.unacknowledged[tag]
     living = broker.queues.get(old.queue.name)
     if not old.queue.deleted or living is None or living.type is not QueueType.CLASSIC:
@@ -43,7 +43,7 @@ def _cannot_take(broker: Broker, channel: Channel, frame: Frame, tag: int) -> bo
         return False
     if has_priorities(living) and not has_priorities(old.queue):
         return True
-    if frame.method not in ("basic.nack", "basic.reject") or frame.arguments.get("requeue"):
+    if method.name not in ("basic.nack", "basic.reject") or method.arguments.get("requeue"):
         return False
     # what is to be dead-lettered is read, and has to be there
     return "x-dead-letter-exchange" in living.arguments and not any(
@@ -51,35 +51,35 @@ def _cannot_take(broker: Broker, channel: Channel, frame: Frame, tag: int) -> bo
     )
 
 
-def _crash_next_queue(broker: Broker, frame: Frame) -> None:
+def _crash_next_queue(broker: Broker, method: Method) -> None:
     """Commonest: the channel has asked the crashing queue for something, or does so next."""
-    process(broker, frame)
+    process(broker, method)
     broker.fired("ACK-024")
-    break_connection(broker, broker.channels[(frame.connection, frame.channel)], internal_error())
+    break_connection(broker, broker.channels[(method.connection, method.channel)], internal_error())
     broker.is_unpredictable = True
 
 
-def _crashes_unseen(broker: Broker, frame: Frame) -> bool:
+def _crashes_unseen(broker: Broker, method: Method) -> bool:
     """Is nobody told of the crash?"""
-    return _crashes_next_queue(broker, frame) and not any(
+    return _crashes_next_queue(broker, method) and not any(
         broker.connections[consumer.channel[0]].is_told_of_cancels
-        for queue in _crashing(broker, frame)
+        for queue in _crashing(broker, method)
         for consumer in queue.consumers
     )
 
 
-def _crashing(broker: Broker, frame: Frame) -> list[Queue]:
-    channel = broker.channels[(frame.connection, frame.channel)]
-    tags = [tag for tag in _settles(channel, frame) if _cannot_take(broker, channel, frame, tag)]
+def _crashing(broker: Broker, method: Method) -> list[Queue]:
+    channel = broker.channels[(method.connection, method.channel)]
+    tags = [tag for tag in _settles(channel, method) if _cannot_take(broker, channel, method, tag)]
     return [broker.queues[name] for name in dict.fromkeys(channel.unacknowledged[tag].queue.name for tag in tags)]
 
 
-def _start_next_queue_again(broker: Broker, frame: Frame) -> None:
+def _start_next_queue_again(broker: Broker, method: Method) -> None:
     """The queue is there again, without consumers, without what it waited for, and without messages: of those that are
     persistent nobody knows which.
     """
-    crashing = _crashing(broker, frame)
-    process(broker, frame)
+    crashing = _crashing(broker, method)
+    process(broker, method)
     broker.fired("ACK-024")
     for queue in crashing:
         for consumer in list(queue.consumers):

@@ -16,10 +16,10 @@ from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.reply_addresses import REPLY_TO
 from amqpspec.model.broker.state import Channel, ChannelState, Expected
 from amqpspec.model.defects.crash import crash_with
-from amqpspec.model.judging.known_defect import DefectTransition, FrameDefect
+from amqpspec.model.judging.known_defect import DefectTransition, OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.verdict import Shape
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.inputs import process
 
 DIRECT_REPLIES_NOT_COUNTED = "direct-replies-not-counted"
@@ -37,11 +37,11 @@ class DirectReplies(Guest):
             broker.bookkeeping.refuted.add(DIRECT_REPLIES_NOT_COUNTED)
 
 
-def _leaves_out_replies(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatches | None:
-    channel = broker.channels.get((frame.connection, frame.channel))
+def _leaves_out_replies(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
+    channel = broker.channels.get((method.connection, method.channel))
     if mismatch.argument != "delivery_tag" or channel is None or not channel.direct_replies:
         return None
-    tag = frame.arguments["delivery_tag"]
+    tag = method.arguments["delivery_tag"]
     if tag != channel.next_tag - channel.direct_replies:
         return None
     channel.next_tag, channel.direct_replies = tag, 0
@@ -53,8 +53,8 @@ def _leaves_out_replies(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mis
     )  # fmt: skip
 
 
-DIRECT_REPLY_FRAME_DEFECTS: tuple[FrameDefect, ...] = (
-    FrameDefect(
+DIRECT_REPLY_OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (
+    OutputDefect(
         name=DIRECT_REPLIES_NOT_COUNTED,
         requirement="REPLY-006",
         statement="A direct reply has the delivery tag that the next delivery has as well.",
@@ -66,44 +66,44 @@ DIRECT_REPLY_FRAME_DEFECTS: tuple[FrameDefect, ...] = (
 )
 
 
-def _uses_tag_of_reply_consumer(broker: Broker, frame: Frame) -> bool:
-    channel = broker.channels.get((frame.connection, frame.channel))
+def _uses_tag_of_reply_consumer(broker: Broker, method: Method) -> bool:
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN:
         return False
-    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
-    return consumer is not None and consumer.queue.reply_address and frame.arguments.get("queue", "") != REPLY_TO
+    consumer = channel.consumers.get(method.arguments.get("consumer_tag", ""))
+    return consumer is not None and consumer.queue.reply_address and method.arguments.get("queue", "") != REPLY_TO
 
 
-def _consume_under_the_same_tag(broker: Broker, frame: Frame) -> None:
+def _consume_under_the_same_tag(broker: Broker, method: Method) -> None:
     """The reply consumer goes on as well; nobody can tell its deliveries from the other's, so it is left out."""
-    channel = broker.channels[(frame.connection, frame.channel)]
-    broker.remove_consumer(channel.consumers[frame.arguments["consumer_tag"]], "CONSUME-003")
-    process(broker, frame)
+    channel = broker.channels[(method.connection, method.channel)]
+    broker.remove_consumer(channel.consumers[method.arguments["consumer_tag"]], "CONSUME-003")
+    process(broker, method)
 
 
-def _declares_malformed_address(broker: Broker, frame: Frame) -> bool:
-    name = frame.arguments.get("queue", "")
+def _declares_malformed_address(broker: Broker, method: Method) -> bool:
+    name = method.arguments.get("queue", "")
     if not name.startswith(REPLY_TO) or name == REPLY_TO or name in broker.queues:
         return False
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     return channel is not None and channel.state is ChannelState.OPEN
 
 
-def _replies_to_nobody(broker: Broker, frame: Frame) -> bool:
+def _replies_to_nobody(broker: Broker, method: Method) -> bool:
     """Is it mandatory, and goes to the address of a consumer of replies that is gone?"""
-    arguments = frame.arguments
+    arguments = method.arguments
     if not arguments.get("mandatory") or not broker.reply_addresses or arguments.get("exchange"):
         return False
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     address = arguments.get("routing_key", "")
     if channel is None or channel.state is not ChannelState.OPEN or address in broker.queues:
         return False
     return address in broker.reply_addresses or address in broker.reply_addresses.values()
 
 
-def _return_nothing(broker: Broker, frame: Frame) -> None:
-    process(broker, frame)
-    channel = broker.channels[(frame.connection, frame.channel)]
+def _return_nothing(broker: Broker, method: Method) -> None:
+    process(broker, method)
+    channel = broker.channels[(method.connection, method.channel)]
     returned = [owed for owed in channel.owed if isinstance(owed, Expected) and owed.method == "basic.return"]
     channel.owed = [owed for owed in channel.owed if not any(owed is each for each in returned[-1:])]
     broker.settle_debts(channel)

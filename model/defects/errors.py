@@ -7,7 +7,7 @@ from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.state import ChannelState, ConnectionState, Expected
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.inputs import process
 
 #: A text is cut beyond so many octets, so one of an error about shorter names is not.
@@ -20,17 +20,17 @@ _NAMING = (
 )  # fmt: skip
 
 
-def _is_refused_with_long_text(broker: Broker, frame: Frame) -> bool:
+def _is_refused_with_long_text(broker: Broker, method: Method) -> bool:
     """Does the input close its channel with a text that had to be cut, and holds other than ASCII characters?"""
-    names = [value for value in frame.arguments.values() if isinstance(value, str) and not value.isascii()]
+    names = [value for value in method.arguments.values() if isinstance(value, str) and not value.isascii()]
     if not names or sum(len(name.encode("utf-8", "surrogateescape")) for name in names) < _WHOLE:
         return False
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN:
         return False
     # what the rule says of it is known only when it has been asked
     lawful = copy_broker(broker)
-    process(lawful, frame)
+    process(lawful, method)
     return any(
         isinstance(owed, Expected) and owed.method == "channel.close" and _was_cut_in_octets(owed)
         for owed in lawful.channels[channel.key].owed
@@ -42,15 +42,15 @@ def _was_cut_in_octets(close: Expected) -> bool:
     return close.requirements[0] == "CHAN-008" and isinstance(text, str) and not text.isascii()
 
 
-def _closes_behind_error(broker: Broker, frame: Frame) -> bool:
+def _closes_behind_error(broker: Broker, method: Method) -> bool:
     """Does the client close a connection that an error on a channel has broken, before the broker has said so?"""
-    connection = broker.connections.get(frame.connection)
+    connection = broker.connections.get(method.connection)
     if connection is None or connection.state is not ConnectionState.OPEN:
         return False
     return any(isinstance(owed, Expected) and owed.method == "connection.close" for owed in connection.owed)
 
 
-def _leave_unanswered(broker: Broker, frame: Frame) -> None:
+def _leave_unanswered(broker: Broker, method: Method) -> None:
     broker.stamp += 1
     broker.fired("CONN-030")
 

@@ -16,7 +16,7 @@ from amqpspec.model.broker.state import ChannelState
 from amqpspec.model.defects.channel_limiter import limiter_of
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.inputs import process
 
 NAME = "exclusive consumers"
@@ -52,27 +52,27 @@ def _memory(broker: Broker) -> ExclusiveConsumersMemory:
     return memory
 
 
-def _consumes_exclusively_beside(broker: Broker, frame: Frame) -> Queue | None:
+def _consumes_exclusively_beside(broker: Broker, method: Method) -> Queue | None:
     """The queue that would have to refuse it, and was not seen before not to."""
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN:
         return None
-    queue = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
+    queue = broker.queues.get(method.arguments.get("queue", "") or channel.last_queue or "")
     if queue is None or queue.type is QueueType.CLASSIC or not queue.consumers or queue in _memory(broker).ignoring:
         return None
-    is_exclusive = frame.arguments.get("exclusive") or any(consumer.exclusive for consumer in queue.consumers)
+    is_exclusive = method.arguments.get("exclusive") or any(consumer.exclusive for consumer in queue.consumers)
     return queue if is_exclusive else None
 
 
-def _consume_all_the_same(broker: Broker, frame: Frame) -> None:
-    queue = _consumes_exclusively_beside(broker, frame)
+def _consume_all_the_same(broker: Broker, method: Method) -> None:
+    queue = _consumes_exclusively_beside(broker, method)
     if queue is not None:
         _memory(broker).ignoring[queue] = None
     # a limit that RabbitMQ has lifted (QOS-010) does not stand in the way of it either
-    channel = broker.channels[(frame.connection, frame.channel)]
+    channel = broker.channels[(method.connection, method.channel)]
     limiter = limiter_of(broker, channel)
     limiter.is_followed |= not limiter.limit
-    process(broker, frame)
+    process(broker, method)
     broker.fired("CONSUME-008")
 
 
@@ -84,7 +84,7 @@ EXCLUSIVE_CONSUMER_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_quorum_queue:consume, rabbit_stream_queue:consume (exclusive_consume only enters the metrics)",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=("basic.consume",),
-        applies=lambda broker, frame: _consumes_exclusively_beside(broker, frame) is not None,
+        applies=lambda broker, method: _consumes_exclusively_beside(broker, method) is not None,
         process=_consume_all_the_same,
         shows_within=ANY_NUMBER,  # where its connection breaks at once, what it was handed shows later
     ),

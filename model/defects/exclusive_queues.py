@@ -13,7 +13,7 @@ from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import ChannelState
 from amqpspec.model.judging.known_defect import DefectTransition
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.inputs import process
 
 NAME = "exclusive queues"
@@ -62,21 +62,21 @@ def _memory(broker: Broker) -> ExclusiveQueuesMemory:
     return memory
 
 
-def _name_left_behind(broker: Broker, frame: Frame) -> str:
+def _name_left_behind(broker: Broker, method: Method) -> str:
     """The name of a queue that was exclusive to a connection that was closed a moment ago; "": the input names none."""
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN:
         return ""
-    name = frame.arguments.get("queue", "") or channel.last_queue or ""
+    name = method.arguments.get("queue", "") or channel.last_queue or ""
     moment = _memory(broker).left_behind.get(name)
-    return name if moment is not None and name not in broker.queues and frame.time - moment < _MOMENT else ""
+    return name if moment is not None and name not in broker.queues and method.time - moment < _MOMENT else ""
 
 
-def _find_it_locked(broker: Broker, frame: Frame) -> None:
+def _find_it_locked(broker: Broker, method: Method) -> None:
     """It goes right afterwards."""
-    name = _name_left_behind(broker, frame)
+    name = _name_left_behind(broker, method)
     left = broker.queues[name] = Queue(name, owner=" of a connection that is closed")
-    process(broker, frame)
+    process(broker, method)
     if broker.queues.get(name) is left:
         del broker.queues[name]
     broker.fired("QUEUE-020")
@@ -93,7 +93,7 @@ EXCLUSIVE_QUEUE_DEFECTS: tuple[DefectTransition, ...] = (
         dialects=("rabbitmq-4.3",),
         methods=_NAMING,
         guest=NAME,
-        applies=lambda broker, frame: bool(_name_left_behind(broker, frame)),
+        applies=lambda broker, method: bool(_name_left_behind(broker, method)),
         process=_find_it_locked,
     ),
 )

@@ -13,10 +13,10 @@ from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.state import Unacknowledged
 from amqpspec.model.broker.time_to_live import time_to_live
-from amqpspec.model.judging.known_defect import FrameDefect
+from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 
 NAME = "expiry by priority"
 
@@ -78,7 +78,7 @@ def _memory(broker: Broker) -> ExpiryMemory:
     return memory
 
 
-def _hand_over_late(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatches | None:
+def _hand_over_late(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
     memory, message = _memory(broker), mismatch.about
     if not isinstance(message, Message) or message not in memory.overlooked:
         return None
@@ -86,8 +86,8 @@ def _hand_over_late(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatc
     return (replace(mismatch, fatal=False, defect=LATE_BY_PRIORITY),)
 
 
-EXPIRY_DEFECTS: tuple[FrameDefect, ...] = (
-    FrameDefect(
+EXPIRY_DEFECTS: tuple[OutputDefect, ...] = (
+    OutputDefect(
         name=LATE_BY_PRIORITY,
         requirement="TTL-001",
         statement="A message that goes in front of others by its priority does not expire in a classic queue: it stays,"

@@ -19,7 +19,7 @@ from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.defects.stream_content import is_nested
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import EMPTY_CONTENT, Frame, Table
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, Method, Table
 from amqpspec.model.rules.basic.publish import routes_of
 from amqpspec.model.rules.inputs import process
 
@@ -27,19 +27,19 @@ from amqpspec.model.rules.inputs import process
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
-def _published(broker: Broker, frame: Frame) -> tuple[Exchange, Table] | None:
+def _published(broker: Broker, method: Method) -> tuple[Exchange, Table] | None:
     """The exchange of a publish that comes as far as its headers, and these, if it has some."""
-    if frame.content is None or not frame.content.properties.get("headers"):
+    if method.content is None or not method.content.properties.get("headers"):
         return None
-    channel = broker.channels.get((frame.connection, frame.channel))
-    exchange = broker.exchanges.get(frame.arguments.get("exchange", ""))
+    channel = broker.channels.get((method.connection, method.channel))
+    exchange = broker.exchanges.get(method.arguments.get("exchange", ""))
     if channel is None or channel.state is not ChannelState.OPEN or exchange is None or exchange.internal:
         return None
-    return None if frame.arguments.get("immediate") else (exchange, frame.content.properties["headers"])
+    return None if method.arguments.get("immediate") else (exchange, method.content.properties["headers"])
 
 
-def _has_infinite_header(broker: Broker, frame: Frame) -> bool:
-    published = _published(broker, frame)
+def _has_infinite_header(broker: Broker, method: Method) -> bool:
+    published = _published(broker, method)
     return published is not None and any(
         isinstance(value, float) and not math.isfinite(value) for value in _within(published[1])
     )
@@ -55,31 +55,31 @@ def _within(value: Any) -> Iterator[Any]:
         yield from _within(each)
 
 
-def _puts_decimal_into_stream(broker: Broker, frame: Frame) -> bool:
-    published = _published(broker, frame)
-    if published is None or frame.content is None:
+def _puts_decimal_into_stream(broker: Broker, method: Method) -> bool:
+    published = _published(broker, method)
+    if published is None or method.content is None:
         return False
     exchange, headers = published
     kept = {name: value for name, value in headers.items() if not is_nested(name, value)}
     if not any(isinstance(value, Decimal) for value in _within(kept)):
         return False
-    queues = routes_of(broker, exchange, frame.arguments.get("routing_key", ""), frame.content).queues
+    queues = routes_of(broker, exchange, method.arguments.get("routing_key", ""), method.content).queues
     return bool(queues) and all(queue.type is QueueType.STREAM for queue in queues)
 
 
-def _routes_by_time_stamp(broker: Broker, frame: Frame) -> bool:
-    content = frame.content or EMPTY_CONTENT
+def _routes_by_time_stamp(broker: Broker, method: Method) -> bool:
+    content = method.content or EMPTY_CONTENT
     headers = content.properties.get("headers")
     if not headers or not any(isinstance(value, datetime) for value in headers.values()):
         return False
-    channel = broker.channels.get((frame.connection, frame.channel))
-    exchange = broker.exchanges.get(frame.arguments.get("exchange", ""))
+    channel = broker.channels.get((method.connection, method.channel))
+    exchange = broker.exchanges.get(method.arguments.get("exchange", ""))
     if exchange is None or channel is None or channel.state is not ChannelState.OPEN:
         return False
-    return TIME_STAMPS in routes_of(broker, exchange, frame.arguments.get("routing_key", ""), content).queues.values()
+    return TIME_STAMPS in routes_of(broker, exchange, method.arguments.get("routing_key", ""), content).queues.values()
 
 
-def _route_without_time_stamps(broker: Broker, frame: Frame) -> None:
+def _route_without_time_stamps(broker: Broker, method: Method) -> None:
     """As if the bindings were of moments that no message names."""
     as_they_are: dict[Binding, Binding] = {}
     for exchange in broker.exchanges.values():
@@ -90,7 +90,7 @@ def _route_without_time_stamps(broker: Broker, frame: Frame) -> None:
                 }
                 exchange.bindings[place] = replace(binding, arguments=arguments)
                 as_they_are[binding] = binding
-    process(broker, frame)
+    process(broker, method)
     for exchange in broker.exchanges.values():
         exchange.bindings = [as_they_are.get(binding, binding) for binding in exchange.bindings]
     broker.fired("PUBLISH-018")

@@ -11,12 +11,12 @@ from functools import cache
 from types import MappingProxyType
 
 from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
-from amqpspec.model.defects.wrong_frames import FRAME_DEFECTS
+from amqpspec.model.defects.wrong_outputs import OUTPUT_DEFECTS
 from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.verdict import Failure
 
 KNOWN_DEFECTS: Mapping[str, KnownDefect] = MappingProxyType(
-    {defect.name: defect for defect in (*DEFECT_TRANSITIONS, *FRAME_DEFECTS)}
+    {defect.name: defect for defect in (*DEFECT_TRANSITIONS, *OUTPUT_DEFECTS)}
 )
 
 

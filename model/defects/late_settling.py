@@ -15,7 +15,7 @@ from amqpspec.model.defects.delivery_numbers import number_of
 from amqpspec.model.defects.timeouts import NAME, settled_late
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.requeue import give_back
 from amqpspec.model.rules.inputs import process
 
@@ -23,12 +23,12 @@ _Delivery = Unacknowledged | TimedOut
 _Hit = tuple[int, _Delivery, Outcome]
 
 
-def _hits(broker: Broker, frame: Frame) -> Iterator[_Hit]:
+def _hits(broker: Broker, method: Method) -> Iterator[_Hit]:
     """Deliveries to other consumers of the tags to which the late ones were made: they have the same numbers."""
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN or not channel.timed_out:
         return
-    for outcome, tags in settled_late(channel, frame):
+    for outcome, tags in settled_late(channel, method):
         for late in tags:
             yield from ((tag, entry, outcome) for tag, entry in _of_same_number(broker, channel, late))
 
@@ -45,19 +45,19 @@ def _of_same_number(broker: Broker, channel: Channel, late: int) -> Iterator[tup
             yield tag, entry
 
 
-def _may_hit_what_comes_back(broker: Broker, frame: Frame) -> bool:
+def _may_hit_what_comes_back(broker: Broker, method: Method) -> bool:
     """Is something given back together with what timed out, to a consumer that has the tag of the one which timed out?
     The queue may hand it over before it hears of the rest, which has the same numbers.
     """
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN or not channel.timed_out:
         return False
-    is_given_back = frame.arguments.get("requeue") and (
-        frame.arguments.get("multiple") or frame.method.startswith("basic.recover")
+    is_given_back = method.arguments.get("requeue") and (
+        method.arguments.get("multiple") or method.name.startswith("basic.recover")
     )
     if not is_given_back or not channel.unacknowledged:
         return False
-    late = [tag for _, tags in settled_late(channel, frame) for tag in tags]
+    late = [tag for _, tags in settled_late(channel, method) for tag in tags]
     former = (channel.timed_out[tag].consumer for tag in late)
     living = (
         channel.consumers.get(each.tag) for each in former if each is not None and each not in each.queue.consumers
@@ -68,15 +68,15 @@ def _may_hit_what_comes_back(broker: Broker, frame: Frame) -> bool:
     )
 
 
-def _settle_deliveries_of_same_number(broker: Broker, frame: Frame) -> None:
-    if _may_hit_what_comes_back(broker, frame):
+def _settle_deliveries_of_same_number(broker: Broker, method: Method) -> None:
+    if _may_hit_what_comes_back(broker, method):
         # what is handed over meanwhile is given back, or settled
-        process(broker, frame)
+        process(broker, method)
         broker.is_unpredictable = True
         return
-    channel = broker.channels[(frame.connection, frame.channel)]
-    hits = list(_hits(broker, frame))
-    process(broker, frame)
+    channel = broker.channels[(method.connection, method.channel)]
+    hits = list(_hits(broker, method))
+    process(broker, method)
     for tag, entry, outcome in hits:
         if isinstance(entry, TimedOut):
             _recover_at_queue(broker, channel, tag, entry)
@@ -86,7 +86,7 @@ def _settle_deliveries_of_same_number(broker: Broker, frame: Frame) -> None:
                 broker.is_unpredictable = True
                 return
         else:
-            _settle_at_queue(broker, channel, tag, entry, outcome, frame)
+            _settle_at_queue(broker, channel, tag, entry, outcome, method)
 
 
 def _recover_at_queue(broker: Broker, channel: Channel, tag: int, entry: TimedOut) -> None:
@@ -104,7 +104,7 @@ def _recover_at_queue(broker: Broker, channel: Channel, tag: int, entry: TimedOu
 
 
 def _settle_at_queue(
-    broker: Broker, channel: Channel, tag: int, entry: Unacknowledged, outcome: Outcome, frame: Frame
+    broker: Broker, channel: Channel, tag: int, entry: Unacknowledged, outcome: Outcome, method: Method
 ) -> None:
     """For the client the delivery is outstanding as before, and settling it will find nothing."""
     queue = entry.queue
@@ -115,7 +115,7 @@ def _settle_at_queue(
         entry.consumer.outstanding -= 1
     broker.touch(channel, queue)
     if outcome is Outcome.REQUEUED:
-        failed = frame.method == "basic.reject" or not broker.dialect.quorum_nack_has_not_failed
+        failed = method.name == "basic.reject" or not broker.dialect.quorum_nack_has_not_failed
         give_back(broker, queue, [entry.message], "TIMEOUT-019", failed=failed, holder=channel.key)
     else:
         broker.drop(queue, entry.message, "TIMEOUT-019")
@@ -133,8 +133,8 @@ LATE_SETTLING_DEFECTS: tuple[DefectTransition, ...] = (
         dialects=("rabbitmq-4.3",),
         methods=("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
         guest=NAME,
-        applies=lambda broker, frame: (
-            any(True for _ in _hits(broker, frame)) or _may_hit_what_comes_back(broker, frame)
+        applies=lambda broker, method: (
+            any(True for _ in _hits(broker, method)) or _may_hit_what_comes_back(broker, method)
         ),
         process=_settle_deliveries_of_same_number,
         shows_within=ANY_NUMBER,

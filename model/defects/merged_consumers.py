@@ -21,7 +21,7 @@ from amqpspec.model.defects.crash import break_some_time
 from amqpspec.model.defects.service_queue import LEAD_TO_DELIVERIES, is_misplaced
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.protocol.patterns import Printed
 from amqpspec.model.rules.basic.requeue import former_consumers
 from amqpspec.model.rules.basic.unseen import be_away
@@ -96,9 +96,9 @@ def _taken_for_former(broker: Broker) -> dict[Consumer, list[Unacknowledged]]:
     return found
 
 
-def _would_be_held_back(broker: Broker, frame: Frame) -> bool:
+def _would_be_held_back(broker: Broker, method: Method) -> bool:
     """Is there, or does the input make, a consumer that would have no room if it counted those deliveries as well?"""
-    if frame.method == "basic.consume" and _names_former_tag(broker, frame):
+    if method.name == "basic.consume" and _names_former_tag(broker, method):
         return True
     for consumer, entries in _taken_for_former(broker).items():
         if not own_limit_holds(consumer) and 0 < _credit(broker, consumer) <= consumer.outstanding + len(entries):
@@ -121,9 +121,9 @@ def _inherit(broker: Broker) -> None:
         broker.refresh(consumer.queue)
 
 
-def _inherit_deliveries(broker: Broker, frame: Frame) -> None:
+def _inherit_deliveries(broker: Broker, method: Method) -> None:
     _inherit(broker)
-    process(broker, frame)
+    process(broker, method)
     _inherit(broker)
 
 
@@ -148,21 +148,21 @@ def _served(broker: Broker) -> Iterator[Consumer]:
             yield consumer
 
 
-def _serves_merged(broker: Broker, frame: Frame) -> bool:
-    if frame.method != "basic.consume" and not _merged(broker):
+def _serves_merged(broker: Broker, method: Method) -> bool:
+    if method.name != "basic.consume" and not _merged(broker):
         return False
-    if frame.method == "basic.consume" and not _names_former_tag(broker, frame):
+    if method.name == "basic.consume" and not _names_former_tag(broker, method):
         return False
     lawful = copy_broker(broker)
-    process(lawful, frame)
+    process(lawful, method)
     return any(True for _ in _served(lawful))
 
 
-def _names_former_tag(broker: Broker, frame: Frame) -> bool:
-    channel = broker.channels.get((frame.connection, frame.channel))
+def _names_former_tag(broker: Broker, method: Method) -> bool:
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN:
         return False
-    tag = frame.arguments.get("consumer_tag", "")
+    tag = method.arguments.get("consumer_tag", "")
     held = channel.unacknowledged.values()
     return bool(tag) and any(entry.consumer is not None and entry.consumer.tag == tag for entry in held)
 
@@ -187,8 +187,8 @@ def _lose_all(broker: Broker, consumer: Consumer) -> None:
     broker.refresh(queue)
 
 
-def _break_merged(broker: Broker, frame: Frame) -> None:
-    process(broker, frame)
+def _break_merged(broker: Broker, method: Method) -> None:
+    process(broker, method)
     broker.fired("CONSUME-016")
     for consumer in list(_served(broker)):
         if consumer.no_ack:
@@ -203,16 +203,16 @@ def _with_room_of_former(broker: Broker) -> Iterator[Consumer]:
             yield consumer
 
 
-def _keeps_room(broker: Broker, frame: Frame) -> bool:
+def _keeps_room(broker: Broker, method: Method) -> bool:
     return any(True for _ in _with_room_of_former(broker))
 
 
-def _keep_room(broker: Broker, frame: Frame) -> None:
+def _keep_room(broker: Broker, method: Method) -> None:
     _inherit(broker)
     for consumer in list(_with_room_of_former(broker)):
         consumer.prefetch = _memory(broker).held_before[consumer]
         broker.refresh(consumer.queue)
-    process(broker, frame)
+    process(broker, method)
 
 
 MERGED_DEFECTS: tuple[DefectTransition, ...] = (

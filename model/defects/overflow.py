@@ -24,7 +24,7 @@ from amqpspec.model.defects.waiting_consumers import OFTEN_WRONG
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.content_size import properties_size
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.extensions.message_expiry import doubted_message
 from amqpspec.model.rules.inputs import process
 
@@ -97,11 +97,11 @@ def _weight(messages: Iterator[Message]) -> int:
     return sum(properties_size(message.content.properties) + len(message.content.body) for message in messages)
 
 
-def _at_stake(broker: Broker, event: Frame | Teardown | MessageExpiry, queue: Queue) -> int:
+def _at_stake(broker: Broker, event: Method | Teardown | MessageExpiry, queue: Queue) -> int:
     """Octets that the input may bring into the queue."""
     if isinstance(event, MessageExpiry):
         return _weight(_dead_letter(broker, event))
-    if isinstance(event, Teardown) or (event.method not in _IF_WRONG and event.content is None):
+    if isinstance(event, Teardown) or (event.name not in _IF_WRONG and event.content is None):
         return _weight(_kept(broker, event))
     held = (each for channel in _channels(broker, event) for each in channel.unacknowledged.values())
     returning = _weight(each.message for each in held if each.queue is queue)
@@ -116,7 +116,7 @@ def _dead_letter(broker: Broker, event: MessageExpiry) -> Iterator[Message]:
         yield found[1]
 
 
-def _kept(broker: Broker, event: Frame | Teardown) -> Iterator[Message]:
+def _kept(broker: Broker, event: Method | Teardown) -> Iterator[Message]:
     """What the connection holds, and what its transactions have kept back."""
     for channel in _channels(broker, event):
         yield from (entry.message for entry in channel.unacknowledged.values())
@@ -124,11 +124,11 @@ def _kept(broker: Broker, event: Frame | Teardown) -> Iterator[Message]:
             yield from (publication.pattern for publication in channel.transaction.publications)
 
 
-def _channels(broker: Broker, event: Frame | Teardown) -> Iterator[Channel]:
+def _channels(broker: Broker, event: Method | Teardown) -> Iterator[Channel]:
     return (channel for channel in broker.channels.values() if channel.connection == event.connection)
 
 
-def _overweight(broker: Broker, event: Frame | Teardown | MessageExpiry) -> Iterator[Queue]:
+def _overweight(broker: Broker, event: Method | Teardown | MessageExpiry) -> Iterator[Queue]:
     """Quorum queues that the input may bring beyond their limit, if properties count."""
     weighing = _memory(broker).weighing
     for queue in broker.queues.values():
@@ -140,7 +140,7 @@ def _overweight(broker: Broker, event: Frame | Teardown | MessageExpiry) -> Iter
             yield queue
 
 
-def _brings_too_much(broker: Broker, event: Frame | Teardown | MessageExpiry) -> bool:
+def _brings_too_much(broker: Broker, event: Method | Teardown | MessageExpiry) -> bool:
     if not isinstance(event, MessageExpiry) and event.channel:
         channel = broker.channels.get((event.connection, event.channel))
         if channel is None or channel.state is not ChannelState.OPEN:
@@ -148,7 +148,7 @@ def _brings_too_much(broker: Broker, event: Frame | Teardown | MessageExpiry) ->
     return any(True for _ in _overweight(broker, event))
 
 
-def _weigh_properties(broker: Broker, event: Frame | Teardown | MessageExpiry) -> None:
+def _weigh_properties(broker: Broker, event: Method | Teardown | MessageExpiry) -> None:
     for queue in list(_overweight(broker, event)):
         weigh_properties(broker, queue)
         # what it has now, it had before: whoever publishes to it has been told
@@ -156,7 +156,7 @@ def _weigh_properties(broker: Broker, event: Frame | Teardown | MessageExpiry) -
         for channel in broker.channels.values():
             if queue in channel.admissions:
                 channel.admissions[queue] = channel.admissions[queue].heard
-    if isinstance(event, InternalEvent) or event.method != "tx.commit":
+    if isinstance(event, InternalEvent) or event.name != "tx.commit":
         process(broker, event)
         return
     with forgetting_refusals(broker, (event.connection, event.channel)):  # the same brokers do that as well

@@ -11,24 +11,24 @@ from amqpspec.model.broker.state import ChannelState
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 
 #: Dialects whose brokers refuse a type that is a text, and unknown (rabbit_queue_type:discover).
 _TEXT_IS_REFUSED = ("rabbitmq-4.3",)
 
 
-def _declared_table(broker: Broker, frame: Frame) -> dict[str, Any] | None:
+def _declared_table(broker: Broker, method: Method) -> dict[str, Any] | None:
     """The argument table of a queue.declare that is not passive, on an open channel."""
-    channel = broker.channels.get((frame.connection, frame.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or frame.arguments.get("passive"):
+    channel = broker.channels.get((method.connection, method.channel))
+    if channel is None or channel.state is not ChannelState.OPEN or method.arguments.get("passive"):
         return None
-    return frame.arguments.get("arguments") or {}
+    return method.arguments.get("arguments") or {}
 
 
-def _unknown_type_for_server_name(broker: Broker, frame: Frame) -> bool:
-    if frame.arguments.get("queue"):
+def _unknown_type_for_server_name(broker: Broker, method: Method) -> bool:
+    if method.arguments.get("queue"):
         return False
-    table = _declared_table(broker, frame)
+    table = _declared_table(broker, method)
     if not table or "x-queue-type" not in table:
         return False
     named_type = table["x-queue-type"]
@@ -37,11 +37,11 @@ def _unknown_type_for_server_name(broker: Broker, frame: Frame) -> bool:
     return named_type not in [queue_type.value for queue_type in QueueType]
 
 
-def _age_without_number(broker: Broker, frame: Frame) -> bool:
-    if not frame.arguments.get("arguments"):
+def _age_without_number(broker: Broker, method: Method) -> bool:
+    if not method.arguments.get("arguments"):
         return False
-    age = (_declared_table(broker, frame) or {}).get("x-max-age")
-    return isinstance(age, str) and not age[:1].isdecimal() and frame.arguments.get("queue") not in broker.queues
+    age = (_declared_table(broker, method) or {}).get("x-max-age")
+    return isinstance(age, str) and not age[:1].isdecimal() and method.arguments.get("queue") not in broker.queues
 
 
 QUEUE_ARGUMENT_DEFECTS: tuple[DefectTransition, ...] = (

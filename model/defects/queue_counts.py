@@ -18,10 +18,10 @@ from amqpspec.model.broker.effects import CountsTold
 from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel, Connection, Expected, Unacknowledged
-from amqpspec.model.judging.known_defect import FrameDefect
+from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame, Table
+from amqpspec.model.protocol.methods import Method, Table
 from amqpspec.model.protocol.patterns import between, matches
 
 NAME = "queue counts"
@@ -79,7 +79,7 @@ class QueueCounts(Guest):
     def new_memory(self) -> CountsMemory:
         return CountsMemory()
 
-    def counts_owed(self, broker: Broker, channel: Channel, queue: Queue, frame: Frame) -> None:
+    def counts_owed(self, broker: Broker, channel: Channel, queue: Queue, method: Method) -> None:
         owed = channel.owed[-1]
         assert isinstance(owed, Expected)
         if queue.type is QueueType.QUORUM:
@@ -88,19 +88,19 @@ class QueueCounts(Guest):
             # a stalled one may count a consumer that is gone (closed-seat-keeps-messages)
             is_unknown = service_is_unknown(broker, queue)  # it may count one that is gone
             consumers = between(0 if is_unknown else counted, most + queue.still_counted + settling + is_unknown)
-            told = CountsToldAsKnown(queue, HOLDERS_COUNTED, consumers, frame.time)
+            told = CountsToldAsKnown(queue, HOLDERS_COUNTED, consumers, method.time)
         elif queue.type is QueueType.STREAM and queue.consumers:
             told = CountsToldAsKnown(queue, STREAM_CONSUMERS_NOT_COUNTED, 0, NEVER)
         else:
             return
         channel.owed[-1] = replace(owed, effect=told)
 
-    def debt_paid(self, broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> None:
+    def debt_paid(self, broker: Broker, holder: Channel | Connection, expected: Expected, method: Method) -> None:
         told = expected.effect
         if not isinstance(told, CountsToldAsKnown):
             return
-        _memory(broker).is_given_up = _is_given_up(told, frame)
-        count = frame.arguments.get("consumer_count")
+        _memory(broker).is_given_up = _is_given_up(told, method)
+        count = method.arguments.get("consumer_count")
         is_right = matches(expected.arguments["consumer_count"], count)
         if expected.counted and is_right and not matches(told.consumers, count):
             broker.bookkeeping.refuted.add(told.defect)
@@ -161,10 +161,10 @@ def untold_queues(broker: Broker) -> list[str]:
     return [queue.name for queue in _memory(broker).untold]
 
 
-def _is_given_up(told: CountsToldAsKnown, frame: Frame) -> bool:
+def _is_given_up(told: CountsToldAsKnown, method: Method) -> bool:
     """Are they the numbers of a queue that was too late to tell its own?"""
-    is_none = not frame.arguments.get("message_count") and not frame.arguments.get("consumer_count")
-    return is_none and frame.time - told.asked >= COUNTING_SECONDS
+    is_none = not method.arguments.get("message_count") and not method.arguments.get("consumer_count")
+    return is_none and method.time - told.asked >= COUNTING_SECONDS
 
 
 def _named(mismatch: Mismatch, name: str) -> Mismatches:
@@ -177,31 +177,31 @@ def _told(mismatch: Mismatch) -> CountsToldAsKnown | None:
     return effect if isinstance(effect, CountsToldAsKnown) else None
 
 
-def _counts_otherwise(broker: Broker, frame: Frame, mismatch: Mismatch, name: str) -> Mismatches | None:
+def _counts_otherwise(broker: Broker, method: Method, mismatch: Mismatch, name: str) -> Mismatches | None:
     told = _told(mismatch)
-    if told is None or told.defect != name or mismatch.argument != "consumer_count" or _is_given_up(told, frame):
+    if told is None or told.defect != name or mismatch.argument != "consumer_count" or _is_given_up(told, method):
         return None
-    return _named(mismatch, name) if matches(told.consumers, frame.arguments.get("consumer_count")) else None
+    return _named(mismatch, name) if matches(told.consumers, method.arguments.get("consumer_count")) else None
 
 
-def _gives_up(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatches | None:
+def _gives_up(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
     told = _told(mismatch)
-    if told is None or mismatch.argument not in _COUNTS or not _is_given_up(told, frame):
+    if told is None or mismatch.argument not in _COUNTS or not _is_given_up(told, method):
         return None
     return _named(mismatch, COUNTS_GIVEN_UP)
 
 
-COUNT_DEFECTS: tuple[FrameDefect, ...] = (
-    FrameDefect(
+COUNT_DEFECTS: tuple[OutputDefect, ...] = (
+    OutputDefect(
         name=HOLDERS_COUNTED,
         requirement="QUEUE-026",
         statement="A quorum queue counts whoever holds messages of it as a consumer (cancelled consumers, basic.get),"
         " and does not count the waiting consumers of a single-active-consumer queue.",
         source="rabbit_fifo:query_stat, the size of its map of consumers",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
-        names=lambda broker, frame, mismatch: _counts_otherwise(broker, frame, mismatch, HOLDERS_COUNTED),
+        names=lambda broker, method, mismatch: _counts_otherwise(broker, method, mismatch, HOLDERS_COUNTED),
     ),
-    FrameDefect(
+    OutputDefect(
         name=COUNTS_GIVEN_UP,
         requirement="QUEUE-001",
         statement="A quorum queue that has not told its numbers within 250 ms is said to have no messages and no"
@@ -210,14 +210,14 @@ COUNT_DEFECTS: tuple[FrameDefect, ...] = (
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         names=_gives_up,
     ),
-    FrameDefect(
+    OutputDefect(
         name=STREAM_CONSUMERS_NOT_COUNTED,
         requirement="QUEUE-026",
         statement="A stream counts none of its consumers: declare-ok says 0.",
         source="rabbit_stream_queue:stat",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
-        names=lambda broker, frame, mismatch: _counts_otherwise(
-            broker, frame, mismatch, STREAM_CONSUMERS_NOT_COUNTED
+        names=lambda broker, method, mismatch: _counts_otherwise(
+            broker, method, mismatch, STREAM_CONSUMERS_NOT_COUNTED
         ),
     ),
 )

@@ -14,7 +14,7 @@ from amqpspec.model.broker.state import Channel, ChannelState
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import EMPTY_CONTENT, Frame
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, Method
 from amqpspec.model.rules.basic.publish import routes_of
 
 NAME = "queue types by name"
@@ -41,41 +41,41 @@ def _knows_as_other_type(channel: Channel, queue: Queue) -> bool:
     return any(other.name == queue.name and other.type is not queue.type for other in routed)
 
 
-def _uses_name_of_other_type(broker: Broker, frame: Frame) -> bool:
+def _uses_name_of_other_type(broker: Broker, method: Method) -> bool:
     """Does the input deal with a queue whose name the channel knows for one of another type?"""
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or not channel.known_types or channel.state is not ChannelState.OPEN:
         return False
-    if frame.method == "tx.commit":
+    if method.name == "tx.commit":
         kept = channel.transaction.publications if channel.transaction is not None else ()
         routed = [queue for publication in kept for queue in publication.routes.queues]
         queues = [*routed, *(broker.queues[queue.name] for queue in routed if queue.name in broker.queues)]
-    elif frame.method == "basic.publish":
-        exchange = broker.exchanges.get(frame.arguments.get("exchange", ""))
+    elif method.name == "basic.publish":
+        exchange = broker.exchanges.get(method.arguments.get("exchange", ""))
         if exchange is None or channel.transaction is not None:
             return False  # what is kept back comes to its queue at commit
-        content = frame.content or EMPTY_CONTENT
-        queues = list(routes_of(broker, exchange, frame.arguments.get("routing_key", ""), content).queues)
-    elif frame.method in ("basic.get", "basic.consume"):
-        named = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
+        content = method.content or EMPTY_CONTENT
+        queues = list(routes_of(broker, exchange, method.arguments.get("routing_key", ""), content).queues)
+    elif method.name in ("basic.get", "basic.consume"):
+        named = broker.queues.get(method.arguments.get("queue", "") or channel.last_queue or "")
         queues = [named] if named is not None else []
     else:
         return False
     return any(channel.known_types.get(queue.name, queue.type) is not queue.type for queue in queues)
 
 
-def _crash_over_type(broker: Broker, frame: Frame) -> None:
+def _crash_over_type(broker: Broker, method: Method) -> None:
     """In 4.3 a consumer reaches the classic queue, which hands it messages that nobody sees; without acknowledgements
     they are lost.
     """
-    channel = broker.channels[(frame.connection, frame.channel)]
-    queue = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
-    crash_with("QUEUE-029")(broker, frame)
-    if frame.method != "basic.consume" or broker.dialect.name not in _SERVED_BEFORE:
+    channel = broker.channels[(method.connection, method.channel)]
+    queue = broker.queues.get(method.arguments.get("queue", "") or channel.last_queue or "")
+    crash_with("QUEUE-029")(broker, method)
+    if method.name != "basic.consume" or broker.dialect.name not in _SERVED_BEFORE:
         return
     if queue is None or queue.type is not QueueType.CLASSIC or (queue.single_active_consumer and queue.consumers):
         return
-    if frame.arguments.get("no_ack"):
+    if method.arguments.get("no_ack"):
         broker.remove_ready(queue, "QUEUE-029")
     else:
         for message in list(queue.messages)[: channel.prefetch or None]:

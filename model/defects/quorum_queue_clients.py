@@ -18,7 +18,7 @@ from amqpspec.model.defects.consumers_of_ended_queues import untold_of
 from amqpspec.model.defects.crash import crash_with, internal_error
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.rules.basic.cancel import crossing_of, withdraw_notice
 from amqpspec.model.rules.connection.closing import break_connection
 from amqpspec.model.rules.inputs import process
@@ -72,12 +72,12 @@ def _memory(broker: Broker) -> ClientsMemory:
     return memory
 
 
-def _publishes_to_deleted(broker: Broker, frame: Frame) -> bool:
+def _publishes_to_deleted(broker: Broker, method: Method) -> bool:
     """Is the quorum queue being deleted to which the message goes by its name, the channel's first one to it?"""
-    name = frame.arguments.get("routing_key", "")
-    if frame.arguments.get("exchange") or name in broker.queues:
+    name = method.arguments.get("routing_key", "")
+    if method.arguments.get("exchange") or name in broker.queues:
         return False
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN:
         return False
     if name in _memory(broker).registered.get(channel.key, ()):
@@ -85,17 +85,17 @@ def _publishes_to_deleted(broker: Broker, frame: Frame) -> bool:
     return broker.deleted_of_late.get(name) is QueueType.QUORUM
 
 
-def _cancels_at_deleted(broker: Broker, frame: Frame) -> bool:
+def _cancels_at_deleted(broker: Broker, method: Method) -> bool:
     """Does the client cancel a consumer of a quorum queue that is being deleted?"""
-    return crossing_of(broker, frame) == "CANCEL-006" or _crosses_untold(broker, frame)
+    return crossing_of(broker, method) == "CANCEL-006" or _crosses_untold(broker, method)
 
 
-def _crosses_untold(broker: Broker, frame: Frame) -> bool:
+def _crosses_untold(broker: Broker, method: Method) -> bool:
     """The same of a client that is not told of the end of its consumers: who deletes has not been answered yet."""
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN:
         return False
-    if frame.arguments.get("consumer_tag", "") not in untold_of(broker, channel):
+    if method.arguments.get("consumer_tag", "") not in untold_of(broker, channel):
         return False
     return any(
         isinstance(owed, Expected) and owed.method == "queue.delete-ok"
@@ -104,27 +104,27 @@ def _crosses_untold(broker: Broker, frame: Frame) -> bool:
     )
 
 
-def _break_instead(broker: Broker, frame: Frame) -> None:
+def _break_instead(broker: Broker, method: Method) -> None:
     """What the channel would have said of other consumers of the queue is lost with it."""
     broker.stamp += 1
     broker.fired("CANCEL-006")
-    channel = broker.channels[(frame.connection, frame.channel)]
+    channel = broker.channels[(method.connection, method.channel)]
     channel.owed = [o for o in channel.owed if not (isinstance(o, Expected) and o.method == "basic.cancel")]
     break_connection(broker, channel, internal_error())
 
 
-def _answer_twice(broker: Broker, frame: Frame) -> None:
-    process(broker, frame)
-    withdraw_notice(broker, frame)
-    channel = broker.channels[(frame.connection, frame.channel)]
-    tag = frame.arguments.get("consumer_tag", "")
+def _answer_twice(broker: Broker, method: Method) -> None:
+    process(broker, method)
+    withdraw_notice(broker, method)
+    channel = broker.channels[(method.connection, method.channel)]
+    tag = method.arguments.get("consumer_tag", "")
     for owed in channel.owed:
         if isinstance(owed, Expected) and owed.method == "basic.cancel-ok" and owed.arguments["consumer_tag"] == tag:
             channel.owed.append(owed)
             break
 
 
-def _on_their_way(broker: Broker, event: Frame | Teardown) -> list[tuple[Queue, Message]]:
+def _on_their_way(broker: Broker, event: Method | Teardown) -> list[tuple[Queue, Message]]:
     """Messages that the channels which the input ends have published to quorum queues, and may not be there yet."""
     return [
         (queue, message)
@@ -135,11 +135,11 @@ def _on_their_way(broker: Broker, event: Frame | Teardown) -> list[tuple[Queue, 
     ]
 
 
-def _is_ended(channel: ChannelKey | None, event: Frame | Teardown) -> bool:
+def _is_ended(channel: ChannelKey | None, event: Method | Teardown) -> bool:
     return channel is not None and channel[0] == event.connection and event.channel in (0, channel[1])
 
 
-def _lose(broker: Broker, event: Frame | Teardown) -> None:
+def _lose(broker: Broker, event: Method | Teardown) -> None:
     on_their_way = _on_their_way(broker, event)
     process(broker, event)
     for queue, message in on_their_way:

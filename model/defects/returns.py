@@ -13,7 +13,7 @@ from amqpspec.model.broker.state import ChannelState, Unacknowledged
 from amqpspec.model.defects.channel_limiter import DELIVERY_EVENTS, DELIVERY_METHODS, brings_deliveries
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.requeue import delivery_limit, exceeded_limit
 from amqpspec.model.rules.basic.settlement import tags_meant
 from amqpspec.model.rules.inputs import process
@@ -63,14 +63,14 @@ def _memory(broker: Broker) -> ReturnsMemory:
     return memory
 
 
-def _credited_twice(broker: Broker, event: Frame | Teardown) -> Iterator[Consumer]:
+def _credited_twice(broker: Broker, event: Method | Teardown) -> Iterator[Consumer]:
     """The consumers with a limit whose delivery the input gives back once too often, one time for each of these."""
     channel = broker.channels.get((event.connection, event.channel))
     if channel is None or channel.state is not ChannelState.OPEN:
         return
     if isinstance(event, Teardown) or not event.arguments.get("requeue"):
         return
-    everything = event.method.startswith("basic.recover")
+    everything = event.name.startswith("basic.recover")
     for tag in list(channel.unacknowledged) if everything else tags_meant(channel, event):
         entry = channel.unacknowledged[tag]
         consumer = entry.consumer
@@ -94,13 +94,13 @@ def _grown(broker: Broker) -> Iterator[Consumer]:
             yield consumer
 
 
-def _is_credited_twice(broker: Broker, event: Frame | Teardown) -> bool:
+def _is_credited_twice(broker: Broker, event: Method | Teardown) -> bool:
     if not brings_deliveries(broker, event):
         return False
     return any(True for _ in _grown(broker)) or any(True for _ in _credited_twice(broker, event))
 
 
-def _credit_twice(broker: Broker, event: Frame | Teardown) -> None:
+def _credit_twice(broker: Broker, event: Method | Teardown) -> None:
     process(broker, event)
     for consumer in list(_grown(broker)):
         consumer.prefetch += _memory(broker).dropped.pop(consumer)

@@ -17,7 +17,7 @@ from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Frame, Table
+from amqpspec.model.protocol.methods import ChannelKey, Method, Table
 from amqpspec.model.rules.basic.requeue import former_consumers
 from amqpspec.model.rules.inputs import process
 
@@ -108,16 +108,16 @@ def _misplaced(broker: Broker) -> Iterator[Consumer]:
         yield from (consumer for consumer in queue.consumers if consumer in misplaced)
 
 
-def _may_be_misplaced(broker: Broker, frame: Frame) -> bool:
+def _may_be_misplaced(broker: Broker, method: Method) -> bool:
     if any(True for _ in _misplaced(broker)):
         return True
-    if frame.method != "basic.consume":
+    if method.name != "basic.consume":
         return False
-    key = ((frame.connection, frame.channel), frame.arguments.get("consumer_tag"))
+    key = ((method.connection, method.channel), method.arguments.get("consumer_tag"))
     return any(key in former for former in _memory(broker).former.values())
 
 
-def _keep_place(broker: Broker, frame: Frame) -> None:
+def _keep_place(broker: Broker, method: Method) -> None:
     memory = _memory(broker)
     for is_before in (True, False):
         for consumer in list(_misplaced(broker)):
@@ -125,7 +125,7 @@ def _keep_place(broker: Broker, frame: Frame) -> None:
             consumer.arguments = {**consumer.arguments, "x-priority": memory.misplaced.pop(consumer)}
             broker.refresh(consumer.queue)
         if is_before:
-            process(broker, frame)
+            process(broker, method)
 
 
 SERVICE_DEFECTS: tuple[DefectTransition, ...] = (

@@ -27,7 +27,7 @@ from amqpspec.model.defects.delivery_numbers import (
 )
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.rules.basic.requeue import give_back
 from amqpspec.model.rules.basic.settlement import tags_meant
 from amqpspec.model.rules.extensions.dead_letter import discard_message
@@ -48,26 +48,26 @@ class _Hit:
     ruling: Ruling
 
 
-def _settled_tags(channel: Channel, frame: Frame) -> list[int]:
+def _settled_tags(channel: Channel, method: Method) -> list[int]:
     """Those that are settled now, by the method or with the transaction that it commits."""
-    if frame.method != "tx.commit":
-        return tags_meant(channel, frame)
+    if method.name != "tx.commit":
+        return tags_meant(channel, method)
     reserved = channel.transaction.reserved if channel.transaction is not None else ()
     return sorted(tag for tag in reserved if tag in channel.unacknowledged)
 
 
-def _ruling(broker: Broker, channel: Channel, frame: Frame, tag: int) -> Ruling:
-    if frame.method == "tx.commit" and channel.transaction is not None:
+def _ruling(broker: Broker, channel: Channel, method: Method, tag: int) -> Ruling:
+    if method.name == "tx.commit" and channel.transaction is not None:
         return next(ruling for ruling, tags in channel.transaction.rulings if tag in tags)
-    if frame.method == "basic.ack":
+    if method.name == "basic.ack":
         return Ruling(Outcome.DONE)
-    failed = frame.method == "basic.reject" or not broker.dialect.quorum_nack_has_not_failed
-    return Ruling(Outcome.REQUEUED if frame.arguments.get("requeue") else Outcome.DISCARDED, failed)
+    failed = method.name == "basic.reject" or not broker.dialect.quorum_nack_has_not_failed
+    return Ruling(Outcome.REQUEUED if method.arguments.get("requeue") else Outcome.DISCARDED, failed)
 
 
-def settling_channel(broker: Broker, frame: Frame) -> Channel | None:
+def settling_channel(broker: Broker, method: Method) -> Channel | None:
     """The one that the method is about, if it is still open."""
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     return channel if channel is not None and channel.state is ChannelState.OPEN else None
 
 
@@ -87,13 +87,13 @@ def _is_still_counted(broker: Broker, channel: Channel, tag: int) -> bool:
     return settled is not None and settled.is_still_counted
 
 
-def _hits(broker: Broker, frame: Frame) -> Iterator[_Hit]:
+def _hits(broker: Broker, method: Method) -> Iterator[_Hit]:
     """Deliveries from living queues that the channel settles when it settles those of deleted ones of their names.
 
     To a classic queue a number means the same whoever says it; a quorum queue asks whose it is.
     """
-    channel = settling_channel(broker, frame)
-    settled = set(_settled_tags(channel, frame)) if channel is not None else set()
+    channel = settling_channel(broker, method)
+    settled = set(_settled_tags(channel, method)) if channel is not None else set()
     if channel is None or not any(channel.unacknowledged[tag].queue.deleted for tag in settled):
         return
     taken: set[tuple[ChannelKey, int]] = {(channel.key, tag) for tag in settled}
@@ -107,7 +107,7 @@ def _hits(broker: Broker, frame: Frame) -> Iterator[_Hit]:
             if (holder.key, held) not in taken:
                 taken.add((holder.key, held))
                 number = number_of(broker, holder, held, entry)
-                yield _Hit(holder, held, entry, number, _ruling(broker, channel, frame, tag))
+                yield _Hit(holder, held, entry, number, _ruling(broker, channel, method, tag))
                 break
 
 
@@ -170,10 +170,10 @@ def _counted(broker: Broker, channel: Channel, settled: list[int], living: Queue
     return found
 
 
-def _recovers_with_next_queue(broker: Broker, frame: Frame) -> bool:
+def _recovers_with_next_queue(broker: Broker, method: Method) -> bool:
     """Does basic.recover give back deliveries of a deleted queue, and are there some of a new one of its name?"""
-    channel = settling_channel(broker, frame)
-    if frame.method not in RECOVERS or channel is None:
+    channel = settling_channel(broker, method)
+    if method.name not in RECOVERS or channel is None:
         return False
     old = {entry.queue.name for entry in channel.unacknowledged.values() if entry.queue.deleted}
     living = [queue for name in old if (queue := broker.queues.get(name)) is not None and knows(broker, channel, queue)]
@@ -181,24 +181,24 @@ def _recovers_with_next_queue(broker: Broker, frame: Frame) -> bool:
     return not held.isdisjoint(living)
 
 
-def _gives_back_twice(broker: Broker, frame: Frame) -> bool:
+def _gives_back_twice(broker: Broker, method: Method) -> bool:
     """Is a delivery settled together with one of a deleted queue that has its number, and by that twice?
 
     A quorum queue takes it for two, and so does a classic one that dead-letters. A classic queue with consumers is told
     of what it takes back by one consumer after the other, and has delivered it again meanwhile
     (rabbit_channel:foreach_per_queue).
     """
-    channel = settling_channel(broker, frame)
-    if channel is None or frame.method != "basic.nack" or not frame.arguments.get("multiple"):
+    channel = settling_channel(broker, method)
+    if channel is None or method.name != "basic.nack" or not method.arguments.get("multiple"):
         return False
-    settled = tags_meant(channel, frame)
+    settled = tags_meant(channel, method)
     for old in [tag for tag in settled if channel.unacknowledged[tag].queue.deleted]:
         living = broker.queues.get(channel.unacknowledged[old].queue.name)
         same = meant(broker, (channel,), (channel, old), living) if living is not None else ()
         twice = [tag for _, tag, _ in same if tag in settled]
         if living is None or not twice:
             continue
-        is_discarded = not frame.arguments.get("requeue")
+        is_discarded = not method.arguments.get("requeue")
         if (
             not is_discarded
             and living.consumers
@@ -219,18 +219,18 @@ def _is_told_apart(broker: Broker, channel: Channel, one: int, other: int) -> bo
     return not name or name != told_as(broker, channel, other)
 
 
-def _settles_at_next_queue(broker: Broker, frame: Frame) -> bool:
-    if _recovers_with_next_queue(broker, frame) or _gives_back_twice(broker, frame):
+def _settles_at_next_queue(broker: Broker, method: Method) -> bool:
+    if _recovers_with_next_queue(broker, method) or _gives_back_twice(broker, method):
         return True
-    return any(True for _ in _hits(broker, frame)) or _takes_room(broker, frame)
+    return any(True for _ in _hits(broker, method)) or _takes_room(broker, method)
 
 
-def _takes_room(broker: Broker, frame: Frame) -> bool:
+def _takes_room(broker: Broker, method: Method) -> bool:
     """Does a new queue stop counting at a number that it does not have?"""
-    channel = settling_channel(broker, frame)
-    if channel is None or frame.method in RECOVERS:
+    channel = settling_channel(broker, method)
+    if channel is None or method.name in RECOVERS:
         return False
-    settled = _settled_tags(channel, frame)
+    settled = _settled_tags(channel, method)
     return any(_uncounted(broker, channel, settled))
 
 
@@ -248,19 +248,19 @@ def _uncounted(broker: Broker, channel: Channel, settled: list[int]) -> Iterator
                     yield number_of(broker, channel, tag, entry), entry
 
 
-def _settle_at_next_queue(broker: Broker, frame: Frame) -> None:
-    if frame.method in RECOVERS or _gives_back_twice(broker, frame):
+def _settle_at_next_queue(broker: Broker, method: Method) -> None:
+    if method.name in RECOVERS or _gives_back_twice(broker, method):
         # the same delivery is given back twice, the second time perhaps from whoever was handed it meanwhile
-        process(broker, frame)
+        process(broker, method)
         broker.fired("ACK-024")
         broker.is_unpredictable = True
         return
     follow_limiters(broker)  # the room that a lost settlement makes is counted as RabbitMQ counts it
-    channel = broker.channels[(frame.connection, frame.channel)]
-    settled = _settled_tags(channel, frame)
-    hits, uncounted = list(_hits(broker, frame)), list(_uncounted(broker, channel, settled))
+    channel = broker.channels[(method.connection, method.channel)]
+    settled = _settled_tags(channel, method)
+    hits, uncounted = list(_hits(broker, method)), list(_uncounted(broker, channel, settled))
     counted = {id(hit): _gives_room(broker, channel, settled, hit) for hit in hits}
-    process(broker, frame)
+    process(broker, method)
     broker.fired("ACK-024")
     for number, entry in uncounted:
         if entry.consumer is not None:

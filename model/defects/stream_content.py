@@ -16,10 +16,10 @@ from amqpspec.model.broker.dead_letter_headers import HISTORY, published_expirat
 from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import Channel
-from amqpspec.model.judging.known_defect import FrameDefect
+from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 
 Properties = Mapping[str, Any]
 
@@ -105,19 +105,19 @@ class StreamContent(Guest):
         broker.bookkeeping.refuted.update(would_show(properties))
 
 
-def _named(name: str, broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatches | None:
+def _named(name: str, broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
     """One mismatch for each of those that together explain it: given for the first of these."""
     queue = mismatch.about
     if mismatch.argument != "properties" or not isinstance(queue, Queue) or queue.type is not QueueType.STREAM:
         return None
-    explaining = defects_of_content(mismatch.right, frame.content.properties if frame.content else {})
+    explaining = defects_of_content(mismatch.right, method.content.properties if method.content else {})
     if not explaining or explaining[0] != name:
         return None
     return tuple(replace(mismatch, defect=each) for each in explaining)
 
 
-STREAM_CONTENT_DEFECTS: tuple[FrameDefect, ...] = (
-    FrameDefect(
+STREAM_CONTENT_DEFECTS: tuple[OutputDefect, ...] = (
+    OutputDefect(
         name=STREAM_DROPS_NESTED_HEADERS,
         requirement="PUBLISH-016",
         statement="Headers that are tables or arrays are lost in a stream: it keeps messages as AMQP 1.0, whose"
@@ -126,7 +126,7 @@ STREAM_CONTENT_DEFECTS: tuple[FrameDefect, ...] = (
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         names=partial(_named, STREAM_DROPS_NESTED_HEADERS),
     ),
-    FrameDefect(
+    OutputDefect(
         name=STREAM_DROPS_CLUSTER_ID,
         requirement="PUBLISH-016",
         statement="The property cluster-id is lost in a stream: AMQP 1.0, as which it keeps messages, has none.",
@@ -134,7 +134,7 @@ STREAM_CONTENT_DEFECTS: tuple[FrameDefect, ...] = (
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         names=partial(_named, STREAM_DROPS_CLUSTER_ID),
     ),
-    FrameDefect(
+    OutputDefect(
         name=STREAM_TURNS_OCTETS_INTO_TEXT,
         requirement="PUBLISH-016",
         statement="A header of octets (type x) comes out of a stream as text (type S).",
@@ -142,7 +142,7 @@ STREAM_CONTENT_DEFECTS: tuple[FrameDefect, ...] = (
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
         names=partial(_named, STREAM_TURNS_OCTETS_INTO_TEXT),
     ),
-    FrameDefect(
+    OutputDefect(
         name=STREAM_KEEPS_EXPIRATION,
         requirement="DLX-006",
         statement="A dead letter that comes out of a stream has the expiration that it was published with.",

@@ -11,7 +11,7 @@ from amqpspec.model.defects import delivery_numbers
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.extensions.stream_consuming import offset_has_wrong_type
 from amqpspec.model.rules.inputs import process
 
@@ -30,66 +30,66 @@ class StreamReaders(Guest):
             arm(broker, NAME)
 
 
-def _open_channel(broker: Broker, frame: Frame) -> Channel | None:
-    channel = broker.channels.get((frame.connection, frame.channel))
+def _open_channel(broker: Broker, method: Method) -> Channel | None:
+    channel = broker.channels.get((method.connection, method.channel))
     return channel if channel is not None and channel.state is ChannelState.OPEN else None
 
 
-def _settles(channel: Channel, frame: Frame, tag: int) -> bool:
-    if frame.method == "tx.commit":
+def _settles(channel: Channel, method: Method, tag: int) -> bool:
+    if method.name == "tx.commit":
         rulings = channel.transaction.rulings if channel.transaction is not None else ()
         return any(tag in tags for ruling, tags in rulings if ruling.outcome is not Outcome.DONE)
-    if frame.method.startswith("basic.recover"):
+    if method.name.startswith("basic.recover"):
         return True
-    named = frame.arguments.get("delivery_tag", 0)
-    if not frame.arguments.get("multiple"):
+    named = method.arguments.get("delivery_tag", 0)
+    if not method.arguments.get("multiple"):
         return bool(tag == named)
     return tag <= named and named in channel.unacknowledged if named else True
 
 
-def _of_deleted_queues(broker: Broker, frame: Frame) -> list[Unacknowledged]:
+def _of_deleted_queues(broker: Broker, method: Method) -> list[Unacknowledged]:
     """Deliveries of deleted queues that the input settles: now streams have their names, and the channel knows them."""
-    channel = _open_channel(broker, frame)
+    channel = _open_channel(broker, method)
     if channel is None:
         return []
     streams = {name for name, kind in channel.known_types.items() if kind is QueueType.STREAM and name in broker.queues}
-    if frame.method == "tx.commit" and channel.transaction is not None:
+    if method.name == "tx.commit" and channel.transaction is not None:
         # it publishes first, and so comes to know them
         published = {queue.name for each in channel.transaction.publications for queue in each.routes.queues}
         streams |= {name for name in published & broker.queues.keys() if broker.queues[name].type is QueueType.STREAM}
     return [
         entry
         for tag, entry in channel.unacknowledged.items()
-        if entry.queue.deleted and entry.queue.name in streams and _settles(channel, frame, tag)
+        if entry.queue.deleted and entry.queue.name in streams and _settles(channel, method, tag)
     ]
 
 
-def _settles_at_stream(broker: Broker, frame: Frame) -> bool:
-    return bool(_of_deleted_queues(broker, frame))
+def _settles_at_stream(broker: Broker, method: Method) -> bool:
+    return bool(_of_deleted_queues(broker, method))
 
 
-def _settle_at_stream(broker: Broker, frame: Frame) -> None:
-    for entry in _of_deleted_queues(broker, frame):
+def _settle_at_stream(broker: Broker, method: Method) -> None:
+    for entry in _of_deleted_queues(broker, method):
         entry.queue = broker.queues[entry.queue.name]
-    process(broker, frame)
+    process(broker, method)
 
 
-def _is_read_by_channel(broker: Broker, frame: Frame) -> bool:
+def _is_read_by_channel(broker: Broker, method: Method) -> bool:
     """Does the channel, which is to have one more consumer of the stream, read it already?"""
-    channel = _open_channel(broker, frame)
-    if channel is None or frame.arguments.get("nowait"):
+    channel = _open_channel(broker, method)
+    if channel is None or method.arguments.get("nowait"):
         return False
-    queue = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
+    queue = broker.queues.get(method.arguments.get("queue", "") or channel.last_queue or "")
     if queue is None or queue.type is not QueueType.STREAM:
         return False
     return any(consumer.queue is queue for consumer in channel.consumers.values())
 
 
-def _serve_before_consume_ok(broker: Broker, frame: Frame) -> None:
+def _serve_before_consume_ok(broker: Broker, method: Method) -> None:
     former = broker.serial
-    process(broker, frame)
-    channel = broker.channels[(frame.connection, frame.channel)]
-    tag = frame.arguments.get("consumer_tag", "")
+    process(broker, method)
+    channel = broker.channels[(method.connection, method.channel)]
+    tag = method.arguments.get("consumer_tag", "")
     if broker.serial > former:
         tag = f"{UNKNOWN_TAG}{broker.serial}"
     consumer = channel.consumers.get(tag)
@@ -97,17 +97,17 @@ def _serve_before_consume_ok(broker: Broker, frame: Frame) -> None:
         consumer.announced = True
 
 
-def _has_offset_of_wrong_type(broker: Broker, frame: Frame) -> bool:
-    table = frame.arguments.get("arguments") or {}
+def _has_offset_of_wrong_type(broker: Broker, method: Method) -> bool:
+    table = method.arguments.get("arguments") or {}
     if {"x-priority", "x-consumer-timeout"} & table.keys() or not offset_has_wrong_type(table):
         return False
-    channel = _open_channel(broker, frame)
-    if channel is None or not channel.prefetch or frame.arguments.get("no_ack"):
+    channel = _open_channel(broker, method)
+    if channel is None or not channel.prefetch or method.arguments.get("no_ack"):
         return False
-    queue = broker.queues.get(frame.arguments.get("queue", "") or channel.last_queue or "")
+    queue = broker.queues.get(method.arguments.get("queue", "") or channel.last_queue or "")
     if queue is None or queue.type is not QueueType.STREAM or channel.channel_prefetch:
         return False
-    return frame.arguments.get("consumer_tag", "") not in channel.consumers
+    return method.arguments.get("consumer_tag", "") not in channel.consumers
 
 
 STREAM_DEFECTS: tuple[DefectTransition, ...] = (

@@ -13,11 +13,11 @@ from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Connection, ConnectionState, Expected, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome
 from amqpspec.model.defects.channel_closing import note_closed
-from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition, FrameDefect
+from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition, OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.protocol.patterns import matches
 from amqpspec.model.rules.extensions.consumer_timeout import close_saying, close_text, is_told
 from amqpspec.model.rules.extensions.timeouts import doubted_delivery
@@ -94,10 +94,10 @@ class TimedDeliveries(Guest):
         place = _memory(broker).places.get(consumer)
         return True if place is not None and place.is_beside else None
 
-    def debt_paid(self, broker: Broker, holder: Channel | Connection, expected: Expected, frame: Frame) -> None:
+    def debt_paid(self, broker: Broker, holder: Channel | Connection, expected: Expected, method: Method) -> None:
         if expected.counted and _names_a_value(broker, holder, expected):
-            told = frame.arguments.get("reply_text")
-            if matches(expected.arguments["reply_text"], told) and told != _text_without_value(frame):
+            told = method.arguments.get("reply_text")
+            if matches(expected.arguments["reply_text"], told) and told != _text_without_value(method):
                 broker.bookkeeping.refuted.add(TEXT_WITHOUT_VALUE)
 
     def came_to_rest(self, broker: Broker) -> None:
@@ -117,8 +117,8 @@ def _memory(broker: Broker) -> TimeoutMemory:
     return memory
 
 
-def _channel(broker: Broker, frame: Frame) -> Channel | None:
-    channel = broker.channels.get((frame.connection, frame.channel))
+def _channel(broker: Broker, method: Method) -> Channel | None:
+    channel = broker.channels.get((method.connection, method.channel))
     return channel if channel is not None and channel.state is ChannelState.OPEN else None
 
 
@@ -167,38 +167,38 @@ def _close_all_the_same(broker: Broker, event: DeliveryTimeout) -> None:
 # ------------------------------------------------------------------------------------- the tag is still in use
 
 
-def _timed_out_consumer_of_same_tag(broker: Broker, frame: Frame) -> Consumer | None:
-    channel = _channel(broker, frame)
-    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", "")) if channel is not None else None
+def _timed_out_consumer_of_same_tag(broker: Broker, method: Method) -> Consumer | None:
+    channel = _channel(broker, method)
+    consumer = channel.consumers.get(method.arguments.get("consumer_tag", "")) if channel is not None else None
     return consumer if consumer is not None and consumer.timed_out else None
 
 
-def _refuse_tag(broker: Broker, frame: Frame) -> None:
-    consumer = _timed_out_consumer_of_same_tag(broker, frame)
+def _refuse_tag(broker: Broker, method: Method) -> None:
+    consumer = _timed_out_consumer_of_same_tag(broker, method)
     if consumer is not None:
         consumer.timed_out = 0
-    process(broker, frame)
+    process(broker, method)
 
 
 # -------------------------------------------------------------------------------------- given back, and not served
 
 
-def settled_late(channel: Channel, frame: Frame) -> Iterator[tuple[Outcome, list[int]]]:
+def settled_late(channel: Channel, method: Method) -> Iterator[tuple[Outcome, list[int]]]:
     """What has timed out and is settled by the input at once, and in what way."""
-    if frame.method == "tx.commit":
+    if method.name == "tx.commit":
         for ruling, tags in channel.transaction.batches() if channel.transaction is not None else ():
             yield ruling.outcome, [tag for tag in tags if tag in channel.timed_out]
-    elif frame.method.startswith("basic.recover"):
+    elif method.name.startswith("basic.recover"):
         yield Outcome.REQUEUED, list(channel.timed_out)
     elif channel.transaction is None:
-        tag, multiple = frame.arguments.get("delivery_tag", 0), frame.arguments.get("multiple")
-        outcome = Outcome.REQUEUED if frame.arguments.get("requeue") else Outcome.DONE
+        tag, multiple = method.arguments.get("delivery_tag", 0), method.arguments.get("multiple")
+        outcome = Outcome.REQUEUED if method.arguments.get("requeue") else Outcome.DONE
         yield outcome, [late for late in channel.timed_out if late == tag or (multiple and (late < tag or not tag))]
 
 
-def _recovering(broker: Broker, frame: Frame) -> Iterator[tuple[Consumer, Outcome]]:
+def _recovering(broker: Broker, method: Method) -> Iterator[tuple[Consumer, Outcome]]:
     """Consumers that have timed out, all of whose late deliveries the input settles; and how it settles the last."""
-    channel = _channel(broker, frame)
+    channel = _channel(broker, method)
     if channel is None or not channel.timed_out:
         return
     left = {
@@ -206,7 +206,7 @@ def _recovering(broker: Broker, frame: Frame) -> Iterator[tuple[Consumer, Outcom
         for consumer in channel.consumers.values()
         if consumer.timed_out
     }
-    for outcome, tags in settled_late(channel, frame):
+    for outcome, tags in settled_late(channel, method):
         for consumer, late in left.items():
             if late:
                 late.difference_update(tags)
@@ -214,17 +214,17 @@ def _recovering(broker: Broker, frame: Frame) -> Iterator[tuple[Consumer, Outcom
                     yield consumer, outcome
 
 
-def _given_back(broker: Broker, frame: Frame) -> list[Consumer]:
+def _given_back(broker: Broker, method: Method) -> list[Consumer]:
     return [
         consumer
-        for consumer, outcome in _recovering(broker, frame)
+        for consumer, outcome in _recovering(broker, method)
         if outcome is Outcome.REQUEUED and not consumer.queue.single_active_consumer
     ]
 
 
-def _forget_consumer(broker: Broker, frame: Frame) -> None:
-    forgotten = _given_back(broker, frame)
-    process(broker, frame)
+def _forget_consumer(broker: Broker, method: Method) -> None:
+    forgotten = _given_back(broker, method)
+    process(broker, method)
     for consumer in forgotten:
         _kept(broker, consumer).is_forgotten = True
         broker.refresh(consumer.queue)
@@ -233,20 +233,20 @@ def _forget_consumer(broker: Broker, frame: Frame) -> None:
 # ------------------------------------------------------------------------------------------ two in place of one
 
 
-def _returning(broker: Broker, frame: Frame) -> list[Consumer]:
+def _returning(broker: Broker, method: Method) -> list[Consumer]:
     """Consumers that come back to a place of their own beside the seat."""
     return [
         consumer
-        for consumer, outcome in _recovering(broker, frame)
+        for consumer, outcome in _recovering(broker, method)
         if outcome is not Outcome.REQUEUED
         and _place(broker, consumer).is_kept
         and consumer.queue.seat.holder is not None
     ]
 
 
-def _serve_both(broker: Broker, frame: Frame) -> None:
-    returning = _returning(broker, frame)
-    process(broker, frame)
+def _serve_both(broker: Broker, method: Method) -> None:
+    returning = _returning(broker, method)
+    process(broker, method)
     for consumer in returning:
         _kept(broker, consumer).is_beside = True
         broker.refresh(consumer.queue)
@@ -255,15 +255,15 @@ def _serve_both(broker: Broker, frame: Frame) -> None:
 # -------------------------------------------------------------------------------------- leaving for ever
 
 
-def _leaving_for_ever(broker: Broker, frame: Frame) -> list[Consumer]:
-    recovering = (consumer for consumer, _ in _recovering(broker, frame))
+def _leaving_for_ever(broker: Broker, method: Method) -> list[Consumer]:
+    recovering = (consumer for consumer, _ in _recovering(broker, method))
     return [each for each in recovering if (place := _place(broker, each)).was_leaving and not place.is_kept]
 
 
-def _leave_for_ever(broker: Broker, frame: Frame) -> None:
-    for consumer in _leaving_for_ever(broker, frame):
+def _leave_for_ever(broker: Broker, method: Method) -> None:
+    for consumer in _leaving_for_ever(broker, method):
         _kept(broker, consumer).is_forgotten = True
-    process(broker, frame)
+    process(broker, method)
 
 
 # --------------------------------------------------------------------------------------- the next deadline is lost
@@ -286,14 +286,14 @@ def _forget_next(broker: Broker, event: OverdueTimeout) -> None:
                 entry.deadline = replace(entry.deadline, by=NEVER)
 
 
-def is_forgotten(broker: Broker, frame: Frame) -> bool:
+def is_forgotten(broker: Broker, method: Method) -> bool:
     """Is the frame that does not come to tell of a deadline which the queue may have forgotten?"""
-    channel = broker.channels.get((frame.connection, frame.channel))
-    if channel is None or broker.connections[frame.connection].state is not ConnectionState.OPEN:
+    channel = broker.channels.get((method.connection, method.channel))
+    if channel is None or broker.connections[method.connection].state is not ConnectionState.OPEN:
         return False
-    tag = frame.arguments.get("consumer_tag")  # notices of several consumers may be owed
+    tag = method.arguments.get("consumer_tag")  # notices of several consumers may be owed
     for owed in channel.owed:
-        if isinstance(owed, Expected) and owed.method == frame.method and owed.arguments.get("consumer_tag") == tag:
+        if isinstance(owed, Expected) and owed.method == method.name and owed.arguments.get("consumer_tag") == tag:
             return owed.due is not None and (channel.key, owed.due.deadline) in _memory(broker).forgettable
     return False
 
@@ -307,11 +307,11 @@ def _names_a_value(broker: Broker, holder: Channel | Connection, expected: Expec
     return is_known and expected.method == "channel.close" and expected.due is not None
 
 
-def _text_without_value(frame: Frame) -> str:
-    return ProtocolError("TIMEOUT-009", 406, close_text(frame.channel, -1)).text
+def _text_without_value(method: Method) -> str:
+    return ProtocolError("TIMEOUT-009", 406, close_text(method.channel, -1)).text
 
 
-def _names_no_value(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatches | None:
+def _names_no_value(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
     owed = mismatch.about
     if mismatch.argument != "reply_text" or not isinstance(owed, Expected):
         return None
@@ -319,13 +319,13 @@ def _names_no_value(broker: Broker, frame: Frame, mismatch: Mismatch) -> Mismatc
         return None
     if broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES:
         return None
-    if frame.arguments.get("reply_text") != _text_without_value(frame):
+    if method.arguments.get("reply_text") != _text_without_value(method):
         return None
     return (replace(mismatch, defect=TEXT_WITHOUT_VALUE),) if owed.counted else ()
 
 
-TIMEOUT_FRAME_DEFECTS: tuple[FrameDefect, ...] = (
-    FrameDefect(
+TIMEOUT_OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (
+    OutputDefect(
         name=TEXT_WITHOUT_VALUE,
         requirement="TIMEOUT-009",
         statement="The text of the close names -1 ms, and not the time that was up.",
@@ -358,7 +358,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         dialects=_DIALECTS,
         methods=("basic.consume",),
         guest=NAME,
-        applies=lambda broker, frame: _timed_out_consumer_of_same_tag(broker, frame) is not None,
+        applies=lambda broker, method: _timed_out_consumer_of_same_tag(broker, method) is not None,
         process=_refuse_tag,
     ),
     DefectTransition(
@@ -371,7 +371,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         dialects=_DIALECTS,
         methods=("basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
         guest=NAME,
-        applies=lambda broker, frame: bool(_given_back(broker, frame)),
+        applies=lambda broker, method: bool(_given_back(broker, method)),
         process=_forget_consumer,
         shows_within=ANY_NUMBER,
     ),
@@ -385,7 +385,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         dialects=_DIALECTS,
         methods=("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
         guest=NAME,
-        applies=lambda broker, frame: bool(_leaving_for_ever(broker, frame)),
+        applies=lambda broker, method: bool(_leaving_for_ever(broker, method)),
         process=_leave_for_ever,
         shows_within=ANY_NUMBER,
     ),
@@ -399,7 +399,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         dialects=_DIALECTS,
         methods=("basic.ack", "basic.nack", "basic.reject", "tx.commit"),
         guest=NAME,
-        applies=lambda broker, frame: bool(_returning(broker, frame)),
+        applies=lambda broker, method: bool(_returning(broker, method)),
         process=_serve_both,
         shows_within=ANY_NUMBER,
     ),

@@ -14,7 +14,7 @@ from amqpspec.model.broker.state import Channel, ChannelState, Expected
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.rules.basic.publish import deliver
 from amqpspec.model.rules.inputs import process
 from amqpspec.model.rules.tx.commit import reached_now
@@ -66,8 +66,8 @@ def forgetting_refusals(broker: Broker, channel: ChannelKey) -> Iterator[None]:
         forgetting.discard(channel)
 
 
-def _publishes_to_refusing_quorum_queue(broker: Broker, frame: Frame) -> bool:
-    channel = broker.channels.get((frame.connection, frame.channel))
+def _publishes_to_refusing_quorum_queue(broker: Broker, method: Method) -> bool:
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
         return False
     try:
@@ -81,14 +81,14 @@ def _publishes_to_refusing_quorum_queue(broker: Broker, frame: Frame) -> bool:
     )
 
 
-def _forget_refusals(broker: Broker, frame: Frame) -> None:
-    with forgetting_refusals(broker, (frame.connection, frame.channel)):
-        process(broker, frame)
+def _forget_refusals(broker: Broker, method: Method) -> None:
+    with forgetting_refusals(broker, (method.connection, method.channel)):
+        process(broker, method)
 
 
-def _consumers_of_next_queues(broker: Broker, frame: Frame) -> list[Consumer]:
+def _consumers_of_next_queues(broker: Broker, method: Method) -> list[Consumer]:
     """Consumers of the channel that will be told, whose queues have the names of deleted ones that it publishes to."""
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
         return []
     if not broker.connections[channel.connection].is_told_of_cancels:
@@ -98,29 +98,29 @@ def _consumers_of_next_queues(broker: Broker, frame: Frame) -> list[Consumer]:
     return [consumer for consumer in channel.consumers.values() if consumer.queue.name in gone]
 
 
-def _cancel_consumers_of_next_queues(broker: Broker, frame: Frame) -> None:
+def _cancel_consumers_of_next_queues(broker: Broker, method: Method) -> None:
     """The channel hears that the queue is down before it says that the commit was refused."""
-    channel = broker.channels[(frame.connection, frame.channel)]
-    tags = sorted(consumer.tag for consumer in _consumers_of_next_queues(broker, frame))
-    process(broker, frame)
+    channel = broker.channels[(method.connection, method.channel)]
+    tags = sorted(consumer.tag for consumer in _consumers_of_next_queues(broker, method))
+    process(broker, method)
     notices = (Expected("basic.cancel", {"consumer_tag": tag, "nowait": True}, ("CANCEL-007",)) for tag in tags)
     said = [place for place, owed in enumerate(channel.owed) if getattr(owed, "method", "") == "channel.close"]
     place = said[0] if said else 0
     channel.owed[place:place] = notices
 
 
-def _replies(broker: Broker, frame: Frame) -> bool:
-    channel = broker.channels.get((frame.connection, frame.channel))
+def _replies(broker: Broker, method: Method) -> bool:
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
         return False
-    name = frame.arguments.get("routing_key", "")
-    return not frame.arguments.get("exchange") and name in broker.queues and broker.queues[name].reply_address
+    name = method.arguments.get("routing_key", "")
+    return not method.arguments.get("exchange") and name in broker.queues and broker.queues[name].reply_address
 
 
-def _reply_at_once(broker: Broker, frame: Frame) -> None:
+def _reply_at_once(broker: Broker, method: Method) -> None:
     """Who asked has the reply; what is kept goes to other queues only."""
-    channel = broker.channels[(frame.connection, frame.channel)]
-    process(broker, frame)
+    channel = broker.channels[(method.connection, method.channel)]
+    process(broker, method)
     if channel.transaction is None or not channel.transaction.publications:
         return  # the message was refused
     kept = channel.transaction.publications.pop()
@@ -141,7 +141,7 @@ TRANSACTION_DEFECTS: tuple[DefectTransition, ...] = (
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
         methods=("tx.commit",),
         guest=NAME,
-        applies=lambda broker, frame: bool(_consumers_of_next_queues(broker, frame)),
+        applies=lambda broker, method: bool(_consumers_of_next_queues(broker, method)),
         process=_cancel_consumers_of_next_queues,
     ),
     DefectTransition(

@@ -50,7 +50,7 @@ from amqpspec.model.defects.timeouts import TIMEOUT_DEFECTS, TimedDeliveries
 from amqpspec.model.defects.transactions import TRANSACTION_DEFECTS, Transactions
 from amqpspec.model.defects.virtual_hosts import VirtualHosts
 from amqpspec.model.defects.waiting_consumers import WAITING_DEFECTS, WaitingConsumers
-from amqpspec.model.defects.wrong_frames import FRAME_DEFECTS, MISSING_FRAMES
+from amqpspec.model.defects.wrong_outputs import MISSING_OUTPUTS, OUTPUT_DEFECTS
 from amqpspec.model.judging.acceptor import DEFAULT_BOUND, Acceptor
 from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
 from amqpspec.model.promises.choices import Dialect
@@ -117,4 +117,4 @@ def _followed(dialect: str) -> DefectsFollowed:
     own = [defect for defect in DEFECT_TRANSITIONS if dialect in defect.dialects]
     kinds = {kind for defect in own for kind in defect.kinds}
     by_kind = {kind: tuple(defect for defect in own if kind in defect.kinds) for kind in kinds}
-    return DefectsFollowed(by_kind, follow_limiters, HOOKS, FRAME_DEFECTS, MISSING_FRAMES, untold_queues)
+    return DefectsFollowed(by_kind, follow_limiters, HOOKS, OUTPUT_DEFECTS, MISSING_OUTPUTS, untold_queues)

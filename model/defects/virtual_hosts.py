@@ -12,9 +12,9 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.state import ConnectionState
-from amqpspec.model.judging.known_defect import FrameDefect
+from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Method
 
 NAME = "virtual hosts"
 
@@ -52,17 +52,17 @@ def _memory(broker: Broker) -> VirtualHostMemory:
     return memory
 
 
-def is_not_told(broker: Broker, frame: Frame) -> bool:
+def is_not_told(broker: Broker, method: Method) -> bool:
     """Is the notice that does not come that of a stream's consumer, whose connection is closed with its host?"""
-    connection = broker.connections.get(frame.connection)
-    if frame.method != "basic.cancel" or connection is None or connection.state is not ConnectionState.CLOSING:
+    connection = broker.connections.get(method.connection)
+    if method.name != "basic.cancel" or connection is None or connection.state is not ConnectionState.CLOSING:
         return False
-    consumer = ((frame.connection, frame.channel), frame.arguments.get("consumer_tag", ""))
+    consumer = ((method.connection, method.channel), method.arguments.get("consumer_tag", ""))
     return consumer in _memory(broker).of_streams
 
 
-VIRTUAL_HOST_DEFECTS: tuple[FrameDefect, ...] = (
-    FrameDefect(
+VIRTUAL_HOST_DEFECTS: tuple[OutputDefect, ...] = (
+    OutputDefect(
         name=END_OF_STREAM_UNTOLD,
         requirement="CANCEL-015",
         statement="A virtual host that is deleted may close its connections before consumers of its streams are told.",

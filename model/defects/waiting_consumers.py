@@ -34,7 +34,7 @@ from amqpspec.model.defects import held_tags
 from amqpspec.model.defects.stalled_queues import is_stalled, stall, stalled_before
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.requeue import former_consumers
 from amqpspec.model.rules.inputs import process
 
@@ -331,9 +331,9 @@ _TEARDOWNS = (ChannelCrash, ConnectionTeardown)
 # ---------------------------------------------------------------------------- a seat that is left for somebody
 
 
-def _left_on(broker: Broker, frame: Frame) -> list[Queue]:
+def _left_on(broker: Broker, method: Method) -> list[Queue]:
     """Queues whose active consumer is to leave its seat, and has deliveries on the frame's channel."""
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     held = list(channel.unacknowledged.values()) if channel is not None else []
     return [
         queue
@@ -342,13 +342,13 @@ def _left_on(broker: Broker, frame: Frame) -> list[Queue]:
     ]
 
 
-def _leave_without_successor(broker: Broker, frame: Frame) -> None:
-    left = _left_on(broker, frame)
-    process(broker, frame)
+def _leave_without_successor(broker: Broker, method: Method) -> None:
+    left = _left_on(broker, method)
+    process(broker, method)
     stall(broker, [queue for queue in left if not queue.seat.is_being_left])
 
 
-def _may_outstay(broker: Broker, event: Frame | Teardown) -> bool:
+def _may_outstay(broker: Broker, event: Method | Teardown) -> bool:
     return any(
         (queue.seat.is_being_left and any(each.channel[0] == event.connection for each in queue.consumers))
         or _places(broker, queue).has_outstayed
@@ -366,7 +366,7 @@ def _successor(broker: Broker, queue: Queue) -> Consumer | None:
     return claim[0] if claim is not None and claim[1] is Why.SUCCESSOR else None
 
 
-def _go_on_leaving(broker: Broker, event: Frame | Teardown) -> None:
+def _go_on_leaving(broker: Broker, event: Method | Teardown) -> None:
     """4.0: nobody follows when it gives back the last of what it holds (rabbit_fifo:return)."""
     outstayed = _outstayed(broker)
     holders = [queue.seat.holder for queue in outstayed]
@@ -374,7 +374,7 @@ def _go_on_leaving(broker: Broker, event: Frame | Teardown) -> None:
     process(broker, event)
     _follow(broker)
     stall(broker, _outstayed(broker))
-    if isinstance(event, Frame) and event.method in _RETURNS and not broker.dialect.quorum_return_frees_seat:
+    if isinstance(event, Method) and event.name in _RETURNS and not broker.dialect.quorum_return_frees_seat:
         seated = zip(outstayed, holders, strict=True)
         stall(broker, [queue for queue, holder in seated if holder in queue.consumers])
 
@@ -463,11 +463,11 @@ def _is_any_mixed_up(broker: Broker) -> bool:
     return any(entry.consumer in mixed_up for entry in held)
 
 
-def _may_mix_up(broker: Broker, event: Frame | Teardown) -> bool:
+def _may_mix_up(broker: Broker, event: Method | Teardown) -> bool:
     if _is_any_mixed_up(broker):
         return True
     channel = broker.channels.get((event.connection, event.channel))
-    if isinstance(event, Teardown) or event.method != "basic.consume" or channel is None:
+    if isinstance(event, Teardown) or event.name != "basic.consume" or channel is None:
         return False
     tag = event.arguments.get("consumer_tag", "")
     return any(
@@ -476,16 +476,16 @@ def _may_mix_up(broker: Broker, event: Frame | Teardown) -> bool:
     )
 
 
-def _confuse(broker: Broker, event: Frame | Teardown) -> None:
+def _confuse(broker: Broker, event: Method | Teardown) -> None:
     """Which of the messages that go by one number is settled, and which are lost, nobody can tell."""
     before = _is_any_mixed_up(broker)
-    if isinstance(event, Teardown) or event.method in _ENDS_OF_CHANNELS:
+    if isinstance(event, Teardown) or event.name in _ENDS_OF_CHANNELS:
         _lose_forgotten(broker, event)
     process(broker, event)
     broker.is_unpredictable |= before or _is_any_mixed_up(broker)
 
 
-def _lose_forgotten(broker: Broker, event: Frame | Teardown) -> None:
+def _lose_forgotten(broker: Broker, event: Method | Teardown) -> None:
     """The channels that end give back nothing of what consumers held whose place is taken."""
     mixed_up = _memory(broker).mixed_up
     for channel in broker.channels.values():
@@ -507,7 +507,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         dialects=("rabbitmq-4.0",),
         methods=_RETURNS,
         guest=NAME,
-        applies=lambda broker, frame: bool(_left_on(broker, frame)),
+        applies=lambda broker, method: bool(_left_on(broker, method)),
         process=_leave_without_successor,
     ),
     DefectTransition(

@@ -34,9 +34,9 @@ from amqpspec.model.judging.explanations import (
 )
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
 from amqpspec.model.judging.known_defect import NO_DEFECTS, DefectsFollowed, DefectTransition
-from amqpspec.model.judging.known_frames import first_debt, observe_as_known
+from amqpspec.model.judging.known_outputs import first_debt, observe_as_known
 from amqpspec.model.judging.pipelining import note_pipelined
-from amqpspec.model.judging.read_order import EarlyFrames, may_be_early
+from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
 from amqpspec.model.outputs.debts import unproven
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
@@ -74,90 +74,90 @@ class Acceptor:
         #: the next input is sent without waiting for what this one brings about: it may be processed after it
         self.overlapping = False
         self._defects = defects
-        self._early = EarlyFrames()
+        self._early = EarlyOutputs()
         self._time = 0.0
         #: the last output left no doubt about what had been processed before it
         self._is_certain = True
 
     # ------------------------------------------------------------------------------------------ the trace
 
-    def sent(self, frame: TraceEvent) -> None:
+    def sent(self, event: TraceEvent) -> None:
         """The client sent this frame."""
         self._judge_early()
         if self.finished:
             return
-        self._time = max(self._time, frame.time)
+        self._time = max(self._time, event.time)
         for explanation in list(self.explanations):
-            self.explanations += explanation.overlooking(frame.time, self._defects)
+            self.explanations += explanation.overlooking(event.time, self._defects)
         for explanation in self.explanations:
-            explanation.time_passes(frame.time)
-        if isinstance(frame, ClockWait):
+            explanation.time_passes(event.time)
+        if isinstance(event, ClockWait):
             for explanation in self.explanations:
-                explanation.broker.waited = frame.time
+                explanation.broker.waited = event.time
             return  # that time has passed is all
         only = self.explanations[0]
         if len(self.explanations) == 1 and not only.pending and only.broker.quiet and not self.overlapping:
-            self._process(only, frame)
+            self._process(only, event)
         elif not self.overlapping and all(each.is_at_rest for each in self.explanations):
-            self._process_by_all(frame)
-        elif not self.overlapping and self._stands_alone(frame):
+            self._process_by_all(event)
+        elif not self.overlapping and self._stands_alone(event):
             for explanation in list(self.explanations):
-                self._process(explanation, frame)
+                self._process(explanation, event)
         else:
             if not only.broker.counting:
-                only.uncounted.append(frame)
+                only.uncounted.append(event)
             for explanation in self.explanations:
-                note_pipelined(explanation.broker, explanation.pending_frames, frame)
-                explanation.pending.append(frame)
+                note_pipelined(explanation.broker, explanation.pending_inputs, event)
+                explanation.pending.append(event)
 
-    def _stands_alone(self, frame: TraceEvent) -> bool:
+    def _stands_alone(self, event: TraceEvent) -> bool:
         """A step of a handshake has nothing to do with what is under way on other connections."""
-        if frame.channel or isinstance(frame, OperatorAction):
+        if event.channel or isinstance(event, OperatorAction):
             return False
-        if any(lane_of(pending)[0] == frame.connection for each in self.explanations for pending in each.pending):
+        if any(lane_of(pending)[0] == event.connection for each in self.explanations for pending in each.pending):
             return False
-        connection = self.broker.connections.get(frame.connection)
-        return frame.method == "socket.open" or (connection is not None and connection.state.in_handshake)
+        connection = self.broker.connections.get(event.connection)
+        return event.name == "socket.open" or (connection is not None and connection.state.in_handshake)
 
-    def received(self, frame: TraceEvent) -> None:
+    def received(self, event: TraceEvent) -> None:
         """The broker sent this frame."""
         if self.finished:
             return
-        if frame.method == "connection.blocked" and blocked_by_others(self.broker, frame):
-            reason = str(frame.arguments.get("reason", "")).encode("utf-8", "backslashreplace").decode("utf-8")
+        if event.name == "connection.blocked" and blocked_by_others(self.broker, event):
+            reason = str(event.arguments.get("reason", "")).encode("utf-8", "backslashreplace").decode("utf-8")
             self.reason = f"the broker has an alarm that is none of ours: {reason}"
             self.finished = True
             return
-        self._time = max(self._time, frame.time)
-        if self._early.holds_up(frame):
-            self._early.add(frame)
+        self._time = max(self._time, event.time)
+        if self._early.holds_up(event):
+            self._early.add(event)
             return
-        self._judge(frame)
+        self._judge(event)
         self._early.judge_again(self._judge)
 
     def _judge_early(self) -> None:
         """Nothing comes before them any more."""
-        for frame in self._early.take_all():
-            self._judge(frame, may_wait=False)
+        for event in self._early.take_all():
+            self._judge(event, may_wait=False)
 
-    def _judge(self, frame: TraceEvent, *, may_wait: bool = True) -> None:
+    def _judge(self, event: TraceEvent, *, may_wait: bool = True) -> None:
         if self.finished:
             return
         for explanation in self.explanations:
             explanation.note_observation(self._time)
         only = self.explanations[0]
         # to judge it may change what it is judged by
-        waits = may_wait and may_be_early(only.broker, only.pending, frame)
+        waits = may_wait and may_be_early(only.broker, only.pending, event)
         before = [each.fork() for each in self.explanations] if waits else []
         if len(self.explanations) == 1 and not only.pending:
-            mismatches = observe_as_known(only.broker, frame, self._defects)
+            mismatches = observe_as_known(only.broker, event, self._defects)
             if before and not all(mismatch.defect for mismatch in mismatches):
-                self._wait_with(frame, before)
+                self._wait_with(event, before)
             elif mismatches:
-                self._record(only.broker, frame, mismatches)
+                self._record(only.broker, event, mismatches)
         else:
             try:
-                self._received_by_all(frame, before)
+                self._received_by_all(event, before)
             except TooManyExplanations:
                 self._give_up()
         for explanation in self.explanations:
@@ -166,8 +166,8 @@ class Acceptor:
         if self._is_certain:
             self._process_what_is_certain()
 
-    def _wait_with(self, frame: TraceEvent, before: list[Explanation]) -> None:
-        self._early.add(frame)
+    def _wait_with(self, event: TraceEvent, before: list[Explanation]) -> None:
+        self._early.add(event)
         self.explanations = before
 
     def barrier(self, begins: bool) -> None:
@@ -272,10 +272,10 @@ class Acceptor:
             explanation.expect_internal_events()
         self.explanations += others
 
-    def _process_by_all(self, frame: TraceEvent) -> None:
+    def _process_by_all(self, event: TraceEvent) -> None:
         """Only what the broker may do by itself is open: it has been done before the input, or not."""
         if any(isinstance(pending, TIMED) for each in self.explanations for pending in each.pending):
-            self._process_or_wait(frame)
+            self._process_or_wait(event)
             return
         try:
             self.explanations = settled(self.explanations, self._defects, self.bound)
@@ -283,18 +283,18 @@ class Acceptor:
             self._give_up()
             return
         for explanation in list(self.explanations):
-            self._process(explanation, frame)
+            self._process(explanation, event)
         self.explanations = merged(self.explanations)
 
-    def _process_or_wait(self, frame: TraceEvent) -> None:
+    def _process_or_wait(self, event: TraceEvent) -> None:
         """Messages may expire before the broker comes to the input, which takes its time: it stays pending as well."""
         waiting = [explanation.fork() for explanation in self.explanations]
         if not self.broker.counting:
-            self.explanations[0].uncounted.append(frame)
+            self.explanations[0].uncounted.append(event)
         for explanation in waiting:
-            explanation.pending.append(frame)
+            explanation.pending.append(event)
         for explanation in list(self.explanations):
-            self._process(explanation, frame)
+            self._process(explanation, event)
         self.explanations = merged(self.explanations) + waiting
 
     def _process_what_is_certain(self) -> None:
@@ -307,7 +307,7 @@ class Acceptor:
                 return
             self._process(only, only.pending.pop(0))
 
-    def _received_by_all(self, frame: TraceEvent, before: list[Explanation]) -> None:
+    def _received_by_all(self, event: TraceEvent, before: list[Explanation]) -> None:
         """`before`: copies of the explanations, where the frame can wait if none of them fits it."""
         self._is_certain = True
         survivors: list[Explanation] = []
@@ -317,9 +317,9 @@ class Acceptor:
         latent: list[Explanation] = []
         for explanation in self.explanations:
             for candidate in points(explanation, self._defects, self.bound):
-                if candidate.broker.not_before > frame.time or candidate.is_tearing_down(frame):
+                if candidate.broker.not_before > event.time or candidate.is_tearing_down(event):
                     continue  # something would have come about too early, or too late
-                mismatches = observe_as_known(candidate.broker, frame, self._defects)
+                mismatches = observe_as_known(candidate.broker, event, self._defects)
                 if mismatches and candidate.defect is not None:
                     if candidate.defect_took_place and all(m.defect and not m.fatal for m in mismatches):
                         latent.append(candidate)  # wrong in another way that is known, besides
@@ -348,18 +348,18 @@ class Acceptor:
             culprit, mismatches = best or flawed[0]
             defect = survivors[0].defect
             assert defect is not None
-            self._record_defect(culprit.broker, frame, mismatches, defect)
+            self._record_defect(culprit.broker, event, mismatches, defect)
             self.explanations = merged(survivors)
             self._go_on_from_defect()
         elif before and not any(all(each.defect for each in mismatches) for _, mismatches in flawed):
-            self._wait_with(frame, before)
+            self._wait_with(event, before)
         elif flawed:
             flawed = least_flawed(flawed)
             self.explanations = merged([candidate for candidate, _ in flawed] + latent[:MOST_LATENT])
-            self._record(self.broker, frame, flawed[0][1])
+            self._record(self.broker, event, flawed[0][1])
         elif best is not None:
             self.explanations = [best[0]]
-            self._record(best[0].broker, frame, best[1])
+            self._record(best[0].broker, event, best[1])
 
     def _close(self, prove: bool) -> None:
         if self.finished:
@@ -395,7 +395,7 @@ class Acceptor:
         missing, known_as = first_debt(first.broker, self._defects) or (next(owed, None), "")
         if missing is None:
             return
-        if missing.frame is None and (untold := self._untold_queues(first.broker)):
+        if missing.event is None and (untold := self._untold_queues(first.broker)):
             self.reason = f"the broker does not tell in time how many messages and consumers {untold[0]} has"
             self.finished = True
             return
@@ -424,18 +424,18 @@ class Acceptor:
 
     # --------------------------------------------------------------------------------------------- failures
 
-    def _record(self, broker: Broker, frame: TraceEvent, mismatches: Mismatches, defect: str = "") -> None:
+    def _record(self, broker: Broker, event: TraceEvent, mismatches: Mismatches, defect: str = "") -> None:
         for mismatch in mismatches:
-            self._add(failure_of(broker, frame, mismatch, self.command, defect or mismatch.defect))
+            self._add(failure_of(broker, event, mismatch, self.command, defect or mismatch.defect))
             if mismatch.fatal:
                 self.finished = not defect
                 return
 
     def _record_defect(
-        self, broker: Broker, frame: TraceEvent, mismatches: Mismatches, defect: DefectTransition
+        self, broker: Broker, event: TraceEvent, mismatches: Mismatches, defect: DefectTransition
     ) -> None:
         blamed = Mismatch(defect.requirement, mismatches[0].shape, mismatches[0].detail, True, mismatches[0].allowed)
-        self._record(broker, frame, (blamed,), defect.name)
+        self._record(broker, event, (blamed,), defect.name)
 
     def _add(self, failure: Failure) -> None:
         """Keep one of each: a harmless defect may show at every step of a sequence."""

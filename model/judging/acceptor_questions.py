@@ -11,7 +11,7 @@ from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.judging.doubts import may_give_up, unprocessed
 from amqpspec.model.judging.questions import KnownConnection
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Frame, TraceEvent
+from amqpspec.model.protocol.methods import ChannelKey, Method, TraceEvent
 from amqpspec.model.protocol.patterns import UNKNOWN_NAME
 
 #: Seconds of which no more may pass between a question and its answer.
@@ -64,9 +64,9 @@ class AcceptorQuestions:
         """
         known = self._usual.channels[channel]
         if known.channel_prefetch:
-            return Frame(*channel, "channel.flow", {"active": True}, sent=True)
+            return Method(*channel, "channel.flow", {"active": True}, sent=True)
         is_global = known.prefetch_from in ("QOS-009", "QOS-010")
-        return Frame(*channel, "basic.qos", {"prefetch_count": known.prefetch, "global_": is_global}, sent=True)
+        return Method(*channel, "basic.qos", {"prefetch_count": known.prefetch, "global_": is_global}, sent=True)
 
     def unprocessed(self) -> list[ChannelKey]:
         return unprocessed(self._acceptor.explanations)

@@ -22,7 +22,7 @@ from amqpspec.model.judging.alternatives_of_queues import alternatives_of_queues
 from amqpspec.model.promises.choices import TransientQueues
 from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame, TraceEvent
+from amqpspec.model.protocol.methods import Method, TraceEvent
 from amqpspec.model.rules.basic.cancel import crosses_notice, withdraw_notice
 from amqpspec.model.rules.connection.closing import is_said_by_queue
 from amqpspec.model.rules.extensions.queue_expiry import is_in_use
@@ -31,42 +31,42 @@ from amqpspec.model.rules.inputs import process
 from amqpspec.model.rules.tx.commit import is_missed
 
 
-def _declares_transient(broker: Broker, frame: Frame) -> bool:
+def _declares_transient(broker: Broker, method: Method) -> bool:
     if broker.dialect.transient_queues is not TransientQueues.EITHER:
         return False
-    arguments = frame.arguments
-    channel = broker.channels.get((frame.connection, frame.channel))
+    arguments = method.arguments
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN or arguments.get("passive"):
         return False
     return not (arguments.get("durable") or arguments.get("exclusive") or arguments.get("queue") in broker.queues)
 
 
-def _refuse_transient(broker: Broker, frame: Frame) -> None:
+def _refuse_transient(broker: Broker, method: Method) -> None:
     dialect = broker.dialect
     broker.dialect = replace(dialect, transient_queues=TransientQueues.REFUSED)
-    process(broker, frame)
+    process(broker, method)
     broker.dialect = dialect
 
 
-def _cancel_in_time(broker: Broker, frame: Frame) -> None:
-    process(broker, frame)
-    withdraw_notice(broker, frame)
+def _cancel_in_time(broker: Broker, method: Method) -> None:
+    process(broker, method)
+    withdraw_notice(broker, method)
 
 
-def _closes_before_queues_answer(broker: Broker, frame: Frame) -> bool:
-    channel = broker.channels.get((frame.connection, frame.channel))
+def _closes_before_queues_answer(broker: Broker, method: Method) -> bool:
+    channel = broker.channels.get((method.connection, method.channel))
     return channel is not None and channel.state is ChannelState.OPEN and any(map(is_said_by_queue, channel.owed))
 
 
-def _close_at_once(broker: Broker, frame: Frame) -> None:
-    channel = broker.channels[(frame.connection, frame.channel)]
+def _close_at_once(broker: Broker, method: Method) -> None:
+    channel = broker.channels[(method.connection, method.channel)]
     channel.owed = [owed for owed in channel.owed if not is_said_by_queue(owed)]
-    process(broker, frame)
+    process(broker, method)
 
 
-def _overlooks_deletion(broker: Broker, frame: Frame) -> bool:
+def _overlooks_deletion(broker: Broker, method: Method) -> bool:
     """Is a queue gone that the commit publishes to, and the channel may still know it from before, or find it still?"""
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
         return False
     return any(
@@ -88,16 +88,16 @@ def _may_be_known(broker: Broker, channel: Channel, queue: Queue) -> bool:
     return is_late and queue.name in channel.known_types
 
 
-def _overlook_deletion(broker: Broker, frame: Frame) -> None:
-    channel = broker.channels[(frame.connection, frame.channel)]
+def _overlook_deletion(broker: Broker, method: Method) -> None:
+    channel = broker.channels[(method.connection, method.channel)]
     if channel.transaction is not None:
         channel.transaction.overlooks_deletion = True
-    process(broker, frame)
+    process(broker, method)
 
 
-def _expires_between(broker: Broker, frame: Frame) -> bool:
+def _expires_between(broker: Broker, method: Method) -> bool:
     """May something be over as soon as the commit publishes it, and make a dead letter before what it rejects does?"""
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
         return False
     transaction = channel.transaction
@@ -108,11 +108,11 @@ def _expires_between(broker: Broker, frame: Frame) -> bool:
     )
 
 
-def _expire_between(broker: Broker, frame: Frame) -> None:
-    channel = broker.channels[(frame.connection, frame.channel)]
+def _expire_between(broker: Broker, method: Method) -> None:
+    channel = broker.channels[(method.connection, method.channel)]
     if channel.transaction is not None:
         channel.transaction.expires_between = True
-    process(broker, frame)
+    process(broker, method)
 
 
 def _times_out_with(number: int) -> Callable[[Broker, DeliveryTimeout], bool]:
@@ -123,22 +123,22 @@ def _time_out_with(number: int) -> Callable[[Broker, DeliveryTimeout], None]:
     return lambda broker, event: process_timeouts(broker, event, others_due(broker, event)[:number])
 
 
-def _asks_for_expiring(broker: Broker, frame: Frame) -> bool:
+def _asks_for_expiring(broker: Broker, method: Method) -> bool:
     """Is a quorum queue asked for its numbers that may be expiring at this moment?"""
-    arguments = frame.arguments
+    arguments = method.arguments
     if not arguments.get("passive") or not broker.expiring:
         return False
     queue = broker.queues.get(arguments.get("queue", ""))
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     if queue is None or queue.type is not QueueType.QUORUM or channel is None or channel.state is not ChannelState.OPEN:
         return False
     return queue.name in broker.expiring and queue.expiring_use == queue.uses and not is_in_use(broker, queue)
 
 
-def _count_nothing(broker: Broker, frame: Frame) -> None:
+def _count_nothing(broker: Broker, method: Method) -> None:
     """Its process is gone already, of which the answer says nothing; the queue is not yet."""
-    process(broker, frame)
-    channel = broker.channels[(frame.connection, frame.channel)]
+    process(broker, method)
+    channel = broker.channels[(method.connection, method.channel)]
     answer = channel.owed[-1] if channel.owed else None
     if isinstance(answer, Expected) and answer.method == "queue.declare-ok":
         nothing = {**answer.arguments, "message_count": 0, "consumer_count": 0}
@@ -222,8 +222,8 @@ _BY_KIND = {
 def alternatives_to(broker: Broker, event: Input) -> list[Alternative]:
     """The alternatives to the usual processing of this input, in this state."""
     found = [each for each in _BY_KIND.get(kind_of(event), ()) if each.applies(broker, event)]
-    if isinstance(event, Frame):
-        found += (_deliveries_under_way if event.method == "basic.qos" else alternatives_of_queues)(broker, event)
+    if isinstance(event, Method):
+        found += (_deliveries_under_way if event.name == "basic.qos" else alternatives_of_queues)(broker, event)
     if not isinstance(event, InternalEvent) or isinstance(event, Teardown):
         found += _before_commit_fails(broker, event)
     return found
@@ -255,11 +255,11 @@ def _come_before_commit_fails(broker: Broker, event: TraceEvent | Teardown) -> N
     process(broker, event)
 
 
-def _deliveries_under_way(broker: Broker, frame: Frame) -> Iterator[Alternative]:
+def _deliveries_under_way(broker: Broker, method: Method) -> Iterator[Alternative]:
     """QOS-011: a limit does not take back what is on its way from the queues to the channel, however much that is."""
-    channel = broker.channels.get((frame.connection, frame.channel))
-    limit = frame.arguments.get("prefetch_count", 0)
-    if channel is None or channel.state is not ChannelState.OPEN or not frame.arguments.get("global_") or not limit:
+    channel = broker.channels.get((method.connection, method.channel))
+    limit = method.arguments.get("prefetch_count", 0)
+    if channel is None or channel.state is not ChannelState.OPEN or not method.arguments.get("global_") or not limit:
         return
     if not broker.dialect.channel_prefetch or broker.dialect.prefetch_is_shared:
         return
@@ -274,13 +274,13 @@ def _deliveries_under_way(broker: Broker, frame: Frame) -> Iterator[Alternative]
             requirement="QOS-011",
             source="rabbit_channel: the limiter is told at once, the queues by activate_limit_all",
             kinds=("basic.qos",),
-            applies=lambda broker, frame: True,
+            applies=lambda broker, method: True,
             process=partial(_limit_behind, number=number),
         )
 
 
-def _limit_behind(broker: Broker, frame: Frame, number: int) -> None:
-    process(broker, frame)
-    channel = broker.channels[(frame.connection, frame.channel)]
+def _limit_behind(broker: Broker, method: Method, number: int) -> None:
+    process(broker, method)
+    channel = broker.channels[(method.connection, method.channel)]
     channel.under_way = number
     broker.refresh_sharing(channel)

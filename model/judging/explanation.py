@@ -177,15 +177,15 @@ class Explanation:
             timeouts(self.broker, now, is_certain=False)
             self.expect_internal_events()
 
-    def is_tearing_down(self, frame: TraceEvent) -> bool:
+    def is_tearing_down(self, event: TraceEvent) -> bool:
         """Does the frame close a connection whose channels have to end before (rabbit_reader:terminate_channels)?"""
-        if frame.method != "connection.close" or not self.pending:
+        if event.name != "connection.close" or not self.pending:
             return False
-        ending = any(isinstance(each, Teardown) and each.connection == frame.connection for each in self.pending)
-        return ending and self.broker.connections[frame.connection].state is ConnectionState.OPEN
+        ending = any(isinstance(each, Teardown) and each.connection == event.connection for each in self.pending)
+        return ending and self.broker.connections[event.connection].state is ConnectionState.OPEN
 
     @property
-    def pending_frames(self) -> list[TraceEvent]:
+    def pending_inputs(self) -> list[TraceEvent]:
         """What was sent and is not processed."""
         return [event for event in self.pending if isinstance(event, TraceEvent)]
 

@@ -11,17 +11,17 @@ from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.model.protocol.methods import TraceEvent
 
 
-def failure_of(broker: Broker, frame: TraceEvent, mismatch: Mismatch, command: str, defect: str) -> Failure:
+def failure_of(broker: Broker, event: TraceEvent, mismatch: Mismatch, command: str, defect: str) -> Failure:
     """The frame is not what the state allows. `defect`: the name of the one that explains it, or ""."""
-    allowed = (mismatch.allowed,) if mismatch.allowed else allowed_frames(broker, frame.connection)
+    allowed = (mismatch.allowed,) if mismatch.allowed else allowed_frames(broker, event.connection)
     return Failure(
         mismatch.requirement,
         mismatch.shape,
         mismatch.detail,
         command,
-        str(frame),
+        str(event),
         allowed,
-        state_lines(broker, frame),
+        state_lines(broker, event),
         defect,
     )
 
@@ -33,10 +33,10 @@ def failure_of_debt(
     return Failure(
         defect.requirement if defect else debt.requirement,
         Shape.MISSING,
-        debt.frame.method if debt.frame else "messages ready",
+        debt.event.name if debt.event else "messages ready",
         command,
         "nothing",
         (debt_text(debt),),
-        state_lines(broker, debt.frame),
+        state_lines(broker, debt.event),
         defect.name if defect else known_as,
     )

@@ -11,7 +11,7 @@ from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.broker.internal_events import Input, InternalEvent, Kind
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.dialects import dialect_named
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 
 #: `DefectTransition.shows_within` without an end.
 ANY_NUMBER = 10**9
@@ -66,7 +66,7 @@ class DefectTransition(KnownDefect):
 
 
 @dataclass(frozen=True, slots=True)
-class FrameDefect(KnownDefect):
+class OutputDefect(KnownDefect):
     """One that is a wrong frame, one too many or one that is missing, and no way to go on: nobody has to follow it.
 
     The law says what is wrong. Only then this is asked whether it knows why.
@@ -74,10 +74,10 @@ class FrameDefect(KnownDefect):
 
     #: given the broker behind the frame, the frame, and a mismatch that is not fatal: what is to be recorded in its
     #: place, with its name. None: it does not explain it
-    names: Callable[[Broker, Frame, Mismatch], Mismatches | None] | None = None
+    names: Callable[[Broker, Method, Mismatch], Mismatches | None] | None = None
     #: the same for one that is fatal: the state is unchanged, and if it explains the mismatch this changes it as the
     #: broker with the defect did
-    goes_on: Callable[[Broker, Frame, Mismatch], Mismatches | None] | None = None
+    goes_on: Callable[[Broker, Method, Mismatch], Mismatches | None] | None = None
     #: with that the frame is right but for what this has named: it is observed again
     is_observed_again: bool = False
 
@@ -93,9 +93,9 @@ class DefectsFollowed:
     #: who keeps in mind what they go by
     hooks: Hooks = NO_HOOKS
     #: asked in this order about a frame that is wrong
-    of_frames: tuple[FrameDefect, ...] = ()
+    of_outputs: tuple[OutputDefect, ...] = ()
     #: by name: does this known defect explain that the owed frame does not come?
-    of_missing: Mapping[str, Callable[[Broker, Frame], bool]] = field(default_factory=dict)
+    of_missing: Mapping[str, Callable[[Broker, Method], bool]] = field(default_factory=dict)
     #: names of queues that took too long to tell how much they hold when they were asked last
     untold: Callable[[Broker], list[str]] = lambda broker: []
     _asked: dict[tuple[Kind, frozenset[str]], tuple[DefectTransition, ...]] = field(default_factory=dict)

@@ -23,33 +23,33 @@ ANSWERED_BY_CHANNEL = frozenset(
 )  # fmt: skip
 
 
-def note_pipelined(broker: Broker, pending: Sequence[TraceEvent], frame: TraceEvent) -> None:
-    """`frame` is being sent while `pending` inputs need not be processed yet; replies may be owed."""
-    if frame.method == "channel.open":
-        if any(other.method == "channel.close" and _on_same_channel(other, frame) for other in pending):
+def note_pipelined(broker: Broker, pending: Sequence[TraceEvent], event: TraceEvent) -> None:
+    """`event` is being sent while `pending` inputs need not be processed yet; replies may be owed."""
+    if event.name == "channel.open":
+        if any(other.name == "channel.close" and _on_same_channel(other, event) for other in pending):
             broker.fired("CHAN-004")
         return
-    if frame.method in ("basic.cancel", "queue.delete"):
-        broker.fired(*_crossings(broker, pending, frame))
-    if frame.method == "basic.qos" and _deliveries_come(broker, pending, frame):
+    if event.name in ("basic.cancel", "queue.delete"):
+        broker.fired(*_crossings(broker, pending, event))
+    if event.name == "basic.qos" and _deliveries_come(broker, pending, event):
         broker.fired("QOS-014")
-    if frame.method == "basic.consume" and _races_for_seat(broker, pending, frame):
+    if event.name == "basic.consume" and _races_for_seat(broker, pending, event):
         broker.fired("SAC-005")
-    consumed = _unanswered(broker, pending, frame, "basic.consume")
-    cancelled = _unanswered(broker, pending, frame, "basic.cancel")
-    tag = frame.arguments.get("consumer_tag", "")
-    if frame.method == "basic.cancel" and tag in consumed:
+    consumed = _unanswered(broker, pending, event, "basic.consume")
+    cancelled = _unanswered(broker, pending, event, "basic.cancel")
+    tag = event.arguments.get("consumer_tag", "")
+    if event.name == "basic.cancel" and tag in consumed:
         broker.fired("CONSUME-005")
-    elif frame.method == "basic.consume" and tag in cancelled:
+    elif event.name == "basic.consume" and tag in cancelled:
         broker.fired("CONSUME-004")
-    elif frame.method in ANSWERED_BY_CHANNEL and not frame.arguments.get("nowait") and (consumed or cancelled):
+    elif event.name in ANSWERED_BY_CHANNEL and not event.arguments.get("nowait") and (consumed or cancelled):
         broker.fired("CHAN-019")
 
 
-def _crossings(broker: Broker, pending: Sequence[TraceEvent], frame: TraceEvent) -> set[str]:
+def _crossings(broker: Broker, pending: Sequence[TraceEvent], event: TraceEvent) -> set[str]:
     """CANCEL-005, CANCEL-006: a consumer that asked to be told is cancelled, and its queue deleted, at one time."""
-    other = "queue.delete" if frame.method == "basic.cancel" else "basic.cancel"
-    pairs = ((frame, each) if other == "queue.delete" else (each, frame) for each in pending if each.method == other)
+    other = "queue.delete" if event.name == "basic.cancel" else "basic.cancel"
+    pairs = ((event, each) if other == "queue.delete" else (each, event) for each in pending if each.name == other)
     found: set[str] = set()
     for cancel, delete in pairs:
         channel = broker.channels.get((cancel.connection, cancel.channel))
@@ -61,25 +61,25 @@ def _crossings(broker: Broker, pending: Sequence[TraceEvent], frame: TraceEvent)
     return found
 
 
-def _races_for_seat(broker: Broker, pending: Sequence[TraceEvent], frame: TraceEvent) -> bool:
+def _races_for_seat(broker: Broker, pending: Sequence[TraceEvent], event: TraceEvent) -> bool:
     """Is somebody else about to be the first consumer of the queue, which has a single active one?"""
-    queue = _queue_of(broker, frame)
+    queue = _queue_of(broker, event)
     if queue is None or not queue.single_active_consumer or queue.consumers:
         return False
     return any(
-        other.method == "basic.consume" and not _on_same_channel(other, frame) and _queue_of(broker, other) is queue
+        other.name == "basic.consume" and not _on_same_channel(other, event) and _queue_of(broker, other) is queue
         for other in pending
     )
 
 
-def _deliveries_come(broker: Broker, pending: Sequence[TraceEvent], frame: TraceEvent) -> bool:
+def _deliveries_come(broker: Broker, pending: Sequence[TraceEvent], event: TraceEvent) -> bool:
     """Are messages under way to consumers on the frame's channel?"""
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((event.connection, event.channel))
     queues = {consumer.queue for consumer in channel.consumers.values()} if channel is not None else set()
     keys = {
         other.arguments.get("routing_key", "")
         for other in pending
-        if other.method == "basic.publish" and not other.arguments.get("exchange")
+        if other.name == "basic.publish" and not other.arguments.get("exchange")
     }
     return any(queue in broker.deliverable or queue.name in keys for queue in queues)
 
@@ -94,13 +94,13 @@ def _on_same_channel(one: TraceEvent, other: TraceEvent) -> bool:
     return (one.connection, one.channel) == (other.connection, other.channel)
 
 
-def _unanswered(broker: Broker, pending: Sequence[TraceEvent], frame: TraceEvent, method: str) -> set[object]:
+def _unanswered(broker: Broker, pending: Sequence[TraceEvent], event: TraceEvent, method: str) -> set[object]:
     """Consumer tags of requests of that method on the frame's channel whose reply is still to come."""
-    key = (frame.connection, frame.channel)
+    key = (event.connection, event.channel)
     tags: set[object] = {
         other.arguments.get("consumer_tag", "")
         for other in pending
-        if (other.connection, other.channel) == key and other.method == method and not other.arguments.get("nowait")
+        if (other.connection, other.channel) == key and other.name == method and not other.arguments.get("nowait")
     }
     channel = broker.channels.get(key)
     if channel is not None:

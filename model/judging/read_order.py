@@ -26,18 +26,18 @@ from amqpspec.model.protocol.methods import TraceEvent
 _ENDS = ("basic.cancel", "channel.close", "connection.close", "socket.abort")
 
 
-class EarlyFrames:
+class EarlyOutputs:
     """Frames that came too early, in their order, and what came behind them on the same connections."""
 
     def __init__(self) -> None:
         self._frames: list[TraceEvent] = []
 
-    def add(self, frame: TraceEvent) -> None:
-        self._frames.append(frame)
+    def add(self, event: TraceEvent) -> None:
+        self._frames.append(event)
 
-    def holds_up(self, frame: TraceEvent) -> bool:
+    def holds_up(self, event: TraceEvent) -> bool:
         """Is one of them before it on its connection?"""
-        return any(other.connection == frame.connection for other in self._frames)
+        return any(other.connection == event.connection for other in self._frames)
 
     def judge_again(self, judge: Callable[[TraceEvent], None]) -> None:
         """In their order; those that still come too early are added anew."""
@@ -45,41 +45,41 @@ class EarlyFrames:
         while self._frames and len(self._frames) != count:
             waiting = self.take_all()
             count = len(waiting)
-            for frame in waiting:
-                if self.holds_up(frame):
-                    self.add(frame)
+            for event in waiting:
+                if self.holds_up(event):
+                    self.add(event)
                 else:
-                    judge(frame)
+                    judge(event)
 
     def take_all(self) -> list[TraceEvent]:
-        frames, self._frames = self._frames, []
-        return frames
+        events, self._frames = self._frames, []
+        return events
 
 
-def may_be_early(broker: Broker, pending: Iterable[Input], frame: TraceEvent) -> bool:
+def may_be_early(broker: Broker, pending: Iterable[Input], event: TraceEvent) -> bool:
     """Is it a delivery from a queue with deadlines, which may have handed the message to another connection before; may
     the message have expired where another one was in front of it, which goes to another connection; or may the active
     consumer, on another connection, have been handed what was in front of it before it ended?
 
     `pending`: the inputs that are under way.
     """
-    channel = broker.channels.get((frame.connection, frame.channel))
-    if frame.method != "basic.deliver" or channel is None:
+    channel = broker.channels.get((event.connection, event.channel))
+    if event.name != "basic.deliver" or channel is None:
         return False
-    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
+    consumer = channel.consumers.get(event.arguments.get("consumer_tag", ""))
     if consumer is None:
         return False
     if any(
-        EXCHANGE in queue.arguments and _hands_out(broker, pending, queue, frame.connection)
+        EXCHANGE in queue.arguments and _hands_out(broker, pending, queue, event.connection)
         for queue in broker.ageing
         if queue is not consumer.queue
     ):
         return True
-    if _seat_is_given_up(consumer.queue, pending, frame.connection):
+    if _seat_is_given_up(consumer.queue, pending, event.connection):
         return True
     if not consumer.queue.deadlines or consumer.queue.type is not QueueType.QUORUM:
         return False
-    return any(other.channel[0] != frame.connection for other in consumer.queue.consumers)
+    return any(other.channel[0] != event.connection for other in consumer.queue.consumers)
 
 
 def _seat_is_given_up(queue: Queue, pending: Iterable[Input], connection: str) -> bool:
@@ -91,7 +91,7 @@ def _seat_is_given_up(queue: Queue, pending: Iterable[Input], connection: str) -
 
 
 def _may_end(event: Input) -> bool:
-    return isinstance(event, Teardown) or (isinstance(event, TraceEvent) and event.method in _ENDS)
+    return isinstance(event, Teardown) or (isinstance(event, TraceEvent) and event.name in _ENDS)
 
 
 def _hands_out(broker: Broker, pending: Iterable[Input], queue: Queue, connection: str) -> bool:
@@ -99,7 +99,7 @@ def _hands_out(broker: Broker, pending: Iterable[Input], queue: Queue, connectio
     if any(consumer.channel[0] != connection for consumer in queue.consumers):
         return True
     sent = (each for each in pending if isinstance(each, TraceEvent))
-    if any(each.method == "basic.get" and each.connection != connection for each in sent):
+    if any(each.name == "basic.get" and each.connection != connection for each in sent):
         return True
     return any(
         isinstance(owed, PendingGet) and owed.queue is queue

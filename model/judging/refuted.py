@@ -25,4 +25,4 @@ def note_refuted(contradicted: Iterable[Explanation], survivors: Sequence[Explan
 
 
 def _is_over(contradicted: Explanation, survivors: Sequence[Explanation]) -> bool:
-    return not any(frame is contradicted.defective_input for survivor in survivors for frame in survivor.pending)
+    return not any(event is contradicted.defective_input for survivor in survivors for event in survivor.pending)

@@ -20,9 +20,9 @@ def allowed_frames(broker: Broker, connection: str | None = None) -> tuple[str, 
     """What the broker might have sent instead, in words; "nothing" when it owes nothing, barriers apart."""
     barrier = set(_owed_to_barrier(broker))
     frames = [
-        str(frame)
-        for frame in permitted(broker)
-        if (frame.connection, frame.channel, frame.method) not in barrier
+        str(event)
+        for event in permitted(broker)
+        if (event.connection, event.channel, event.name) not in barrier
     ]
     if connection is not None:
         here = [text for text in frames if text.startswith(f"{connection}.")]
@@ -39,11 +39,11 @@ def _owed_to_barrier(broker: Broker) -> Iterator[tuple[str, int, str]]:
                     yield channel.connection, channel.number, method
 
 
-def state_lines(broker: Broker, frame: TraceEvent | None) -> tuple[str, ...]:
-    """The queues and channels that `frame` touches; all of them when there is no frame."""
+def state_lines(broker: Broker, event: TraceEvent | None) -> tuple[str, ...]:
+    """The queues and channels that `event` touches; all of them when there is no frame."""
     channels = [c for c in broker.channels.values() if c.state is not ChannelState.CLOSED]
-    if frame is not None:
-        channels = [c for c in channels if c.key == (frame.connection, frame.channel)] or channels
+    if event is not None:
+        channels = [c for c in channels if c.key == (event.connection, event.channel)] or channels
     queues: dict[Queue, None] = {}
     for channel in channels:
         for consumer in channel.consumers.values():

@@ -57,21 +57,21 @@ from amqpspec.model.broker.stream_log import stored
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches, unexpected
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 
 
-def observe_confirm(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
+def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatches:
     """CONFIRM-003: each publish once; `multiple` means all that are still open up to the tag."""
-    tag, multiple = frame.arguments.get("delivery_tag", 0), bool(frame.arguments.get("multiple"))
+    tag, multiple = method.arguments.get("delivery_tag", 0), bool(method.arguments.get("multiple"))
     unconfirmed = channel.unconfirmed
     numbers = [number for number in unconfirmed if number <= tag] if multiple else [tag] if tag in unconfirmed else []
     if not numbers or tag > channel.published:
-        return unexpected(_misnumbered(channel, tag), f"{frame.method} of a publish that is not open")
+        return unexpected(_misnumbered(channel, tag), f"{method.name} of a publish that is not open")
     for owed in channel.owed:
         if isinstance(owed, Expected) and owed.publish and owed.publish in numbers:
-            return unexpected("CONFIRM-009", f"{frame.method} before basic.return")
+            return unexpected("CONFIRM-009", f"{method.name} before basic.return")
     # one that ought not to be at all is not measured by its form
-    wrong = tuple(_wrong_kind(channel, frame, numbers)) or tuple(_wrong_form(channel, frame, tag, numbers))
+    wrong = tuple(_wrong_kind(channel, method, numbers)) or tuple(_wrong_form(channel, method, tag, numbers))
     fired = ["CONFIRM-002", "CONFIRM-003"]
     for number in numbers:
         copies = unconfirmed.pop(number)
@@ -88,7 +88,7 @@ def observe_confirm(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
         fired.append("CONFIRM-005")
         channel.confirmed_together = frozenset(numbers) - {tag}
     broker.settle_debts(channel)
-    if frame.method == "basic.ack":
+    if method.name == "basic.ack":
         channel.batch = min(channel.batch or tag, *numbers, tag)
     else:
         fired += ["CONFIRM-006", "CONFIRM-007"]
@@ -96,14 +96,14 @@ def observe_confirm(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
     return wrong
 
 
-def _wrong_kind(channel: Channel, frame: Frame, numbers: list[int]) -> Iterator[Mismatch]:
+def _wrong_kind(channel: Channel, method: Method, numbers: list[int]) -> Iterator[Mismatch]:
     """CONFIRM-011: a nack is for what some queue has refused, and an ack for what all have taken."""
     for number in numbers:
         copies = channel.unconfirmed[number]
         refused = refusal_of(copies)
-        if refused and frame.method == "basic.ack":
+        if refused and method.name == "basic.ack":
             yield Mismatch(refused, Shape.UNEXPECTED, "basic.ack of a message that a queue refused", False)
-        elif not refused and frame.method == "basic.nack":
+        elif not refused and method.name == "basic.nack":
             detail = "basic.nack of a message that no queue refused"
             yield Mismatch(refused_for_nothing(copies), Shape.UNEXPECTED, detail, False)
 
@@ -123,21 +123,21 @@ def _misnumbered(channel: Channel, tag: int) -> str:
     return "CONFIRM-005" if tag in channel.confirmed_together else "CONFIRM-003"
 
 
-def _wrong_form(channel: Channel, frame: Frame, tag: int, numbers: list[int]) -> Iterator[Mismatch]:
+def _wrong_form(channel: Channel, method: Method, tag: int, numbers: list[int]) -> Iterator[Mismatch]:
     """CONFIRM-006, CONFIRM-007: what else the frame says. A batch of one ack is not `multiple`; a nack below which
     nothing is open, and nothing was acked in its batch, is.
     """
-    multiple = bool(frame.arguments.get("multiple"))
-    detail = f"{frame.method} multiple"
-    if frame.method == "basic.ack":
+    multiple = bool(method.arguments.get("multiple"))
+    detail = f"{method.name} multiple"
+    if method.name == "basic.ack":
         if multiple and len(channel.unconfirmed) == 1:
             yield Mismatch("CONFIRM-006", Shape.WRONG_ARGUMENT, detail, False, "multiple=false")
         return
     is_lowest = min(channel.unconfirmed) >= min(numbers) and not 0 < channel.batch < tag
     if is_lowest and not multiple:
         yield Mismatch("CONFIRM-006", Shape.WRONG_ARGUMENT, detail, False, "multiple=true")
-    if not frame.arguments.get("requeue"):
-        yield Mismatch("CONFIRM-007", Shape.WRONG_ARGUMENT, f"{frame.method} requeue", False, "requeue=true")
+    if not method.arguments.get("requeue"):
+        yield Mismatch("CONFIRM-007", Shape.WRONG_ARGUMENT, f"{method.name} requeue", False, "requeue=true")
 
 
 def shown_by_confirm(copies: tuple[tuple[Queue, Message], ...]) -> Iterator[str]:

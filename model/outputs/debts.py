@@ -45,15 +45,15 @@ from amqpspec.model.protocol.methods import TraceEvent
 class Debt:
     requirement: str
     detail: str
-    frame: TraceEvent | None
+    event: TraceEvent | None
 
     shape = Shape.MISSING
 
 
 def debts(broker: Broker) -> Iterator[Debt]:
     """Frames that must still come, in an order in which they may."""
-    for frame in permitted(broker):
-        yield Debt(_requirement(broker, frame), frame.method, frame)
+    for event in permitted(broker):
+        yield Debt(_requirement(broker, event), event.name, event)
 
 
 def unproven(broker: Broker) -> Iterator[Debt]:
@@ -69,25 +69,25 @@ def unproven(broker: Broker) -> Iterator[Debt]:
             yield Debt("QUEUE-001", f"{queue.still_counted} consumers of {queue.name} are still counted", None)
 
 
-def _requirement(broker: Broker, frame: TraceEvent) -> str:
-    if frame.channel == 0:
-        owed = broker.connections[frame.connection].owed[0]
+def _requirement(broker: Broker, event: TraceEvent) -> str:
+    if event.channel == 0:
+        owed = broker.connections[event.connection].owed[0]
         return owed.requirements[0] if isinstance(owed, Expected) else "CONN-020"
-    channel = broker.channels[(frame.connection, frame.channel)]
-    if frame.method == "basic.deliver":
-        consumer = channel.consumers[frame.arguments["consumer_tag"]]
+    channel = broker.channels[(event.connection, event.channel)]
+    if event.name == "basic.deliver":
+        consumer = channel.consumers[event.arguments["consumer_tag"]]
         if consumer.queue.type is QueueType.STREAM:
             return missing_requirement(consumer)
         limited = suspected(broker, consumer)
         return limited or _delivery_requirement(broker, consumer.queue, consumer)
-    if frame.method in ("basic.ack", "basic.nack"):
-        copies = channel.unconfirmed[frame.arguments["delivery_tag"]]
+    if event.name in ("basic.ack", "basic.nack"):
+        copies = channel.unconfirmed[event.arguments["delivery_tag"]]
         return next(shown_by_confirm(copies), "CONFIRM-003")
     for owed in channel.owed:
         if isinstance(owed, PendingGet):
-            if frame.method in ("basic.get-ok", "basic.get-empty"):
+            if event.name in ("basic.get-ok", "basic.get-empty"):
                 return "GET-001"
-        elif owed.method == frame.method:
+        elif owed.method == event.name:
             return owed.requirements[0]
     return "CHAN-018"
 
@@ -111,4 +111,4 @@ def _delivery_requirement(broker: Broker, queue: Queue, consumer: Consumer) -> s
 
 
 def debt_text(debt: Debt) -> str:
-    return str(debt.frame) if debt.frame is not None else debt.detail
+    return str(debt.event) if debt.event is not None else debt.detail

@@ -75,14 +75,14 @@ from amqpspec.model.outputs.stream_deliveries import observe_stream_deliver
 from amqpspec.model.outputs.turns import check_turn, note_order, note_turn
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.requeue import give_back, shown_by
 from amqpspec.model.rules.extensions.message_expiry import look_behind_fetch, shown_by_count
 
 
-def _named_by(broker: Broker, channel: Channel, frame: Frame) -> Consumer | None:
+def _named_by(broker: Broker, channel: Channel, method: Method) -> Consumer | None:
     """The consumer that is served before its consume-ok: by that the tag is known which the broker has chosen."""
-    tag = frame.arguments["consumer_tag"]
+    tag = method.arguments["consumer_tag"]
     if not tag.startswith(CHOSEN_TAG):
         return None
     for consumer in channel.consumers.values():
@@ -92,33 +92,33 @@ def _named_by(broker: Broker, channel: Channel, frame: Frame) -> Consumer | None
     return None
 
 
-def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
-    consumer = channel.consumers.get(frame.arguments["consumer_tag"]) or _named_by(broker, channel, frame)
+def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatches:
+    consumer = channel.consumers.get(method.arguments["consumer_tag"]) or _named_by(broker, channel, method)
     if consumer is None:
-        consumer = channel.may_still_be_served.get(frame.arguments["consumer_tag"])
+        consumer = channel.may_still_be_served.get(method.arguments["consumer_tag"])
     if consumer is None or channel.state is not ChannelState.OPEN:
-        lost = lost_with_channel(broker, channel, frame)
+        lost = lost_with_channel(broker, channel, method)
         if lost is not None:
-            return check_lost_delivery(broker, channel, lost, frame)
-        return nothing_explains(broker, channel, frame, channel.ended_consumers.get(frame.arguments["consumer_tag"]))
+            return check_lost_delivery(broker, channel, lost, method)
+        return nothing_explains(broker, channel, method, channel.ended_consumers.get(method.arguments["consumer_tag"]))
     if not consumer.announced:
         return unexpected("CONSUME-001", "basic.deliver before consume-ok")
     queue = consumer.queue
     if queue.type is QueueType.STREAM:
-        return observe_stream_deliver(broker, channel, consumer, frame)
-    late = under_way(consumer, frame) if queue.deleted else None
+        return observe_stream_deliver(broker, channel, consumer, method)
+    late = under_way(consumer, method) if queue.deleted else None
     if late is not None:
-        wrong = check_late_delivery(broker, channel, consumer, late, frame)
+        wrong = check_late_delivery(broker, channel, consumer, late, method)
         if not any(mismatch.fatal for mismatch in wrong):
             _hand_over(broker, channel, queue, late, consumer, consumer.no_ack)
         return wrong
     messages = queue.messages
-    if messages and not messages[0].passed_over_by and _is_it(messages[0], frame):
+    if messages and not messages[0].passed_over_by and _is_it(messages[0], method):
         index = 0
     else:
-        found = find(broker, channel, queue, frame)
+        found = find(broker, channel, queue, method)
         if isinstance(found, str):
-            return nothing_explains(broker, channel, frame, found)
+            return nothing_explains(broker, channel, method, found)
         index = found
     for told in broker.hooks.consumer_served:
         told(broker, consumer)
@@ -128,7 +128,7 @@ def observe_deliver(broker: Broker, channel: Channel, frame: Frame) -> Mismatche
     out_of_turn = check_turn(broker, queue, consumer, message) if consumer in queue.consumers else None
     if out_of_turn:
         return out_of_turn
-    wrong = _check_time(broker, message) + check_delivery(broker, channel, queue, message, frame, False)
+    wrong = _check_time(broker, message) + check_delivery(broker, channel, queue, message, method, False)
     if wrong and any(mismatch.fatal for mismatch in wrong):
         return wrong
     for told in broker.hooks.consumer_chosen:
@@ -149,9 +149,9 @@ def _check_time(broker: Broker, message: Message) -> Mismatches:
     return (Mismatch(message.ttl_from, Shape.UNEXPECTED, detail, argument="body", about=message),)
 
 
-def _is_it(message: Message, frame: Frame) -> bool:
-    content = frame.content
-    return content is not None and message.content.body == content.body and is_likely(message, frame)
+def _is_it(message: Message, method: Method) -> bool:
+    content = method.content
+    return content is not None and message.content.body == content.body and is_likely(message, method)
 
 
 def _hand_over(
@@ -239,14 +239,14 @@ def _range_for(broker: Broker, pending: PendingGet) -> tuple[int, int]:
     return max(low - later - pending.missed, 0), high
 
 
-def observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
+def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
     pending = first_get(channel)
     if pending is None:
-        return nothing_explains(broker, channel, frame, None)
+        return nothing_explains(broker, channel, method, None)
     queue = pending.queue
     if pending.counted and queue.type is QueueType.QUORUM and queue.messages and not broker.ready_range(queue)[0]:
         broker.fired("GET-007")
-    if frame.method == "basic.get-empty":
+    if method.name == "basic.get-empty":
         low, _ = _range_for(broker, pending)
         if low > 0 and not queue.deleted:
             limited = 0 < (channel.channel_prefetch or channel.prefetch) <= len(channel.unacknowledged)
@@ -257,13 +257,13 @@ def observe_get(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
         if pending.counted:
             broker.exercised["GET-001"] += 1
     else:
-        found = find(broker, channel, queue, frame)
+        found = find(broker, channel, queue, method)
         if isinstance(found, str):
-            return nothing_explains(broker, channel, frame, found, asked=True)
+            return nothing_explains(broker, channel, method, found, asked=True)
         message = queue.messages[found]
         low, high = _range_for(broker, pending)
-        wrong = _check_time(broker, message) + check_delivery(broker, channel, queue, message, frame, True)
-        count = frame.arguments.get("message_count", 0)
+        wrong = _check_time(broker, message) + check_delivery(broker, channel, queue, message, method, True)
+        count = method.arguments.get("message_count", 0)
         least, most = dropped_by_fetch(queue, found, broker.latest, broker.rested, no_ack=pending.no_ack)
         low, high = low - most, high - least
         if not max(low - 1, 0) <= count <= high - 1:

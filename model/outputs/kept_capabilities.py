@@ -20,19 +20,19 @@ _NOT_IMPLEMENTED = (503, 540)
 _METHOD_NAMES = {ids: name for name, ids in METHOD_IDS.items()}
 
 
-def broken_promise(broker: Broker, frame: TraceEvent) -> Mismatches:
+def broken_promise(broker: Broker, event: TraceEvent) -> Mismatches:
     """CAP-001: the blame for a close which says that a method of an advertised capability is not implemented.
 
     Empty for everything else.
     """
-    if frame.method not in ("connection.close", "channel.close"):
+    if event.name not in ("connection.close", "channel.close"):
         return ()
-    if frame.arguments.get("reply_code") not in _NOT_IMPLEMENTED:
+    if event.arguments.get("reply_code") not in _NOT_IMPLEMENTED:
         return ()
-    ids = (frame.arguments.get("class_id", 0), frame.arguments.get("method_id", 0))
+    ids = (event.arguments.get("class_id", 0), event.arguments.get("method_id", 0))
     method = _METHOD_NAMES.get(ids, "")
     capability = METHODS.get(method)
-    connection = broker.connections.get(frame.connection)
+    connection = broker.connections.get(event.connection)
     if capability is None or connection is None or capability not in advertised(connection.server_properties):
         return ()
-    return unexpected("CAP-001", f"{frame.method} for {method}: {capability} is advertised and not kept")
+    return unexpected("CAP-001", f"{event.name} for {method}: {capability} is advertised and not kept")

@@ -31,15 +31,15 @@ from amqpspec.model.broker.state import Channel, Expected, Lost
 from amqpspec.model.outputs.messages import check_delivery
 from amqpspec.model.outputs.mismatch import Mismatches, unexpected
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 
 #: What ends a channel, or its connection, for the client.
 _ENDS = frozenset({"channel.close", "channel.close-ok", "connection.close", "connection.close-ok"})
 
 
-def under_way(consumer: Consumer, frame: Frame) -> Message | None:
+def under_way(consumer: Consumer, method: Method) -> Message | None:
     """The message of the deleted queue that this delivery is: one of those that were dropped with it."""
-    body = frame.content.body if frame.content else b""
+    body = method.content.body if method.content else b""
     for message in consumer.queue.gone:
         if message.stamp == consumer.stamp and message.content.body == body:
             return message
@@ -47,31 +47,31 @@ def under_way(consumer: Consumer, frame: Frame) -> Message | None:
 
 
 def check_late_delivery(
-    broker: Broker, channel: Channel, consumer: Consumer, message: Message, frame: Frame
+    broker: Broker, channel: Channel, consumer: Consumer, message: Message, method: Method
 ) -> Mismatches:
     """What is wrong with it; if nothing is fatal the message is nobody else's from now on."""
     if not broker.has_room(consumer):
         return unexpected("CANCEL-007", "basic.deliver behind the deletion of the queue")
-    wrong = check_delivery(broker, channel, consumer.queue, message, frame, False)
+    wrong = check_delivery(broker, channel, consumer.queue, message, method, False)
     if not any(mismatch.fatal for mismatch in wrong):
         consumer.queue.gone.remove(message)
     return wrong
 
 
-def lost_with_channel(broker: Broker, channel: Channel, frame: Frame) -> Lost | None:
+def lost_with_channel(broker: Broker, channel: Channel, method: Method) -> Lost | None:
     """The message that this delivery is, if it was on its way when the channel ended and has not been seen since.
 
     One that goes back has been given to nobody else as if it were new; one that needs no acknowledgement to nobody.
     """
     if not channel.lost or not ends_unseen(broker, channel):
         return None
-    return lost_message(channel, frame)
+    return lost_message(channel, method)
 
 
-def lost_message(channel: Channel, frame: Frame) -> Lost | None:
-    body = frame.content.body if frame.content else b""
+def lost_message(channel: Channel, method: Method) -> Lost | None:
+    body = method.content.body if method.content else b""
     for lost in channel.lost:
-        if lost.consumer.tag != frame.arguments["consumer_tag"] or lost.message.content.body != body:
+        if lost.consumer.tag != method.arguments["consumer_tag"] or lost.message.content.body != body:
             continue
         queue, goes_back = lost.consumer.queue, lost.message.redelivered and not lost.consumer.no_ack
         if goes_back or queue.type is QueueType.STREAM or lost.message in queue.messages or _did_not_fit(lost):
@@ -90,10 +90,10 @@ def ends_unseen(broker: Broker, channel: Channel) -> bool:
     return any(isinstance(each, Expected) and each.method in _ENDS for each in owed)
 
 
-def check_lost_delivery(broker: Broker, channel: Channel, lost: Lost, frame: Frame) -> Mismatches:
+def check_lost_delivery(broker: Broker, channel: Channel, lost: Lost, method: Method) -> Mismatches:
     """What is wrong with it; if nothing is fatal it is known to have come about before the channel ended."""
     queue, message = lost.consumer.queue, lost.message
-    wrong = check_delivery(broker, channel, queue, replace(lost.as_it_was), frame, False)
+    wrong = check_delivery(broker, channel, queue, replace(lost.as_it_was), method, False)
     if any(mismatch.fatal for mismatch in wrong):
         return wrong
     channel.lost.remove(lost)

@@ -90,7 +90,7 @@ from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.erlang_wording import wire_type
 from amqpspec.model.protocol.field_types import retyped
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.rules.basic.requeue import place_requirement
 from amqpspec.model.rules.extensions.message_expiry import too_early
 
@@ -123,18 +123,18 @@ def expected_properties(broker: Broker, queue: Queue, message: Message, by_get: 
 
 
 def check_delivery(
-    broker: Broker, channel: Channel, queue: Queue, message: Message, frame: Frame, by_get: bool
+    broker: Broker, channel: Channel, queue: Queue, message: Message, method: Method, by_get: bool
 ) -> tuple[Mismatch, ...]:
     """Compare everything that a deliver or get-ok says about a message that may be delivered. Empty if right."""
-    arguments = frame.arguments
+    arguments = method.arguments
     wrong: list[Mismatch] = []
     tag = arguments["delivery_tag"]
     if tag != channel.next_tag:
-        allowed, detail = str(channel.next_tag), f"{frame.method} delivery-tag"
+        allowed, detail = str(channel.next_tag), f"{method.name} delivery-tag"
         right = channel.next_tag
         wrong.append(Mismatch("CONSUME-014", Shape.WRONG_ARGUMENT, detail, True, allowed, "delivery_tag", right, queue))
     if answer(broker.hooks.serves_unseen, broker, queue):
-        _take_as_told(message, frame)
+        _take_as_told(message, method)
     if (message.unseen or message.recalled) and arguments.get("redelivered"):
         message.redelivered = True
     if not by_get and may_be_handed_on(queue, message):
@@ -146,36 +146,36 @@ def check_delivery(
             requirement = "DLX-010"
         elif message.reason.startswith("TIMEOUT") and message.redelivered:
             requirement = "TIMEOUT-012"
-        wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{frame.method} redelivered", False, allowed))
+        wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{method.name} redelivered", False, allowed))
     if arguments.get("exchange", "") != message.exchange or arguments.get("routing_key", "") != message.routing_key:
         allowed = f"exchange={message.exchange} routing-key={message.routing_key}"
         requirement = message.reason if message.reason in ONE_COPY else "PUBLISH-002"
         if message.deaths:
             requirement = "DLX-005"
-        wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{frame.method} exchange or key", False, allowed))
-    observed = frame.content.properties if frame.content else {}
+        wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{method.name} exchange or key", False, allowed))
+    observed = method.content.properties if method.content else {}
     expected = expected_properties(broker, queue, message, by_get)
     if message.unseen or message.recalled or message.may_have_timed_out:
         expected = _counted_unseen(broker, queue, message, observed, by_get)
     if message.deaths:
         expected = as_seen(expected, observed)
     if not agree(broker, expected, observed):
-        wrong.append(_wrong_property(queue, message, frame, observed, expected))
+        wrong.append(_wrong_property(queue, message, method, observed, expected))
     elif name := retyped(message.content.properties.get("headers"), observed.get("headers")):
         allowed = f"{name} of type {wire_type(message.content.properties['headers'][name])}"
-        detail = f"{frame.method} headers"
+        detail = f"{method.name} headers"
         wrong.append(Mismatch("PUBLISH-016", Shape.WRONG_ARGUMENT, detail, False, allowed, "headers"))
     for told in broker.hooks.delivery_seen:
         told(broker, channel, queue, expected, wrong)
     return tuple(wrong)
 
 
-def _take_as_told(message: Message, frame: Frame) -> None:
+def _take_as_told(message: Message, method: Method) -> None:
     """A channel gives back what comes for a consumer that it does not know, and is handed it again: as often as there
     is time for (rabbit_fifo_client:handle_delivery).
     """
-    message.redelivered = bool(frame.arguments.get("redelivered"))
-    headers = frame.content.properties.get("headers", {}) if frame.content else {}
+    message.redelivered = bool(method.arguments.get("redelivered"))
+    headers = method.content.properties.get("headers", {}) if method.content else {}
     if isinstance(count := headers.get("x-delivery-count"), int) and message.redelivered:
         message.delivery_count = count
 
@@ -231,7 +231,7 @@ def _count_recalled(broker: Broker, message: Message, times: int) -> None:
 def _wrong_property(
     queue: Queue,
     message: Message,
-    frame: Frame,
+    method: Method,
     observed: Mapping[str, Any],
     expected: Mapping[str, Any],
 ) -> Mismatch:
@@ -249,7 +249,7 @@ def _wrong_property(
     elif name == "headers" and queue.type is QueueType.STREAM and _offset(observed) != _offset(expected):
         requirement = "STREAM-003"
     allowed = f"{name}={expected.get(name, 'none')}"
-    detail = f"{frame.method} {name}"
+    detail = f"{method.name} {name}"
     return Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, False, allowed, "properties", expected, queue)
 
 
@@ -268,25 +268,25 @@ def _wrong_count(expected: Mapping[str, Any], observed: Mapping[str, Any]) -> st
     return "QUORUM-002" if acquired is not None and told == acquired else "QUORUM-001"
 
 
-def find(broker: Broker, channel: Channel, queue: Queue, frame: Frame) -> int | str:
+def find(broker: Broker, channel: Channel, queue: Queue, method: Method) -> int | str:
     """Place of the delivered message among the ready ones, or the requirement that forbids it to be delivered now.
 
     Messages ahead of it may be skipped when they can be on their way back to the queue, or came at the same time by
     another channel, or can be on their way to somebody else: the frames of different channels reach the client in any
     order; not those of one channel, if these are in order.
     """
-    body = frame.content.body if frame.content else b""
+    body = method.content.body if method.content else b""
     messages = queue.messages
-    place = _place(messages, frame, body)
+    place = _place(messages, method, body)
     if place < 0 and queue.dropping:
         dropping = [each.message for each in queue.dropping]
-        if (among := _place(dropping, frame, body)) >= 0:
+        if (among := _place(dropping, method, body)) >= 0:
             undo_drop(queue, dropping[among])
             place = queue.returned
-    if place < 0 and frame.content is not None and is_dead_letter(frame.content):
+    if place < 0 and method.content is not None and is_dead_letter(method.content):
         return _stray_letter(broker, queue, body)
     if place < 0:
-        return _whereabouts(broker, queue, body, frame.arguments.get("redelivered", False))
+        return _whereabouts(broker, queue, body, method.arguments.get("redelivered", False))
     key = channel.key
     found = messages[place]
     ahead = [
@@ -321,13 +321,13 @@ def _stray_letter(broker: Broker, queue: Queue, body: bytes) -> str:
     return too_early(broker, body) or "DLX-005"
 
 
-def _place(messages: Iterable[Message], frame: Frame, body: bytes) -> int:
+def _place(messages: Iterable[Message], method: Method, body: bytes) -> int:
     """Where a message with that body is, -1 if there is none; of several, the one whose way and history are told."""
     first = -1
     for place, message in enumerate(messages):
         if message.content.body != body:
             continue
-        if is_likely(message, frame):
+        if is_likely(message, method):
             return place
         first = place if first < 0 else first
     return first

@@ -23,7 +23,7 @@ class Mismatch:
     argument: str = ""
     right: Any = None
     about: Any = None
-    #: name of the known defect that explains it, for those who know any (`model.judging.known_frames`)
+    #: name of the known defect that explains it, for those who know any (`model.judging.known_outputs`)
     defect: str = ""
 
 

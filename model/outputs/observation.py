@@ -19,55 +19,55 @@ from amqpspec.model.outputs.deliveries import observe_deliver, observe_get
 from amqpspec.model.outputs.kept_capabilities import broken_promise
 from amqpspec.model.outputs.mismatch import NONE, Mismatches, unexpected
 from amqpspec.model.outputs.replies import UNSOLICITED, fits, observe_reply
-from amqpspec.model.protocol.methods import Frame, TraceEvent
+from amqpspec.model.protocol.methods import Method, TraceEvent
 
 
-def observe(broker: Broker, frame: TraceEvent) -> Mismatches:
+def observe(broker: Broker, event: TraceEvent) -> Mismatches:
     """Take the frame out of what the broker may send. Returns the differences; none is right.
 
     After a fatal mismatch the state is unchanged, except for harmless bookkeeping; after others it is the state that
     the right frame would have led to.
     """
-    mismatches = _observe(broker, frame)
-    return (broken_promise(broker, frame) or mismatches) if mismatches and not broker.is_unpredictable else NONE
+    mismatches = _observe(broker, event)
+    return (broken_promise(broker, event) or mismatches) if mismatches and not broker.is_unpredictable else NONE
 
 
-def _observe(broker: Broker, frame: TraceEvent) -> Mismatches:
-    if frame.channel == 0 or not isinstance(frame, Frame):
-        return observe_on_connection(broker, frame)
-    channel = broker.channels.get((frame.connection, frame.channel))
+def _observe(broker: Broker, event: TraceEvent) -> Mismatches:
+    if event.channel == 0 or not isinstance(event, Method):
+        return observe_on_connection(broker, event)
+    channel = broker.channels.get((event.connection, event.channel))
     if channel is None:
-        return unexpected(UNSOLICITED.get(frame.method, "CHAN-001"), f"{frame.method} on a channel that is not open")
-    method = frame.method
-    if channel.state is ChannelState.CLOSED and _is_over(broker, frame):
+        return unexpected(UNSOLICITED.get(event.name, "CHAN-001"), f"{event.name} on a channel that is not open")
+    method = event.name
+    if channel.state is ChannelState.CLOSED and _is_over(broker, event):
         return NONE  # overtaken by connection.close on its way to the socket; every client drops it
-    if channel.state is not ChannelState.OPEN and _was_said_before(broker, channel, frame):
+    if channel.state is not ChannelState.OPEN and _was_said_before(broker, channel, event):
         return NONE
     if method == "basic.ack" or method == "basic.nack":
-        return observe_confirm(broker, channel, frame)
+        return observe_confirm(broker, channel, event)
     channel.batch = 0
     if method == "basic.deliver":
-        return observe_deliver(broker, channel, frame)
+        return observe_deliver(broker, channel, event)
     if method == "basic.get-ok" or method == "basic.get-empty":
-        return observe_get(broker, channel, frame)
-    return observe_reply(broker, channel, frame)
+        return observe_get(broker, channel, event)
+    return observe_reply(broker, channel, event)
 
 
-def _was_said_before(broker: Broker, channel: Channel, frame: Frame) -> bool:
+def _was_said_before(broker: Broker, channel: Channel, method: Method) -> bool:
     """Is it a reply from before the end, which is known by what came on other connections, and not seen yet?"""
-    connection = broker.connections.get(frame.connection)
+    connection = broker.connections.get(method.connection)
     if connection is None or not (channel.owed or connection.owed):
         return False
     for owed in channel.unread:
-        if owed.method == frame.method and fits(owed, frame):
+        if owed.method == method.name and fits(owed, method):
             channel.unread = tuple(other for other in channel.unread if other is not owed)
             return True
     return False
 
 
-def _is_over(broker: Broker, frame: Frame) -> bool:
+def _is_over(broker: Broker, method: Method) -> bool:
     """Has the broker's connection.close been seen?"""
-    connection = broker.connections.get(frame.connection)
+    connection = broker.connections.get(method.connection)
     if connection is None or connection.state is not ConnectionState.CLOSING:
         return False
     return not any(isinstance(owed, Expected) and owed.method == "connection.close" for owed in connection.owed)

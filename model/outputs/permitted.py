@@ -16,7 +16,7 @@ from amqpspec.model.broker.stream_log import first_owed
 from amqpspec.model.broker.time_to_live import dropped_by_fetch
 from amqpspec.model.outputs.messages import expected_properties
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Content, Frame, Table, TraceEvent, event_of
+from amqpspec.model.protocol.methods import Content, Method, Table, TraceEvent, event_of
 from amqpspec.model.protocol.patterns import choose
 
 
@@ -56,10 +56,10 @@ def _replies(broker: Broker, channel: Channel) -> Iterator[TraceEvent]:
             yield _concrete(channel.connection, channel.number, owed)
 
 
-def _get_reply(broker: Broker, channel: Channel, pending: PendingGet) -> Frame:
+def _get_reply(broker: Broker, channel: Channel, pending: PendingGet) -> Method:
     queue = pending.queue
     if not queue.messages:
-        return Frame(channel.connection, channel.number, "basic.get-empty", {}, sent=False)
+        return Method(channel.connection, channel.number, "basic.get-empty", {}, sent=False)
     message = queue.messages[0]
     dropped, _ = dropped_by_fetch(queue, 0, broker.latest, broker.rested, no_ack=pending.no_ack)
     arguments = {
@@ -70,7 +70,7 @@ def _get_reply(broker: Broker, channel: Channel, pending: PendingGet) -> Frame:
         "message_count": len(queue.messages) - 1 - dropped,
     }
     content = _content(broker, queue, message, by_get=True)
-    return Frame(channel.connection, channel.number, "basic.get-ok", arguments, sent=False, content=content)
+    return Method(channel.connection, channel.number, "basic.get-ok", arguments, sent=False, content=content)
 
 
 def _confirms(channel: Channel) -> Iterator[TraceEvent]:
@@ -94,11 +94,11 @@ def _confirms(channel: Channel) -> Iterator[TraceEvent]:
         yield _confirm(channel, number, multiple=number == min(channel.unconfirmed), refused=True)
 
 
-def _confirm(channel: Channel, number: int, multiple: bool, refused: bool = False) -> Frame:
+def _confirm(channel: Channel, number: int, multiple: bool, refused: bool = False) -> Method:
     arguments: Table = {"delivery_tag": number, "multiple": multiple}
     if refused:
-        return Frame(channel.connection, channel.number, "basic.nack", {**arguments, "requeue": True}, sent=False)
-    return Frame(channel.connection, channel.number, "basic.ack", arguments, sent=False)
+        return Method(channel.connection, channel.number, "basic.nack", {**arguments, "requeue": True}, sent=False)
+    return Method(channel.connection, channel.number, "basic.ack", arguments, sent=False)
 
 
 def _deliveries(broker: Broker, queue: Queue) -> Iterator[TraceEvent]:
@@ -122,7 +122,7 @@ def _deliveries(broker: Broker, queue: Queue) -> Iterator[TraceEvent]:
             "routing_key": message.routing_key,
         }
         content = _content(broker, queue, message, by_get=False)
-        yield Frame(channel.connection, channel.number, "basic.deliver", arguments, sent=False, content=content)
+        yield Method(channel.connection, channel.number, "basic.deliver", arguments, sent=False, content=content)
 
 
 def _content(broker: Broker, queue: Queue, message: Message, by_get: bool) -> Content:

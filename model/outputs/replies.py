@@ -74,7 +74,7 @@ from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpect
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.field_types import retyped
-from amqpspec.model.protocol.methods import Content, Frame, TraceEvent
+from amqpspec.model.protocol.methods import Content, Method, TraceEvent
 from amqpspec.model.protocol.patterns import Pattern, matches
 from amqpspec.model.rules.extensions.consumer_timeout import contested
 
@@ -97,7 +97,7 @@ UNSOLICITED = {
 }
 
 
-def observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
+def observe_reply(broker: Broker, channel: Channel, method: Method) -> Mismatches:
     """The first owed frame of its lane that this is; of several lanes, the one whose frame it fits."""
     lanes: set[str] = set()
     found: Expected | None = None
@@ -106,54 +106,54 @@ def observe_reply(broker: Broker, channel: Channel, frame: Frame) -> Mismatches:
         if lane in lanes:
             continue
         lanes.add(lane)
-        if isinstance(owed, Expected) and owed.method == frame.method:
-            if fits(owed, frame):
+        if isinstance(owed, Expected) and owed.method == method.name:
+            if fits(owed, method):
                 found = owed
                 break
-            if frame.method != "basic.cancel":
+            if method.name != "basic.cancel":
                 found = found or owed
-    if found is None and take_further_notice(channel, frame):
+    if found is None and take_further_notice(channel, method):
         return NONE
     if found is None:
-        return nothing_explains(broker, channel, frame, None)
+        return nothing_explains(broker, channel, method, None)
     if any(not isinstance(other, PendingGet) and other.lane != found.lane for other in channel.owed):
         broker.fired("CHAN-019")
-    return take_expected(broker, channel, found, frame)
+    return take_expected(broker, channel, found, method)
 
 
-def fits(expected: Expected, frame: TraceEvent) -> bool:
+def fits(expected: Expected, event: TraceEvent) -> bool:
     """Do the arguments agree that cannot be wrong without leaving the state in doubt?"""
     return all(
-        matches(value, frame.arguments.get(name)) for name, value in expected.arguments.items() if name not in HARMLESS
+        matches(value, event.arguments.get(name)) for name, value in expected.arguments.items() if name not in HARMLESS
     )
 
 
-def take_expected(broker: Broker, holder: Channel | Connection, expected: Expected, frame: TraceEvent) -> Mismatches:
+def take_expected(broker: Broker, holder: Channel | Connection, expected: Expected, event: TraceEvent) -> Mismatches:
     wrong: Mismatches = NONE
     for name, value in expected.arguments.items():
-        observed = frame.arguments.get(name)
+        observed = event.arguments.get(name)
         if value.matches(observed) if isinstance(value, Pattern) else value == observed:
             continue
         if not value and not observed and not isinstance(value, Pattern):
             continue  # a field at its zero value may be left out of the frame's arguments
         requirement = expected.blame.get(name, expected.requirements[0])
-        detail = f"{frame.method} {name.replace('_', '-')}"
+        detail = f"{event.name} {name.replace('_', '-')}"
         allowed = f"{name.replace('_', '-')}={value}"
         fatal = name not in HARMLESS
         wrong += (Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, fatal, allowed, name, value, expected),)
-    if expected.due is not None and frame.time > broker.waited > expected.due.latest:
-        wrong += (Mismatch(expected.requirements[0], Shape.UNEXPECTED, f"{frame.method} too late", False),)
-    if expected.content is not None and not _same_content(broker, expected.content, frame.content):
-        wrong += (Mismatch(expected.requirements[0], Shape.WRONG_ARGUMENT, f"{frame.method} content", False),)
+    if expected.due is not None and event.time > broker.waited > expected.due.latest:
+        wrong += (Mismatch(expected.requirements[0], Shape.UNEXPECTED, f"{event.name} too late", False),)
+    if expected.content is not None and not _same_content(broker, expected.content, event.content):
+        wrong += (Mismatch(expected.requirements[0], Shape.WRONG_ARGUMENT, f"{event.name} content", False),)
     if wrong and any(mismatch.fatal for mismatch in wrong):
         return wrong
     holder.owed.remove(expected)
     if expected.due is not None and not broker.is_punctual:
-        broker.bookkeeping.measurements.append(expected.due.measured(frame))
+        broker.bookkeeping.measurements.append(expected.due.measured(event))
     for told in broker.hooks.debt_paid:
-        told(broker, holder, expected, frame)
+        told(broker, holder, expected, event)
     if expected.effect is not None:
-        expected.effect(broker, frame.arguments)
+        expected.effect(broker, event.arguments)
     if expected.counted:
         for requirement in expected.requirements:
             broker.exercised[requirement] += 1
@@ -172,27 +172,27 @@ def _same_content(broker: Broker, expected: Content, observed: Content | None) -
     return agree(broker, expected.properties, observed.properties)
 
 
-def _routed_all_the_same(broker: Broker, frame: Frame) -> str:
+def _routed_all_the_same(broker: Broker, method: Method) -> str:
     """Blame for the return of a message that has reached a queue, or that was not mandatory.
 
     Where routing takes more than to compare a name, that went wrong; else the broker knows what it did.
     """
-    reason = routed_by(broker, frame.content.body) if frame.content is not None else None
+    reason = routed_by(broker, method.content.body) if method.content is not None else None
     return reason if reason in (*ONE_COPY, BY_TYPE["topic"], BY_TYPE["headers"]) else UNSOLICITED["basic.return"]
 
 
-def _told_in_vain(broker: Broker, channel: Channel, frame: Frame) -> str:
+def _told_in_vain(broker: Broker, channel: Channel, method: Method) -> str:
     """Blame for a basic.cancel of a consumer that did not end, that the client ended, or of which it is not told."""
     connection = broker.connections[channel.connection]
     for owed in channel.owed:
         if isinstance(owed, Expected) and owed.method == "channel.close" and owed.due is not None:
             return owed.requirements[0]
-    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
+    consumer = channel.consumers.get(method.arguments.get("consumer_tag", ""))
     if consumer is not None and (of_time := _of_time(broker, channel, consumer)):
         return of_time
     if not connection.is_told_of_cancels:
         return "CAP-005" if connection.wish_in_vain else "CANCEL-010"
-    tag = frame.arguments.get("consumer_tag", "")
+    tag = method.arguments.get("consumer_tag", "")
     for owed in channel.owed:
         effect = owed.effect if isinstance(owed, Expected) else None
         if isinstance(effect, DeletionAnswered) and tag in effect.tags:
@@ -221,9 +221,9 @@ def _of_time(broker: Broker, channel: Channel, consumer: Consumer) -> str:
     return spared_on(broker, channel) or ""
 
 
-def _closed_for_time(broker: Broker, channel: Channel, frame: Frame) -> str:
+def _closed_for_time(broker: Broker, channel: Channel, method: Method) -> str:
     """Blame for a channel.close that says that a delivery was not settled in time; "": it says something else."""
-    if frame.method != "channel.close" or "delivery acknowledgement" not in str(frame.arguments.get("reply_text")):
+    if method.name != "channel.close" or "delivery acknowledgement" not in str(method.arguments.get("reply_text")):
         return ""
     if spared := spared_on(broker, channel):
         return spared
@@ -235,31 +235,31 @@ def _closed_for_time(broker: Broker, channel: Channel, frame: Frame) -> str:
 
 
 def nothing_explains(
-    broker: Broker, channel: Channel, frame: Frame, requirement: str | None, asked: bool = False
+    broker: Broker, channel: Channel, method: Method, requirement: str | None, asked: bool = False
 ) -> Mismatches:
     """Blame for a frame that may not come now: an error that is owed and did not come, else the frame's own rule."""
     for owed in broker.connections[channel.connection].owed:
         if isinstance(owed, Expected) and owed.method == "connection.close":
-            return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
-    if closed := _closed_for_time(broker, channel, frame):
-        return unexpected(closed, frame.method)
-    if frame.method == "basic.cancel" and (told := _told_in_vain(broker, channel, frame)):
-        return unexpected(told, frame.method)
+            return unexpected(owed.requirements[0], f"{method.name} in place of {owed.method}")
+    if closed := _closed_for_time(broker, channel, method):
+        return unexpected(closed, method.name)
+    if method.name == "basic.cancel" and (told := _told_in_vain(broker, channel, method)):
+        return unexpected(told, method.name)
     if not asked:
         for owed in channel.owed:
             if isinstance(owed, Expected) and owed.method in ("channel.close", "basic.return"):
-                return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
-        if frame.method == "basic.return" and channel.transaction is not None and channel.transaction.publications:
+                return unexpected(owed.requirements[0], f"{method.name} in place of {owed.method}")
+        if method.name == "basic.return" and channel.transaction is not None and channel.transaction.publications:
             return unexpected("TX-003", "basic.return before tx.commit")
-        if frame.method == "basic.return":
-            return unexpected(_routed_all_the_same(broker, frame), frame.method)
+        if method.name == "basic.return":
+            return unexpected(_routed_all_the_same(broker, method), method.name)
         first = channel.owed[0] if channel.owed else None
         # what a barrier waits for is not to blame
         if requirement is None and isinstance(first, Expected) and first.counted:
             owed = first
-            if frame.method == "basic.cancel" and owed.method == "queue.delete-ok":
+            if method.name == "basic.cancel" and owed.method == "queue.delete-ok":
                 return unexpected("CANCEL-011", "basic.cancel before queue.delete-ok")
-            return unexpected(owed.requirements[0], f"{frame.method} in place of {owed.method}")
+            return unexpected(owed.requirements[0], f"{method.name} in place of {owed.method}")
     if requirement is None:
-        requirement = UNSOLICITED.get(frame.method) or channel.reason or "CHAN-007"
-    return unexpected(requirement, frame.method)
+        requirement = UNSOLICITED.get(method.name) or channel.reason or "CHAN-007"
+    return unexpected(requirement, method.name)

@@ -52,15 +52,15 @@ from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.broker.stream_log import begin, begins_at, first_owed, goes_on_in_chunk, stored
 from amqpspec.model.outputs.messages import check_delivery, routed_by
 from amqpspec.model.outputs.mismatch import Mismatches, unexpected
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 
 
-def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer, frame: Frame) -> Mismatches:
+def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer, method: Method) -> Mismatches:
     """STREAM-003: from the log, in its order, as far as there is credit (rabbit_stream_queue:stream_entries)."""
     queue = consumer.queue
-    offset = _offset(consumer, frame)
+    offset = _offset(consumer, method)
     if offset is None:
-        body = frame.content.body if frame.content else b""
+        body = method.content.body if method.content else b""
         return unexpected(routed_by(broker, body) or "PUBLISH-016", "basic.deliver of what is not in the stream")
     if not begins_at(consumer, offset):
         return unexpected(_order_requirement(consumer, offset), "basic.deliver out of the stream's order")
@@ -68,7 +68,7 @@ def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer,
     if beyond and goes_on_in_chunk(broker.dialect, consumer) is False:
         return unexpected("STREAM-006", "basic.deliver beyond the limit")
     message = queue.log[offset]
-    wrong = check_delivery(broker, channel, queue, message, frame, False)
+    wrong = check_delivery(broker, channel, queue, message, method, False)
     if any(mismatch.fatal for mismatch in wrong):
         return wrong
     fired = _shown(channel, consumer, message)
@@ -101,12 +101,12 @@ def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer,
     return wrong
 
 
-def _offset(consumer: Consumer, frame: Frame) -> int | None:
+def _offset(consumer: Consumer, method: Method) -> int | None:
     """The place in the log of what was delivered: the one that is due if that fits, else the one that it names."""
-    if frame.content is None:
+    if method.content is None:
         return None
-    body, log = frame.content.body, consumer.queue.log
-    named = (frame.content.properties.get("headers") or {}).get("x-stream-offset")
+    body, log = method.content.body, consumer.queue.log
+    named = (method.content.properties.get("headers") or {}).get("x-stream-offset")
     due = first_owed(consumer)
     places = [due, named] if consumer.next_offset == consumer.latest_offset else [named, due]
     for place in places:

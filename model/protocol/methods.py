@@ -1,6 +1,6 @@
 """The alphabet: everything that a client and a broker can be seen to exchange.
 
-One `TraceEvent` is one of these: a `Frame` is one AMQP method together with its content, as it was on the wire. `sent`
+One `TraceEvent` is one of these: a `Method` is one AMQP method together with its content, as it was on the wire. `sent`
 events are the inputs of the broker, received ones its outputs. The model, the recorder, the judge and the embedded
 broker speak in these; only `targets.codec.methods_codec` knows octets.
 
@@ -94,7 +94,7 @@ class TraceEvent:
 
     connection: str
     channel: int
-    method: str
+    name: str
     arguments: Table
     sent: bool
     content: Content | None = None
@@ -106,10 +106,10 @@ class TraceEvent:
     def __str__(self) -> str:
         """`a.1 < basic.deliver consumer-tag=t delivery-tag=1 redelivered=false body=m1`."""
         arrow = ">" if self.sent else "<"
-        return f"{self.connection}.{self.channel} {arrow} {method_text(self.method, self.arguments, self.content)}"
+        return f"{self.connection}.{self.channel} {arrow} {method_text(self.name, self.arguments, self.content)}"
 
 
-class Frame(TraceEvent):
+class Method(TraceEvent):
     """One AMQP method with its content."""
 
     __slots__ = ()
@@ -205,11 +205,11 @@ CONTENT_METHODS = frozenset({"basic.publish", "basic.return", "basic.deliver", "
 def event_of(
     connection: str,
     channel: int,
-    method: str,
+    name: str,
     arguments: Table,
     sent: bool,
     content: Content | None = None,
     time: float = 0.0,
 ) -> TraceEvent:
     """The event of that name."""
-    return OTHER_EVENTS.get(method, Frame)(connection, channel, method, arguments, sent, content, time)
+    return OTHER_EVENTS.get(name, Method)(connection, channel, name, arguments, sent, content, time)

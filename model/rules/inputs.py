@@ -24,8 +24,8 @@ from amqpspec.model.protocol.errors import FrameError, ProtocolError, SilentEnd
 from amqpspec.model.protocol.methods import (
     CONTENT_METHODS,
     ClockWait,
-    Frame,
     HeaderEvent,
+    Method,
     OperatorAction,
     RawFrame,
     SocketEvent,
@@ -71,7 +71,7 @@ def _process_of_client(broker: Broker, event: TraceEvent) -> None:
     connection = broker.connections.get(event.connection)
     if connection is None:
         connection = broker.connections[event.connection] = Connection(event.connection)
-    if event.method != "socket.silence":
+    if event.name != "socket.silence":
         connection.heard = event.time
     if (broker.alarm or connection.blocked) and hold_back(broker, connection, event):
         return
@@ -82,18 +82,18 @@ def _process_of_client(broker: Broker, event: TraceEvent) -> None:
     elif connection.state is not ConnectionState.OPEN:
         if connection.state.in_handshake:
             handshake_input(broker, connection, event)
-        elif isinstance(event, Frame) and event.channel == 0:
+        elif isinstance(event, Method) and event.channel == 0:
             closing_input(broker, connection, event)
         # whatever else follows a close is ignored (0-9-1 section 1.4.2.8)
-    elif isinstance(event, Frame) and event.channel == 0:
+    elif isinstance(event, Method) and event.channel == 0:
         connection_input(broker, connection, event)
-    elif isinstance(event, (Frame, RawFrame)):
+    elif isinstance(event, (Method, RawFrame)):
         _frame_input(broker, connection, event)
     elif isinstance(event, HeaderEvent):
         second_header(broker, connection, event)
 
 
-def _frame_input(broker: Broker, connection: Connection, frame: Frame | RawFrame) -> None:
+def _frame_input(broker: Broker, connection: Connection, frame: Method | RawFrame) -> None:
     try:
         understood = frame_input(broker, connection, frame) if isinstance(frame, RawFrame) else frame
         if understood is not None:
@@ -105,7 +105,7 @@ def _frame_input(broker: Broker, connection: Connection, frame: Frame | RawFrame
         refuse_silently(broker, connection, error.requirement)
 
 
-def _on_channel(broker: Broker, connection: Connection, frame: Frame | RawFrame) -> None:
+def _on_channel(broker: Broker, connection: Connection, frame: Method | RawFrame) -> None:
     """Raises `FrameError` and `SilentEnd`."""
     channel = broker.channel(frame.connection, frame.channel)
     if channel.state is ChannelState.CLOSED:
@@ -118,7 +118,7 @@ def _on_channel(broker: Broker, connection: Connection, frame: Frame | RawFrame)
         frame = method
         if channel.state is not ChannelState.OPEN and not _admitted(broker, channel, method):
             return
-        rule = RULES.get(method.method)
+        rule = RULES.get(method.name)
         if rule is None:
             raise ProtocolError("CHAN-011", 503, "unimplemented method")
         check_not_committing(broker, channel, method)
@@ -129,20 +129,20 @@ def _on_channel(broker: Broker, connection: Connection, frame: Frame | RawFrame)
         fail(broker, channel, frame if begun is None else begun.method, error)
 
 
-def _is_whole(frame: Frame | RawFrame) -> TypeGuard[Frame]:
-    return isinstance(frame, Frame) and (frame.content is not None or frame.method not in CONTENT_METHODS)
+def _is_whole(frame: Method | RawFrame) -> TypeGuard[Method]:
+    return isinstance(frame, Method) and (frame.content is not None or frame.name not in CONTENT_METHODS)
 
 
-def _admitted(broker: Broker, channel: Channel, frame: Frame) -> bool:
+def _admitted(broker: Broker, channel: Channel, method: Method) -> bool:
     """May this method be processed on a channel that is not open?"""
     if channel.state is ChannelState.CLOSING:
-        if frame.method == "channel.open":
+        if method.name == "channel.open":
             raise ProtocolError("CHAN-006", 504, "second 'channel.open' seen")
-        if frame.method in ("channel.close", "channel.close-ok"):
+        if method.name in ("channel.close", "channel.close-ok"):
             return True
         broker.fired("CHAN-005")
         return False
-    if frame.method == "channel.open":
+    if method.name == "channel.open":
         return True
     owed = broker.connections[channel.connection].owed
     if any(isinstance(each, Expected) and each.method == "connection.close" for each in owed):

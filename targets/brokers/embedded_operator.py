@@ -19,7 +19,7 @@ class EmbeddedOperator:
 
     def carry_out(self, actions: Sequence[OperatorAction], peer_of: PeerOf) -> None:
         for action in actions:
-            is_about_a_client = action.method == "operator.close-connection"
+            is_about_a_client = action.name == "operator.close-connection"
             self._orders.give(action, peer_of(action.arguments.get("name", "")).port if is_about_a_client else None)
 
     def undo(self, actions: Sequence[OperatorAction]) -> None:

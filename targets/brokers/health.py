@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.errors import TargetUnreachable
@@ -25,17 +25,17 @@ def check_alive(address: Address) -> None:
             ("queue.declare", {"queue": name}, "queue.declare-ok"),
             ("queue.delete", {"queue": name}, "queue.delete-ok"),
         ):
-            client.send(Frame("alive", 1, method, dict(arguments), sent=True))
-            frame = client.receive_before(deadline)
-            while frame is not None and frame.method not in (
+            client.send(Method("alive", 1, method, dict(arguments), sent=True))
+            event = client.receive_before(deadline)
+            while event is not None and event.name not in (
                 answer,
                 "channel.close",
                 "connection.close",
                 "socket.closed",
                 "socket.garbage",
             ):
-                frame = client.receive_before(deadline)
-            if frame is None or frame.method in ("socket.closed", "socket.garbage"):
+                event = client.receive_before(deadline)
+            if event is None or event.name in ("socket.closed", "socket.garbage"):
                 raise TargetUnreachable(f"{address} does not answer {method} any more")
-            if frame.method != answer:
+            if event.name != answer:
                 return  # it refuses, but it answers

@@ -51,13 +51,13 @@ def undoing(actions: Iterable[OperatorAction]) -> list[OperatorAction]:
     for action in actions:
         for made, (taken_away, argument) in _UNDONE_BY.items():
             key = (taken_away, str(action.arguments.get(argument, "")))
-            if action.method == made:
+            if action.name == made:
                 standing[key] = None
-            elif action.method == taken_away:
+            elif action.name == taken_away:
                 standing.pop(key, None)
     names = dict(_UNDONE_BY.values())
     undone = [_action(method, {names[method]: name} if names[method] else {}) for method, name in standing]
-    return sorted(undone, key=lambda action: action.method != "operator.clear-alarm")
+    return sorted(undone, key=lambda action: action.name != "operator.clear-alarm")
 
 
 def _action(method: str, arguments: Table) -> OperatorAction:

@@ -73,7 +73,7 @@ def expression(action: OperatorAction, peer_of: PeerOf) -> str:
     arguments = action.arguments
     user = _binary(arguments.get("user", ""))
     vhost = _binary(arguments.get("virtual_host", "/"))
-    match action.method:
+    match action.name:
         case "operator.add-user":
             password = _binary(arguments.get("password", ""))
             return f"ok = rabbit_auth_backend_internal:add_user({user}, {password}, {_ACTOR})"
@@ -101,7 +101,7 @@ def expression(action: OperatorAction, peer_of: PeerOf) -> str:
             return _policy(action, vhost)
         case "operator.clear-policy":
             return f"ok = rabbit_policy:delete({vhost}, {_binary(arguments.get('policy', ''))}, {_ACTOR})"
-    raise OperatorError(f"there is no {action.method}")
+    raise OperatorError(f"there is no {action.name}")
 
 
 def _setting(name: str, value: int) -> str:
@@ -141,7 +141,7 @@ def by_hand(action: OperatorAction, connection_name: str = "") -> list[str]:
     """The commands that a person types for the action; `connection_name`: of the connection that is closed."""
     arguments = {name: _shell(str(value)) for name, value in action.arguments.items()}
     user, vhost = arguments.get("user", "''"), arguments.get("virtual_host", "/")
-    match action.method:
+    match action.name:
         case "operator.add-user":
             return [f"rabbitmqctl add_user {user} {arguments.get('password', _shell(''))}"]
         case "operator.set-permissions":
@@ -194,4 +194,4 @@ def _nobody(name: str) -> Peer:
 
 
 def _names(actions: Sequence[OperatorAction]) -> str:
-    return ", ".join(action.method for action in actions)
+    return ", ".join(action.name for action in actions)

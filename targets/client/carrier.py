@@ -43,14 +43,14 @@ class Carrier(Protocol):
         """Send no heartbeats on this connection from now on."""
         ...
 
-    def send(self, frame: TraceEvent, more: bool = False) -> None:
+    def send(self, event: TraceEvent, more: bool = False) -> None:
         """Send a frame; `more`: together with the next one on this connection, which comes at once.
 
         Raises `EncodingError` for what no octets can express.
         """
         ...
 
-    def note(self, frame: TraceEvent) -> None:
+    def note(self, event: TraceEvent) -> None:
         """Show the observer what happens to the broker without any connection (the operator's doings, `clock.wait`)."""
         ...
 

@@ -98,15 +98,15 @@ class Connections:
         self.let_go()
         if not self.inbox and not self._await_input(timeout):
             return None
-        frame = self.inbox.popleft()
+        event = self.inbox.popleft()
         if not self.inbox:
             self._ahead = 0
-        if frame.method in ("socket.closed", "socket.garbage"):
-            connection = self._named[frame.connection]
+        if event.name in ("socket.closed", "socket.garbage"):
+            connection = self._named[event.connection]
             connection.end_delivered = connection.ended and all(
-                waiting.connection != frame.connection for waiting in self.inbox
+                waiting.connection != event.connection for waiting in self.inbox
             )
-        return frame
+        return event
 
     def _await_input(self, timeout: float) -> bool:
         deadline = time.monotonic() + timeout
@@ -135,10 +135,10 @@ class Connections:
             elif now >= connection.heartbeat_due():
                 self.write(connection, HEARTBEAT_OCTETS)
 
-    def drop_frames_of(self, connection: Connection) -> None:
+    def drop_events_of(self, connection: Connection) -> None:
         """Drop what it had received and nobody has asked for."""
         connection.end_delivered = True
-        others = [frame for frame in self.inbox if frame.connection != connection.name]
+        others = [event for event in self.inbox if event.connection != connection.name]
         self.inbox.clear()
         self.inbox.extend(others)
 

@@ -68,26 +68,26 @@ class Link(Protocol):
 
     name: str
 
-    def send(self, frame: TraceEvent) -> None: ...
+    def send(self, event: TraceEvent) -> None: ...
 
     def receive(self) -> TraceEvent:
         """The next frame, socket frames included. Raises `TargetUnreachable` when it comes too late."""
         ...
 
 
-def recordable(frame: TraceEvent, address: Address) -> TraceEvent:
+def recordable(event: TraceEvent, address: Address) -> TraceEvent:
     """The frame itself, or a copy without the secrets of the address.
 
     The response of connection.start-ok is `MASK` exactly if it holds the user and password of the address. Otherwise
     it is what somebody made up, to be judged as it stands.
     """
-    if frame.method == "connection.start-ok" and "response" in frame.arguments:
-        response = _recordable_response(str(frame.arguments["response"]), address)
-        return replace(frame, arguments=frame.arguments | {"response": response})
-    secret = _SECRETS.get(frame.method)
-    if secret is None or secret not in frame.arguments:
-        return frame
-    return replace(frame, arguments=frame.arguments | {secret: MASK})
+    if event.name == "connection.start-ok" and "response" in event.arguments:
+        response = _recordable_response(str(event.arguments["response"]), address)
+        return replace(event, arguments=event.arguments | {"response": response})
+    secret = _SECRETS.get(event.name)
+    if secret is None or secret not in event.arguments:
+        return event
+    return replace(event, arguments=event.arguments | {secret: MASK})
 
 
 def _recordable_response(response: str, address: Address) -> str:
@@ -155,20 +155,20 @@ class _Handshake:
         self._link.send(event_of(self._link.name, 0, method, arguments, sent=True))
 
     def expect(self, method: str, refused: _Refused) -> TraceEvent:
-        frame = self._link.receive()
-        if frame.method == method and frame.channel == 0:
-            return frame
-        if frame.method == "connection.close":
+        event = self._link.receive()
+        if event.name == method and event.channel == 0:
+            return event
+        if event.name == "connection.close":
             self.send("connection.close-ok")
-            text = self.readable(frame.arguments["reply_text"])
-            raise refused(_Refusal(self._address, frame.arguments["reply_code"], text))
-        if frame.method == "socket.closed":
-            raise refused(_Refusal(self._address, 0, frame.arguments["reason"]))
-        if frame.method == "socket.garbage":
-            raise TargetUnreachable(f"{self._address} does not speak AMQP 0-9-1: {frame.arguments['reason']}")
-        if frame.method == "protocol.header":
+            text = self.readable(event.arguments["reply_text"])
+            raise refused(_Refusal(self._address, event.arguments["reply_code"], text))
+        if event.name == "socket.closed":
+            raise refused(_Refusal(self._address, 0, event.arguments["reason"]))
+        if event.name == "socket.garbage":
+            raise TargetUnreachable(f"{self._address} does not speak AMQP 0-9-1: {event.arguments['reason']}")
+        if event.name == "protocol.header":
             raise TargetUnreachable(f"{self._address} does not speak AMQP 0-9-1: it sent a protocol header")
-        raise TargetUnreachable(f"{self._address} sent {frame.method} where {method} was due")
+        raise TargetUnreachable(f"{self._address} sent {event.name} where {method} was due")
 
     def readable(self, text: str) -> str:
         """What a broker wrote, as part of one line, without the password."""

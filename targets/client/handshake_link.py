@@ -22,9 +22,9 @@ class HandshakeLink:
         self._deadline = deadline
         self._too_late = too_late
 
-    def send(self, frame: TraceEvent) -> None:
-        octets = encode(frame)
-        self._observe(frame, self._connection.now())
+    def send(self, event: TraceEvent) -> None:
+        octets = encode(event)
+        self._observe(event, self._connection.now())
         self.write(octets)
 
     def write(self, octets: bytes) -> None:
@@ -40,9 +40,9 @@ class HandshakeLink:
             if not self._connection.stream.wait_readable(self._deadline):
                 raise self._timeout()
             self._connection.read()
-        frame = inbox.popleft()
-        self._observe(frame, frame.time)
-        return frame
+        event = inbox.popleft()
+        self._observe(event, event.time)
+        return event
 
     def _timeout(self) -> TargetError:
         self._observe(SocketEvent(self.name, 0, "socket.abort", {}, sent=True), self._connection.now())

@@ -133,7 +133,7 @@ class WireClient:
         self._connections.let_go()
         connection.release()
         connection.stream.close()
-        self._connections.drop_frames_of(connection)
+        self._connections.drop_events_of(connection)
 
     def abort(self, name: str) -> None:
         """Reset the TCP connection. What it had received and `receive` has not returned is dropped."""
@@ -144,7 +144,7 @@ class WireClient:
         self._observe(SocketEvent(name, 0, "socket.abort", {}, sent=True), self._now())
         connection.release()
         connection.stream.reset()
-        self._connections.drop_frames_of(connection)
+        self._connections.drop_events_of(connection)
 
     def close(self) -> None:
         """Close all sockets, without any closing handshake. The client cannot be used again."""
@@ -175,7 +175,7 @@ class WireClient:
 
     # ---- sending
 
-    def send(self, frame: TraceEvent, more: bool = False) -> None:
+    def send(self, event: TraceEvent, more: bool = False) -> None:
         """Stamp the frame's time, show it to the observer, write it; if there is `more` to come on the connection at
         once, together with that.
 
@@ -183,20 +183,20 @@ class WireClient:
         what is sent there is ignored and not observed. Raises `EncodingError` for what no octets can express,
         `ValueError` for a name that was never opened.
         """
-        connection = self._connections.named(frame.connection)
+        connection = self._connections.named(event.connection)
         if connection.end_delivered:
             return
-        octets = encode(frame, connection.session.tune.frame_max)
-        self._observe(as_understood(frame), self._now())
+        octets = encode(event, connection.session.tune.frame_max)
+        self._observe(as_understood(event), self._now())
         write = self._connections.hold if more else self._connections.write
         write(connection, octets)
-        if frame.method == "connection.tune-ok":
-            self._connections.adopt(connection, frame.arguments)
+        if event.name == "connection.tune-ok":
+            self._connections.adopt(connection, event.arguments)
 
-    def note(self, frame: TraceEvent) -> None:
+    def note(self, event: TraceEvent) -> None:
         """Stamp the frame's time and show it to the observer: what happens to the broker without any wire."""
         self._connections.let_go()
-        self._observe(frame, self._now())
+        self._observe(event, self._now())
 
     def send_octets(self, connection: str, octets: bytes) -> None:
         """Write anything at all. The observer does not see it."""
@@ -212,23 +212,23 @@ class WireClient:
         """
         clock = self._clock
         if isinstance(clock, FastForwardClock):
-            frame = self._receive_without_waiting(clock, timeout)
+            event = self._receive_without_waiting(clock, timeout)
         else:
-            frame = self._connections.next_frame(timeout)
-        if frame is not None:
-            self._observe(frame, frame.time)
-        return frame
+            event = self._connections.next_frame(timeout)
+        if event is not None:
+            self._observe(event, event.time)
+        return event
 
     def _receive_without_waiting(self, clock: FastForwardClock, timeout: float) -> TraceEvent | None:
         """The next frame, without waiting for what does not come."""
         until = clock.now() + timeout
-        frame = self._connections.next_frame(min(timeout, clock.MOMENT))
-        while frame is None and (left := until - clock.now()) > 0:
+        event = self._connections.next_frame(min(timeout, clock.MOMENT))
+        while event is None and (left := until - clock.now()) > 0:
             clock.catch_up()
-            frame = self._connections.next_frame(0)
-            if frame is None:
+            event = self._connections.next_frame(0)
+            if event is None:
                 clock.put_forward(min(left, clock.STEP))
-        return frame
+        return event
 
     def receive_before(self, deadline: float) -> TraceEvent | None:
         """The next frame; None from `deadline` (of `time.monotonic`) on, whatever goes on arriving."""
@@ -240,8 +240,8 @@ class WireClient:
     def _now(self) -> float:
         return self._clock.now() - self._birth
 
-    def _observe(self, frame: TraceEvent, moment: float, address: Address | None = None) -> None:
+    def _observe(self, event: TraceEvent, moment: float, address: Address | None = None) -> None:
         # A frame that was read before another was sent, but is handed out after it, must not seem older.
-        frame.time = self._last_time = max(moment, self._last_time)
+        event.time = self._last_time = max(moment, self._last_time)
         if self._observer is not None:
-            self._observer(recordable(frame, address or self._address))
+            self._observer(recordable(event, address or self._address))

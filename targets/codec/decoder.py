@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from pamqp import constants
 
-from amqpspec.model.protocol.methods import CONTENT_METHODS, Content, Frame, Table, TraceEvent
+from amqpspec.model.protocol.methods import CONTENT_METHODS, Content, Method, Table, TraceEvent
 from amqpspec.targets.codec.field_values import FieldSyntaxError
 from amqpspec.targets.codec.framing import (
     BASIC,
@@ -159,7 +159,7 @@ class Decoder:
             self._hold(len(payload))
             self._unfinished[channel] = _Unfinished(name, arguments, len(payload))
             return None
-        return Frame(self.connection, channel, name, arguments, self.sent)
+        return Method(self.connection, channel, name, arguments, self.sent)
 
     def _header(self, channel: int, payload: bytes) -> TraceEvent | None:
         unfinished = self._unfinished.get(channel)
@@ -198,7 +198,7 @@ class Decoder:
         del self._unfinished[channel]
         self._held -= unfinished.held
         content = Content(unfinished.properties or {}, bytes(unfinished.body))
-        return Frame(self.connection, channel, unfinished.method, unfinished.arguments, self.sent, content)
+        return Method(self.connection, channel, unfinished.method, unfinished.arguments, self.sent, content)
 
     def _hold(self, octets: int) -> None:
         self._held += octets

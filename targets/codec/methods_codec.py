@@ -1,6 +1,6 @@
 """Frames of the alphabet to octets, for both ends of a connection; `Decoder` and `ServerDecoder` lead back.
 
-A method, its content header and its content body frames are one `Frame`, unless they are sent one by one on purpose.
+A method, its content header and its content body frames are one `Method`, unless they are sent one by one on purpose.
 What the octets mean field by field is in `targets.codec.methods` and `targets.codec.field_values`.
 """
 
@@ -51,26 +51,26 @@ __all__ = [
 _IDENTIFIERS = struct.Struct(">HH")
 
 
-def encode(frame: TraceEvent, frame_max: int = DEFAULT_FRAME_MAX) -> bytes:
+def encode(event: TraceEvent, frame_max: int = DEFAULT_FRAME_MAX) -> bytes:
     """Method frame, and for a method that carries content (or is given some) header and body frames.
 
     Bodies are cut to `frame_max` (0: no limit); methods, headers and single frames cannot be. A sent method without
     content is its method frame alone, whether it should have content or not. Nothing is validated but that it can be
     encoded: raises `EncodingError`.
     """
-    single = _SINGLE.get(frame.method)
+    single = _SINGLE.get(event.name)
     if single is not None:
         try:
-            return single(frame)
+            return single(event)
         except (struct.error, ValueError, TypeError) as error:
-            raise EncodingError(f"{frame.method}: {error}") from None
-    octets = encode_method(frame.channel, frame.method, frame.arguments)
-    content = frame.content
+            raise EncodingError(f"{event.name}: {error}") from None
+    octets = encode_method(event.channel, event.name, event.arguments)
+    content = event.content
     if content is None:
-        if frame.sent or frame.method not in CONTENT_METHODS:
+        if event.sent or event.name not in CONTENT_METHODS:
             return octets
         content = EMPTY_CONTENT
-    return octets + encode_content(frame.channel, content, frame_max)
+    return octets + encode_content(event.channel, content, frame_max)
 
 
 def encode_method(channel: int, method: str, arguments: Mapping[str, Any]) -> bytes:
@@ -97,33 +97,33 @@ def _payload(arguments: Table, default: str = "") -> bytes:
     return bytes.fromhex(arguments.get("payload", default))
 
 
-def _single_method(frame: TraceEvent) -> bytes:
-    identifiers = _IDENTIFIERS.pack(frame.arguments.get("class_id", 0), frame.arguments.get("method_id", 0))
-    return framed(constants.FRAME_METHOD, frame.channel, identifiers + _payload(frame.arguments))
+def _single_method(event: TraceEvent) -> bytes:
+    identifiers = _IDENTIFIERS.pack(event.arguments.get("class_id", 0), event.arguments.get("method_id", 0))
+    return framed(constants.FRAME_METHOD, event.channel, identifiers + _payload(event.arguments))
 
 
-def _single_header(frame: TraceEvent) -> bytes:
-    arguments = frame.arguments
+def _single_header(event: TraceEvent) -> bytes:
+    arguments = event.arguments
     beginning = CONTENT_HEADER.pack(
         arguments.get("class_id", BASIC), arguments.get("weight", 0), arguments.get("body_size", 0)
     )
-    return framed(constants.FRAME_HEADER, frame.channel, beginning + _payload(arguments, "0000"))
+    return framed(constants.FRAME_HEADER, event.channel, beginning + _payload(arguments, "0000"))
 
 
-def _single_body(frame: TraceEvent) -> bytes:
-    return framed(constants.FRAME_BODY, frame.channel, (frame.content or EMPTY_CONTENT).body)
+def _single_body(event: TraceEvent) -> bytes:
+    return framed(constants.FRAME_BODY, event.channel, (event.content or EMPTY_CONTENT).body)
 
 
-def _other(frame: TraceEvent) -> bytes:
-    arguments = frame.arguments
+def _other(event: TraceEvent) -> bytes:
+    arguments = event.arguments
     payload = _payload(arguments)
-    header = FRAME_HEADER.pack(arguments.get("type", 1), frame.channel, arguments.get("size", len(payload)))
+    header = FRAME_HEADER.pack(arguments.get("type", 1), event.channel, arguments.get("size", len(payload)))
     return header + payload + bytes((arguments.get("end", constants.FRAME_END),))
 
 
-def _protocol_header(frame: TraceEvent) -> bytes:
+def _protocol_header(event: TraceEvent) -> bytes:
     """Eight octets that need not be one."""
-    octets = bytes.fromhex(frame.arguments.get("octets", ""))
+    octets = bytes.fromhex(event.arguments.get("octets", ""))
     if len(octets) != len(PROTOCOL_HEADER):
         raise EncodingError(f"a protocol header has {len(PROTOCOL_HEADER)} octets, not {len(octets)}")
     return octets

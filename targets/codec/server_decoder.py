@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pamqp import constants
 
-from amqpspec.model.protocol.methods import CONTENT_METHODS, Content, Frame, RawFrame, Table
+from amqpspec.model.protocol.methods import CONTENT_METHODS, Content, Method, RawFrame, Table
 from amqpspec.targets.codec.framing import (
     BASIC,
     CONTENT_HEADER,
@@ -158,12 +158,12 @@ class ServerDecoder:
     def _method(self, channel: int, payload: bytes, decoded: list[Decoded | OutOfRoom]) -> None:
         if channel in self._unfinished:
             self._take_apart(channel, None, decoded)
-        frame = single_frame(self.connection, channel, constants.FRAME_METHOD, payload)
-        if frame.method not in CONTENT_METHODS or channel in self._apart:
-            decoded.append(frame)
+        event = single_frame(self.connection, channel, constants.FRAME_METHOD, payload)
+        if event.name not in CONTENT_METHODS or channel in self._apart:
+            decoded.append(event)
             return
         held = len(payload) + _RECORD
-        self._unfinished[channel] = _Unfinished(frame.method, frame.arguments, held)
+        self._unfinished[channel] = _Unfinished(event.name, event.arguments, held)
         self._hold(held, decoded)
 
     def _header(self, channel: int, payload: bytes, decoded: list[Decoded | OutOfRoom]) -> None:
@@ -214,14 +214,14 @@ class ServerDecoder:
         del self._unfinished[channel]
         self._held -= unfinished.held
         content = Content(unfinished.properties or {}, bytes(unfinished.body))
-        decoded.append(Frame(self.connection, channel, unfinished.method, unfinished.arguments, True, content))
+        decoded.append(Method(self.connection, channel, unfinished.method, unfinished.arguments, True, content))
 
     def _take_apart(self, channel: int, missing: int | None, decoded: list[Decoded | OutOfRoom]) -> None:
         """Give what came of a content as single frames, and from now on all frames of the channel."""
         unfinished = self._unfinished.pop(channel)
         self._held -= unfinished.held
         self._apart[channel] = missing
-        decoded.append(Frame(self.connection, channel, unfinished.method, unfinished.arguments, sent=True))
+        decoded.append(Method(self.connection, channel, unfinished.method, unfinished.arguments, sent=True))
         if unfinished.header:
             arguments = header_arguments(unfinished.header)
             decoded.append(RawFrame(self.connection, channel, "frame.header", arguments, sent=True))

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from pamqp import constants
 
-from amqpspec.model.protocol.methods import CONTENT_METHODS, Content, Frame, RawFrame, Table, TraceEvent
+from amqpspec.model.protocol.methods import CONTENT_METHODS, Content, Method, RawFrame, Table, TraceEvent
 from amqpspec.targets.codec.field_values import FieldSyntaxError
 from amqpspec.targets.codec.framing import CONTENT_HEADER, FRAME_HEADER
 from amqpspec.targets.codec.methods import arguments_fit, decode_method_payload, decode_properties
@@ -38,15 +38,15 @@ def single_frame(connection: str, channel: int, kind: int, payload: bytes) -> Tr
     return RawFrame(connection, channel, "frame.other", {"type": kind, "payload": payload.hex()}, sent=True)
 
 
-def as_understood(frame: TraceEvent) -> TraceEvent:
+def as_understood(event: TraceEvent) -> TraceEvent:
     """The same frame as a server reads it: a `frame.method` that is right is its method, the rest is told as above."""
-    if frame.method not in ("frame.method", "frame.header"):
-        return frame
-    octets = encode(frame)
-    understood = single_frame(frame.connection, frame.channel, octets[0], octets[FRAME_HEADER.size : -1])
-    if understood.method != frame.method:
+    if event.name not in ("frame.method", "frame.header"):
+        return event
+    octets = encode(event)
+    understood = single_frame(event.connection, event.channel, octets[0], octets[FRAME_HEADER.size : -1])
+    if understood.name != event.name:
         return understood
-    return replace(frame, arguments={**frame.arguments, **understood.arguments})
+    return replace(event, arguments={**event.arguments, **understood.arguments})
 
 
 def header_arguments(payload: bytes) -> Table:
@@ -79,7 +79,7 @@ def _method(connection: str, channel: int, payload: bytes) -> TraceEvent:
         for argument, value in decoded.items():
             if value.__class__ is str and not value.isascii() and _is_no_text(value) and argument not in _LONG_STRINGS:
                 return _wrong_method(connection, channel, payload, "text")
-    return Frame(connection, channel, name, decoded, sent=True)
+    return Method(connection, channel, name, decoded, sent=True)
 
 
 def _wrong_method(connection: str, channel: int, payload: bytes, fault: str) -> TraceEvent:

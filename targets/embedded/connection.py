@@ -128,9 +128,9 @@ class ClientConnection:
 
     # --------------------------------------------------------------------------------------- octets out
 
-    def send(self, frame: TraceEvent) -> None:
+    def send(self, event: TraceEvent) -> None:
         """Put the frame behind what waits to be written. Raises `EncodingError`."""
-        self.send_octets(encode(frame, self.frame_max))
+        self.send_octets(encode(event, self.frame_max))
 
     def send_octets(self, octets: bytes) -> None:
         if self.lost or self._write_ended:

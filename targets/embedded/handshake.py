@@ -15,7 +15,7 @@ from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import EMBEDDED_PRODUCT
 from amqpspec.model.protocol.credentials import credentials_of
 from amqpspec.model.protocol.errors import REPLY_CODES
-from amqpspec.model.protocol.methods import MASK, METHOD_IDS, Frame, HeaderEvent, Table, TraceEvent
+from amqpspec.model.protocol.methods import MASK, METHOD_IDS, HeaderEvent, Method, Table, TraceEvent
 from amqpspec.targets.client.handshake import Tune
 from amqpspec.targets.codec.framing import PROTOCOL_HEADER, ProtocolHeader
 
@@ -51,19 +51,19 @@ class Doorkeeper:
         whole = octets[: len(PROTOCOL_HEADER)].ljust(len(PROTOCOL_HEADER), b"\0")
         return HeaderEvent(connection, 0, "protocol.header", {"octets": whole.hex()}, sent=True)
 
-    def shown(self, frame: TraceEvent) -> TraceEvent:
+    def shown(self, event: TraceEvent) -> TraceEvent:
         """A frame of the client as the model may see it: with the right password, and only that, masked."""
-        if frame.channel == 0 and frame.method == "connection.tune-ok":
-            said = frame.arguments
+        if event.channel == 0 and event.name == "connection.tune-ok":
+            said = event.arguments
             self.tune = Tune(said["channel_max"], said["frame_max"], said["heartbeat"])
-        elif frame.method == "connection.start-ok":
-            response = frame.arguments["response"]
-            if self._admits(frame.arguments["mechanism"], response):
+        elif event.name == "connection.start-ok":
+            response = event.arguments["response"]
+            if self._admits(event.arguments["mechanism"], response):
                 response = MASK
             elif response == MASK:
                 response = _NOT_A_MASK
-            return replace(frame, arguments={**frame.arguments, "response": response})
-        return frame
+            return replace(event, arguments={**event.arguments, "response": response})
+        return event
 
     def _admits(self, mechanism: str, response: str) -> bool:
         credentials = credentials_of(mechanism, response)
@@ -72,12 +72,12 @@ class Doorkeeper:
         is_user = hmac.compare_digest(_octets(credentials.user), _octets(self._access.user))
         return hmac.compare_digest(_octets(credentials.password), _octets(self._access.password)) and is_user
 
-    def introduced(self, frame: TraceEvent) -> TraceEvent:
+    def introduced(self, event: TraceEvent) -> TraceEvent:
         """connection.start with what the server says of itself where the model only says that there is something."""
-        said = frame.arguments["server_properties"]
+        said = event.arguments["server_properties"]
         known = server_properties(self._dialect)
         told = {name: known.get(name, value) if value == "" else value for name, value in said.items()}
-        return replace(frame, arguments={**frame.arguments, "server_properties": {"dialect": known["dialect"], **told}})
+        return replace(event, arguments={**event.arguments, "server_properties": {"dialect": known["dialect"], **told}})
 
 
 def _octets(text: str) -> bytes:
@@ -89,7 +89,7 @@ def closing(connection: str, code: int, explanation: str, method: str = "") -> T
     class_id, method_id = METHOD_IDS.get(method, (0, 0))
     text = f"{REPLY_CODES[code][0]} - {explanation}".encode()[:255].decode(errors="ignore")
     arguments = {"reply_code": code, "reply_text": text, "class_id": class_id, "method_id": method_id}
-    return Frame(connection, 0, "connection.close", arguments, sent=False)
+    return Method(connection, 0, "connection.close", arguments, sent=False)
 
 
 def server_properties(dialect: Dialect) -> Table:

@@ -102,6 +102,6 @@ class Chapter:
         self.faults[fault.name] = fault
 
 
-def altered(frame: Altered, **arguments: Any) -> Altered:
+def altered(event: Altered, **arguments: Any) -> Altered:
     """The frame with other values of these arguments."""
-    return replace(frame, arguments={**frame.arguments, **arguments})
+    return replace(event, arguments={**event.arguments, **arguments})

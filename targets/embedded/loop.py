@@ -9,7 +9,7 @@ import socket
 import ssl
 
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.protocol.methods import Frame, HeaderEvent, SocketEvent, TraceEvent
+from amqpspec.model.protocol.methods import HeaderEvent, Method, SocketEvent, TraceEvent
 from amqpspec.targets.clock import Clock
 from amqpspec.targets.codec.methods_codec import PROTOCOL_HEADER, Decoded, EncodingError, ProtocolHeader
 from amqpspec.targets.codec.server_decoder import OutOfRoom
@@ -192,8 +192,8 @@ class Loop:
 
     def _obey(self) -> None:
         """Do what the operator wants."""
-        for frame in self.orders.taken(self._client_from):
-            self._responder.take(frame)
+        for event in self.orders.taken(self._client_from):
+            self._responder.take(event)
             self._pump()
 
     def _client_from(self, port: int) -> str | None:
@@ -219,11 +219,11 @@ class Loop:
 
     def _while_closing(self, client: ClientConnection, item: Decoded) -> None:
         """The server closes: nothing counts but the client's close-ok, or its own close that crossed ours."""
-        if not isinstance(item, Frame) or item.channel != 0:
+        if not isinstance(item, Method) or item.channel != 0:
             return
-        if item.method == "connection.close":
-            self._emit(Frame(client.name, 0, "connection.close-ok", {}, sent=False))
-        elif item.method == "connection.close-ok":
+        if item.name == "connection.close":
+            self._emit(Method(client.name, 0, "connection.close-ok", {}, sent=False))
+        elif item.name == "connection.close-ok":
             client.hang_up()
 
     def _refuse(self, client: ClientConnection, code: int, explanation: str) -> None:
@@ -234,27 +234,27 @@ class Loop:
 
     # --------------------------------------------------------------------------------------- what we say
 
-    def _take(self, client: ClientConnection, frame: TraceEvent) -> None:
+    def _take(self, client: ClientConnection, event: TraceEvent) -> None:
         try:
-            self._responder.take(frame)
+            self._responder.take(event)
         except Exception as error:
-            logger.exception("the model broke down over %s", frame.method)
-            self._break_down(client.name, f"the model broke down over {frame.method}: {_described(error)}")
+            logger.exception("the model broke down over %s", event.name)
+            self._break_down(client.name, f"the model broke down over {event.name}: {_described(error)}")
         self._pump()
 
     def _pump(self) -> None:
         """Send what the model permits, until it is quiet."""
         for _ in range(_TURN):
             try:
-                frames = self._responder.next_frames(self._is_congested, self._is_busy)
+                frames = self._responder.next_outputs(self._is_congested, self._is_busy)
             except ModelDefect as error:
                 self._break_down(error.connection, str(error))
                 continue
             if frames is None:
                 self._unfinished = False
                 return
-            for frame in frames:
-                self._emit(frame)
+            for event in frames:
+                self._emit(event)
         self._unfinished = True
 
     def _is_congested(self, name: str) -> bool:
@@ -264,29 +264,29 @@ class Loop:
     def _is_busy(self, name: str) -> bool:
         return name in self._clients and bool(self._clients[name].inbox)
 
-    def _emit(self, frame: TraceEvent) -> None:
-        client = self._clients.get(frame.connection)
+    def _emit(self, event: TraceEvent) -> None:
+        client = self._clients.get(event.connection)
         if client is None or client.phase is Phase.HANGING_UP:
             return
-        if frame.method == "socket.closed":
+        if event.name == "socket.closed":
             client.hang_up()
             self._changed[client.name] = client
             return
         doorkeeper = self._doorkeepers.get(client.name)
-        if doorkeeper is not None and frame.method == "connection.start":
-            frame = doorkeeper.introduced(frame)
+        if doorkeeper is not None and event.name == "connection.start":
+            event = doorkeeper.introduced(event)
         try:
-            client.send(frame)
+            client.send(event)
         except EncodingError as error:
-            self._break_down(client.name, f"the model sends what cannot be encoded, {frame.method}: {error}")
+            self._break_down(client.name, f"the model sends what cannot be encoded, {event.name}: {error}")
             return
         self._changed[client.name] = client
-        if doorkeeper is not None and frame.method == "connection.open-ok":
+        if doorkeeper is not None and event.name == "connection.open-ok":
             del self._doorkeepers[client.name]
             client.adopt(doorkeeper.tune)
-        elif frame.method == "connection.close":
+        elif event.name == "connection.close":
             client.await_close_ok()
-        elif frame.method == "connection.close-ok":
+        elif event.name == "connection.close-ok":
             client.hang_up()
 
     def _break_down(self, name: str, reason: str) -> None:

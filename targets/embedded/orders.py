@@ -22,7 +22,7 @@ _RINGS = 200
 class _Order:
     """Something that the operator wants, `done` with or without a `problem`."""
 
-    frame: TraceEvent
+    event: TraceEvent
     port: int | None
     problem: str = ""
     done: threading.Event = field(default_factory=threading.Event)
@@ -45,18 +45,18 @@ class Orders:
         self.alarm.close()
         self._bell.close()
 
-    def give(self, frame: TraceEvent, port: int | None = None) -> None:
+    def give(self, event: TraceEvent, port: int | None = None) -> None:
         """Have the frame processed; from any thread, and back when what follows from it is under way.
 
         `port`: that of the client whose connection the frame is about. Raises `OperatorError`.
         """
-        order = _Order(frame, port)
+        order = _Order(event, port)
         self._orders.put(order)
         self.ring()
         if not order.done.wait(PATIENCE):
-            raise OperatorError(f"{frame.method}: the embedded broker does not serve")
+            raise OperatorError(f"{event.name}: the embedded broker does not serve")
         if order.problem:
-            raise OperatorError(f"{frame.method}: {order.problem}")
+            raise OperatorError(f"{event.name}: {order.problem}")
 
     def taken(self, client_from: Callable[[int], str | None]) -> Iterator[TraceEvent]:
         """Those that wait, each done when the next one is asked for; `client_from` gives the client's name by port."""
@@ -64,10 +64,10 @@ class Orders:
             self.alarm.recv(_RINGS)
         while not self._orders.empty():
             order = self._orders.get()
-            frame = order.frame
+            event = order.event
             name = client_from(order.port) if order.port is not None else None
             if order.port is not None and name is None:
                 order.problem = f"no client is connected from port {order.port}"
             else:
-                yield replace(frame, arguments={**frame.arguments, "name": name}) if name is not None else frame
+                yield replace(event, arguments={**event.arguments, "name": name}) if name is not None else event
             order.done.set()

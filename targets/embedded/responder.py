@@ -40,24 +40,24 @@ class Responder:
         self._broker = (fault.broker_type if fault else ServedBroker)(dialect, access.vhost, access.user)
         self._process: Proceed = partial(process, self._broker)
 
-    def take(self, frame: TraceEvent) -> None:
+    def take(self, event: TraceEvent) -> None:
         """Process a client's frame."""
         now = self._clock.now()
         self.tick(now)
         self._broker.now = self._broker.latest = self._broker.rested = now
-        self._take_in(frame, self._process)
+        self._take_in(event, self._process)
         all_come_about(self._broker)
         self.tick(self._broker.now)
         self._broker.touched.clear()
         self._broker.teardowns.clear()
 
-    def _take_in(self, frame: TraceEvent, proceed: Proceed) -> None:
+    def _take_in(self, event: TraceEvent, proceed: Proceed) -> None:
         """Process an input as the fault does it, if it looks at these."""
         fault = self._fault
-        if fault is not None and fault.input_hook is not None and frame.method in fault.methods:
-            fault.input_hook(self._broker, frame, proceed)
+        if fault is not None and fault.input_hook is not None and event.name in fault.methods:
+            fault.input_hook(self._broker, event, proceed)
         else:
-            proceed(frame)
+            proceed(event)
 
     def _time_out(self, timeout: DeliveryTimeout) -> None:
         """The delivery times out as the fault does it, if it looks at that."""
@@ -80,7 +80,9 @@ class Responder:
             self._time_out(timeout)
         expire_punctually(self._broker, now)
 
-    def next_frames(self, congested: Callable[[str], bool], busy: Callable[[str], bool]) -> Iterable[TraceEvent] | None:
+    def next_outputs(
+        self, congested: Callable[[str], bool], busy: Callable[[str], bool]
+    ) -> Iterable[TraceEvent] | None:
         """The next frame that the broker sends, as its fault makes it (so perhaps none or several); None: it is quiet.
 
         Deliveries to connections that are `congested` wait; and so do confirms of what queues have taken to those that
@@ -89,22 +91,22 @@ class Responder:
         """
         if self._broker.quiet:
             return None
-        for frame in permitted(self._broker):
-            if frame.method == "basic.deliver" and congested(frame.connection):
+        for event in permitted(self._broker):
+            if event.name == "basic.deliver" and congested(event.connection):
                 continue
-            if frame.method == "basic.ack" and busy(frame.connection) and self._is_taken(frame):
+            if event.name == "basic.ack" and busy(event.connection) and self._is_taken(event):
                 continue
             break
         else:
             return None
-        mismatches = observe(self._broker, frame)
+        mismatches = observe(self._broker, event)
         if mismatches:
             details = ", ".join(mismatch.detail for mismatch in mismatches)
-            raise ModelDefect(f"the model does not accept its own {frame}: {details}", frame.connection)
+            raise ModelDefect(f"the model does not accept its own {event}: {details}", event.connection)
         fault = self._fault
-        if fault is not None and fault.output_hook is not None and frame.method in fault.methods:
-            return fault.output_hook(self._broker, frame)
-        return (frame,)
+        if fault is not None and fault.output_hook is not None and event.name in fault.methods:
+            return fault.output_hook(self._broker, event)
+        return (event,)
 
     def _is_taken(self, confirm: TraceEvent) -> bool:
         """Is it the confirm of a publish that some queue has taken?"""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Expected
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import ChannelKey, Content, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Content, Method
 from amqpspec.model.rules.connection.closing import fail
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
@@ -19,15 +19,15 @@ on_input, on_output, in_broker = CANCEL.on_input, CANCEL.on_output, CANCEL.in_br
 
 
 @on_output("cancel-ok-names-another", "CANCEL-001", "basic.cancel-ok has another consumer tag.", "basic.cancel-ok")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    yield altered(frame, consumer_tag=f"{frame.arguments['consumer_tag']}x")
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    yield altered(method, consumer_tag=f"{method.arguments['consumer_tag']}x")
 
 
 @on_input("cancel-of-unknown-unanswered", "CANCEL-003", "Cancelling what never was is not answered.", "basic.cancel")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    channel, tag = _channel_and_tag(broker, frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    channel, tag = _channel_and_tag(broker, method)
     if tag in channel.consumers or tag in channel.ended_consumers:
-        proceed(frame)
+        proceed(method)
 
 
 @on_input(
@@ -36,19 +36,19 @@ def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
     "Who cancels a consumer whose queue is gone gets 404.",
     "basic.cancel",
 )
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    channel, tag = _channel_and_tag(broker, frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    channel, tag = _channel_and_tag(broker, method)
     if channel.state is ChannelState.OPEN and channel.ended_consumers.get(tag) == "CANCEL-007":
-        fail(broker, channel, frame, ProtocolError("CANCEL-004", 404, f"no consumer '{tag}'"))
+        fail(broker, channel, method, ProtocolError("CANCEL-004", 404, f"no consumer '{tag}'"))
     else:
-        proceed(frame)
+        proceed(method)
 
 
 @on_output("cancel-ok-then-cancel", "CANCEL-002", "The client is told of its own cancel as well.", "basic.cancel-ok")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    yield frame
-    if broker.connections[frame.connection].is_told_of_cancels:
-        yield _notice(frame.connection, frame.channel, frame.arguments["consumer_tag"])
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    yield method
+    if broker.connections[method.connection].is_told_of_cancels:
+        yield _notice(method.connection, method.channel, method.arguments["consumer_tag"])
 
 
 @in_broker("cancelled-consumer-told", "CANCEL-002", "Who cancelled a consumer is told when its queue is deleted.")
@@ -69,7 +69,7 @@ class CancelledConsumerTold(ServedBroker):
 
 
 @on_output("deletion-not-told", "CANCEL-007", "Nobody is told that the queue of a consumer is gone.", "basic.cancel")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
     return ()
 
 
@@ -98,22 +98,22 @@ class CapabilityNotAsked(ServedBroker):
 
 
 @on_output("notice-wants-answer", "CANCEL-008", "The broker's basic.cancel asks for cancel-ok.", "basic.cancel")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    yield altered(frame, nowait=False)
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    yield altered(method, nowait=False)
 
 
 @on_output("delivery-after-notice", "CANCEL-007", "One more message follows the broker's basic.cancel.", "basic.cancel")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    yield frame
-    channel = broker.channel(frame.connection, frame.channel)
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    yield method
+    channel = broker.channel(method.connection, method.channel)
     arguments = {
-        "consumer_tag": frame.arguments["consumer_tag"],
+        "consumer_tag": method.arguments["consumer_tag"],
         "delivery_tag": channel.next_tag,
         "redelivered": False,
         "exchange": "",
         "routing_key": "",
     }
-    yield Frame(frame.connection, frame.channel, "basic.deliver", arguments, sent=False, content=Content())
+    yield Method(method.connection, method.channel, "basic.deliver", arguments, sent=False, content=Content())
     channel.next_tag += 1
 
 
@@ -131,26 +131,26 @@ class NoticeBeforeDeleteOk(ServedBroker):
 @on_input(
     "tag-taken-after-notice", "CANCEL-013", "The tag of a consumer whose queue is gone stays taken.", "basic.consume"
 )
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    channel, tag = _channel_and_tag(broker, frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    channel, tag = _channel_and_tag(broker, method)
     if channel.state is ChannelState.OPEN and channel.ended_consumers.get(tag) == "CANCEL-007":
-        fail(broker, channel, frame, ProtocolError("CANCEL-013", 530, f"attempt to reuse consumer tag '{tag}'"))
+        fail(broker, channel, method, ProtocolError("CANCEL-013", 530, f"attempt to reuse consumer tag '{tag}'"))
     else:
-        proceed(frame)
+        proceed(method)
 
 
 @on_input("deletion-forgets-unacked", "ACK-012", "What is held of a deleted queue cannot be settled.", "queue.delete")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    proceed(frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    proceed(method)
     for channel in broker.channels.values():
         for tag, entry in list(channel.unacknowledged.items()):
             if entry.queue.deleted:
                 broker.release(channel, tag, "CANCEL-014")
 
 
-def _channel_and_tag(broker: ServedBroker, frame: Frame) -> tuple[Channel, str]:
-    return broker.channel(frame.connection, frame.channel), frame.arguments.get("consumer_tag", "")
+def _channel_and_tag(broker: ServedBroker, method: Method) -> tuple[Channel, str]:
+    return broker.channel(method.connection, method.channel), method.arguments.get("consumer_tag", "")
 
 
-def _notice(connection: str, channel: int, tag: str) -> Frame:
-    return Frame(connection, channel, "basic.cancel", {"consumer_tag": tag, "nowait": True}, sent=False)
+def _notice(connection: str, channel: int, tag: str) -> Method:
+    return Method(connection, channel, "basic.cancel", {"consumer_tag": tag, "nowait": True}, sent=False)

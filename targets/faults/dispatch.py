@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from amqpspec.model.broker.dispatch import contenders, highest, priority
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.targets.embedded.hooks import Chapter, Proceed
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
@@ -105,21 +105,21 @@ class NewestFollows(ServedBroker):
 
 
 @on_input("failover-drops-messages", "SAC-002", "With the active consumer all ready messages go.", "basic.cancel")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    channel = broker.channel(frame.connection, frame.channel)
-    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    channel = broker.channel(method.connection, method.channel)
+    consumer = channel.consumers.get(method.arguments.get("consumer_tag", ""))
     if consumer is not None and consumer.queue.seat.holder is consumer:
         broker.remove_ready(consumer.queue, "SAC-002")
-    proceed(frame)
+    proceed(method)
 
 
 @on_input(
     "lost-messages-come-last", "SAC-003", "What a lost active consumer held comes behind the rest.", "channel.close"
 )
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    channel = broker.channel(frame.connection, frame.channel)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    channel = broker.channel(method.connection, method.channel)
     left = {consumer.queue: None for consumer in channel.consumers.values() if consumer.queue.seat.holder is consumer}
-    proceed(frame)
+    proceed(method)
     for queue in left:
         queue.messages = deque(sorted(queue.messages, key=lambda message: message.redelivered))
         queue.returned = 0

@@ -10,7 +10,7 @@ from typing import Any
 from amqpspec.model.broker.message_order import HIGHEST
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.targets.embedded.hooks import Chapter, Proceed
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
@@ -92,9 +92,9 @@ class PriorityWithoutAsking(ServedBroker):
     "A classic queue puts what is given back among its messages of no priority.",
     *_GIVING_BACK,
 )
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     before = {queue: set(queue.messages) for queue in broker.queues.values()}
-    proceed(frame)
+    proceed(method)
     for queue, known in before.items():
         for message in [other for other in queue.messages if other not in known]:
             if _has_priorities(queue):
@@ -132,8 +132,8 @@ class QuorumPriorityReversed(_Misread):
     "A quorum queue sorts what is given back by priority, in place of putting it in front.",
     *_GIVING_BACK,
 )
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    proceed(frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    proceed(method)
     for queue in broker.queues.values():
         if queue.type is QueueType.QUORUM and queue.returned:
             queue.messages = deque(sorted(queue.messages, key=lambda message: -message.priority))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from amqpspec.model.broker.state import Expected
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
@@ -16,13 +16,13 @@ on_input, on_output = MESSAGES.on_input, MESSAGES.on_output
 
 
 @on_output("wrong-reply-text", "CHAN-008", "The text of channel.close is another one.", "channel.close")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    yield altered(frame, reply_text="an error occurred")
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    yield altered(method, reply_text="an error occurred")
 
 
 @on_output("wrong-method-id-in-close", "CHAN-007", "channel.close does not name the culprit method.", "channel.close")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    yield altered(frame, method_id=0)
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    yield altered(method, method_id=0)
 
 
 @on_input(
@@ -31,35 +31,35 @@ def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
     "channel.close loses what the channel's consumers hold.",
     "channel.close",
 )
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    channel = broker.channel(frame.connection, frame.channel)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    channel = broker.channel(method.connection, method.channel)
     for tag in [tag for tag, entry in channel.unacknowledged.items() if entry.consumer is not None]:
         broker.release(channel, tag, "CHAN-016")
-    proceed(frame)
+    proceed(method)
 
 
 # ------------------------------------------------------------------------------------------------ queues
 
 
 @on_output("declare-count-wrong", "QUEUE-001", "queue.declare-ok counts a consumer too many.", "queue.declare-ok")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    yield altered(frame, consumer_count=frame.arguments["consumer_count"] + 1)
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    yield altered(method, consumer_count=method.arguments["consumer_count"] + 1)
 
 
 @on_input("queue-inequivalence-accepted", "QUEUE-007", "A queue is redeclared with other properties.", "queue.declare")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    queue = broker.queues.get(frame.arguments.get("queue", ""))
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    queue = broker.queues.get(method.arguments.get("queue", ""))
     if queue is None or queue.owner is not None:
-        proceed(frame)
+        proceed(method)
     else:
-        proceed(altered(frame, durable=queue.durable, auto_delete=queue.auto_delete, arguments=queue.arguments))
+        proceed(altered(method, durable=queue.durable, auto_delete=queue.auto_delete, arguments=queue.arguments))
 
 
 @on_input("purge-removes-unacked", "QUEUE-024", "queue.purge removes outstanding messages as well.", "queue.purge")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    proceed(frame)
-    queue = broker.queues.get(frame.arguments.get("queue", ""))
-    asked = broker.channel(frame.connection, frame.channel)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    proceed(method)
+    queue = broker.queues.get(method.arguments.get("queue", ""))
+    asked = broker.channel(method.connection, method.channel)
     removed = 0
     for channel in broker.channels.values():
         for tag, entry in list(channel.unacknowledged.items()):
@@ -75,39 +75,39 @@ def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
 
 
 @on_input("routing-ignores-key", "PUBLISH-003", "A direct exchange routes to all its queues.", "basic.publish")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    exchange = broker.exchanges.get(frame.arguments.get("exchange", ""))
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    exchange = broker.exchanges.get(method.arguments.get("exchange", ""))
     if exchange is None or not exchange.name or exchange.type != "direct":
-        proceed(frame)
+        proceed(method)
         return
     exchange.type = "fanout"
-    proceed(frame)
+    proceed(method)
     exchange.type = "direct"
 
 
 @on_input("fanout-misses-one", "PUBLISH-004", "A fanout exchange leaves its last binding out.", "basic.publish")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    exchange = broker.exchanges.get(frame.arguments.get("exchange", ""))
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    exchange = broker.exchanges.get(method.arguments.get("exchange", ""))
     if exchange is None or exchange.type != "fanout":
-        proceed(frame)
+        proceed(method)
         return
     bindings = exchange.bindings
     exchange.bindings = bindings[:-1]
-    proceed(frame)
+    proceed(method)
     exchange.bindings = bindings
 
 
 @on_output("confirm-missing", "CONFIRM-003", "A publish is not confirmed.", "basic.ack")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
     return ()
 
 
 @on_output("confirm-twice", "CONFIRM-003", "A publish is confirmed two times.", "basic.ack")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    yield frame
-    yield frame
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    yield method
+    yield method
 
 
 @on_output("return-missing", "PUBLISH-007", "An unroutable mandatory message is not returned.", "basic.return")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
     return ()

@@ -20,7 +20,7 @@ from amqpspec.model.broker.overflow import (
 )
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Content, Frame, Table
+from amqpspec.model.protocol.methods import Content, Method, Table
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
@@ -30,45 +30,45 @@ on_input, on_output, in_broker = OVERFLOWING.on_input, OVERFLOWING.on_output, OV
 REFUSING = (Overflow.REJECT.value, Overflow.REJECT_AND_DEAD_LETTER.value)
 
 
-def _asked(frame: Frame) -> Table:
+def _asked(method: Method) -> Table:
     """The arguments of a queue that is declared."""
-    return dict(frame.arguments.get("arguments") or {})
+    return dict(method.arguments.get("arguments") or {})
 
 
 def _is_quorum(arguments: Table) -> bool:
     return arguments.get("x-queue-type") == QueueType.QUORUM.value
 
 
-def _with_limit(frame: Frame, name: str, by: int) -> Frame:
-    arguments = _asked(frame)
+def _with_limit(method: Method, name: str, by: int) -> Method:
+    arguments = _asked(method)
     limit = arguments.get(name)
-    return altered(frame, arguments={**arguments, name: limit + by}) if type(limit) is int and limit > 0 else frame
+    return altered(method, arguments={**arguments, name: limit + by}) if type(limit) is int and limit > 0 else method
 
 
 # -------------------------------------------------------------------------------------------- what is a limit
 
 
 @on_input("length-limit-one-too-low", "OVERFLOW-001", "A queue drops when its limit is reached.", "queue.declare")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    proceed(frame if _asked(frame).get(OVERFLOW) in REFUSING else _with_limit(frame, LENGTH, -1))
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    proceed(method if _asked(method).get(OVERFLOW) in REFUSING else _with_limit(method, LENGTH, -1))
 
 
 @on_input("length-zero-is-no-limit", "OVERFLOW-003", "A limit of 0 is taken for none.", "queue.declare")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    arguments = _asked(frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    arguments = _asked(method)
     if arguments.get(LENGTH) == 0:
         del arguments[LENGTH]
-    proceed(altered(frame, arguments=arguments))
+    proceed(altered(method, arguments=arguments))
 
 
 @on_input("byte-limit-ignored", "OVERFLOW-004", "A limit in octets makes no difference.", "queue.declare")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    proceed(altered(frame, arguments={name: value for name, value in _asked(frame).items() if name != BYTES}))
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    proceed(altered(method, arguments={name: value for name, value in _asked(method).items() if name != BYTES}))
 
 
 @on_input("byte-limit-one-too-low", "OVERFLOW-004", "Bodies must be shorter than the limit.", "queue.declare")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    proceed(_with_limit(frame, BYTES, -1))
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    proceed(_with_limit(method, BYTES, -1))
 
 
 # -------------------------------------------------------------------------------------------------- drop-head
@@ -116,37 +116,37 @@ class _WithoutLetters(ServedBroker):
     "dropped-by-limit-said-to-be-rejected", "DLX-001", "What a limit has dropped is said to be rejected.",
     "basic.deliver", "basic.get-ok",
 )  # fmt: skip
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    headers = dict(frame.content.properties.get("headers") or {}) if frame.content is not None else {}
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    headers = dict(method.content.properties.get("headers") or {}) if method.content is not None else {}
     history = headers.get(HISTORY)
-    if frame.content is None or not isinstance(history, list) or not history or history[0].get("reason") != TOO_MANY:
-        yield frame
+    if method.content is None or not isinstance(history, list) or not history or history[0].get("reason") != TOO_MANY:
+        yield method
         return
     headers[HISTORY] = [{**history[0], "reason": "rejected"}, *history[1:]]
-    yield replace(frame, content=Content({**frame.content.properties, "headers": headers}, frame.content.body))
+    yield replace(method, content=Content({**method.content.properties, "headers": headers}, method.content.body))
 
 
 # --------------------------------------------------------------------------------------------- reject-publish
 
 
 @on_input("refusal-one-too-late", "CONFIRM-013", "A classic queue refuses one message too late.", "queue.declare")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    arguments = _asked(frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    arguments = _asked(method)
     is_concerned = arguments.get(OVERFLOW) in REFUSING and not _is_quorum(arguments)
-    proceed(_with_limit(frame, LENGTH, 1) if is_concerned else frame)
+    proceed(_with_limit(method, LENGTH, 1) if is_concerned else method)
 
 
 @on_input("quorum-refuses-at-its-limit", "CONFIRM-014", "A quorum queue takes no more than its limit.", "queue.declare")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    arguments = _asked(frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    arguments = _asked(method)
     is_concerned = arguments.get(OVERFLOW) in REFUSING and _is_quorum(arguments)
-    proceed(_with_limit(frame, LENGTH, -1) if is_concerned else frame)
+    proceed(_with_limit(method, LENGTH, -1) if is_concerned else method)
 
 
 @on_output("refused-publish-acked", "CONFIRM-013", "What a queue has refused is acked.", "basic.nack")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    arguments = {"delivery_tag": frame.arguments["delivery_tag"], "multiple": False}
-    yield replace(frame, method="basic.ack", arguments=arguments)
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    arguments = {"delivery_tag": method.arguments["delivery_tag"], "multiple": False}
+    yield replace(method, name="basic.ack", arguments=arguments)
 
 
 @in_broker("last-that-fits-nacked", "CONFIRM-013", "The message that fills a queue is taken and nacked.")
@@ -178,9 +178,9 @@ class _KeepsUnconfirmed(ServedBroker):
 
 
 @on_input("one-that-takes-it-is-enough", "CONFIRM-011", "What one of several queues takes is acked.", "basic.publish")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    proceed(frame)
-    channel = broker.channel(frame.connection, frame.channel)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    proceed(method)
+    channel = broker.channel(method.connection, method.channel)
     for copies in channel.unconfirmed.values():
         if any(not message.refused_by for _, message in copies):
             for _, message in copies:
@@ -191,15 +191,15 @@ def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
     "refused-publish-not-dead-lettered", "OVERFLOW-006", "reject-publish-dlx does no more than reject-publish.",
     "queue.declare",
 )  # fmt: skip
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    arguments = _asked(frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    arguments = _asked(method)
     if arguments.get(OVERFLOW) == Overflow.REJECT_AND_DEAD_LETTER.value and not _is_quorum(arguments):
         arguments[OVERFLOW] = Overflow.REJECT.value
-    proceed(altered(frame, arguments=arguments))
+    proceed(altered(method, arguments=arguments))
 
 
 @on_output("refused-comes-back", "PUBLISH-008", "What is nacked is returned as well.", "basic.nack")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
     arguments = {"reply_code": 312, "reply_text": "NO_ROUTE", "exchange": "", "routing_key": "q"}
-    yield Frame(frame.connection, frame.channel, "basic.return", arguments, sent=False, content=Content({}, b"m1"))
-    yield frame
+    yield Method(method.connection, method.channel, "basic.return", arguments, sent=False, content=Content({}, b"m1"))
+    yield method

@@ -9,7 +9,7 @@ from amqpspec.model.broker.limits import can_share, limit_channel, own_limit_hol
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
@@ -19,8 +19,8 @@ on_input, in_broker = LIMITS.on_input, LIMITS.in_broker
 _WITH_CHANNEL_LIMIT = RABBITMQ_4_0.name
 
 
-def _channel(broker: ServedBroker, frame: Frame) -> Channel:
-    return broker.channel(frame.connection, frame.channel)
+def _channel(broker: ServedBroker, method: Method) -> Channel:
+    return broker.channel(method.connection, method.channel)
 
 
 def _refresh(broker: ServedBroker, channel: Channel) -> None:
@@ -34,22 +34,22 @@ def _refresh(broker: ServedBroker, channel: Channel) -> None:
 @on_input(
     "qos-changes-existing-consumers", "QOS-003", "basic.qos sets the limit of consumers that exist.", "basic.qos"
 )
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    proceed(frame)
-    channel = _channel(broker, frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    proceed(method)
+    channel = _channel(broker, method)
     for consumer in channel.consumers.values():
         consumer.prefetch = channel.prefetch
     _refresh(broker, channel)
 
 
 @on_input("prefetch-zero-is-one", "QOS-002", "A prefetch count of zero is taken for one.", "basic.qos")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    proceed(frame if frame.arguments.get("prefetch_count") else altered(frame, prefetch_count=1))
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    proceed(method if method.arguments.get("prefetch_count") else altered(method, prefetch_count=1))
 
 
 @on_input("prefetch-size-accepted", "QOS-007", "A limit in octets is accepted, and ignored.", "basic.qos")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    proceed(altered(frame, prefetch_size=0))
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    proceed(altered(method, prefetch_size=0))
 
 
 @in_broker("no-ack-consumer-limited", "QOS-005", "A consumer without acknowledgements gets its prefetch count only.")
@@ -74,12 +74,12 @@ class ConsumersShareLimit(ServedBroker):
 @on_input(
     "requeue-frees-two", "QOS-006", "A delivery that is given back makes room for two.", "basic.nack", "basic.reject"
 )
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    channel = _channel(broker, frame)
-    entry = channel.unacknowledged.get(frame.arguments.get("delivery_tag", 0))
-    if entry is not None and entry.consumer is not None and entry.consumer.prefetch and frame.arguments.get("requeue"):
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    channel = _channel(broker, method)
+    entry = channel.unacknowledged.get(method.arguments.get("delivery_tag", 0))
+    if entry is not None and entry.consumer is not None and entry.consumer.prefetch and method.arguments.get("requeue"):
         entry.consumer.prefetch += 1
-    proceed(frame)
+    proceed(method)
 
 
 @in_broker("window-opens-when-empty", "QOS-004", "A consumer at its limit waits until all it holds is settled.")
@@ -93,9 +93,9 @@ class WindowOpensWhenEmpty(ServedBroker):
 
 
 @on_input("cancel-lifts-limits", "QOS-001", "A cancel ends the limits of all consumers of its channel.", "basic.cancel")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    proceed(frame)
-    channel = _channel(broker, frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    proceed(method)
+    channel = _channel(broker, method)
     for consumer in channel.consumers.values():
         consumer.prefetch = 0
     _refresh(broker, channel)
@@ -105,22 +105,22 @@ def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
 
 
 @on_input("global-limits-channel", "QOS-009", "A limit with global is still one of the whole channel.", "basic.qos")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    if not frame.arguments.get("global_") or frame.arguments.get("prefetch_size"):
-        proceed(frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    if not method.arguments.get("global_") or method.arguments.get("prefetch_size"):
+        proceed(method)
         return
-    channel = _channel(broker, frame)
-    limit_channel(broker, channel, frame.arguments.get("prefetch_count", 0))
+    channel = _channel(broker, method)
+    limit_channel(broker, channel, method.arguments.get("prefetch_count", 0))
     _refresh(broker, channel)
     broker.owe(channel, "basic.qos-ok", {}, "QOS-009")
 
 
 @on_input("global-limit-ignored", "QOS-009", "A limit with global is confirmed, and ignored.", "basic.qos")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    if frame.arguments.get("global_") and not frame.arguments.get("prefetch_size"):
-        broker.owe(_channel(broker, frame), "basic.qos-ok", {}, "QOS-009")
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    if method.arguments.get("global_") and not method.arguments.get("prefetch_size"):
+        broker.owe(_channel(broker, method), "basic.qos-ok", {}, "QOS-009")
     else:
-        proceed(frame)
+        proceed(method)
 
 
 # ----------------------------------------------------------------------------------- the limit of a channel
@@ -196,8 +196,8 @@ class ChannelLimitReplacesConsumers(ServedBroker):
     "basic.qos",
     dialect=_WITH_CHANNEL_LIMIT,
 )
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    proceed(frame)
-    channel = _channel(broker, frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    proceed(method)
+    channel = _channel(broker, method)
     channel.limited_since = 0
     _refresh(broker, channel)

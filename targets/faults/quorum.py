@@ -10,7 +10,7 @@ from amqpspec.model.broker.dead_letter_headers import HISTORY
 from amqpspec.model.broker.message_order import put_back_in_front
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Content, Frame, Table
+from amqpspec.model.protocol.methods import Content, Method, Table
 from amqpspec.model.rules.basic.requeue import delivery_limit
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
@@ -22,16 +22,16 @@ _DELIVERIES = ("basic.deliver", "basic.get-ok")
 _COUNTS = ("x-delivery-count", "x-acquired-count")
 
 
-def _headers(frame: Frame) -> Table:
-    return dict(frame.content.properties.get("headers") or {}) if frame.content is not None else {}
+def _headers(method: Method) -> Table:
+    return dict(method.content.properties.get("headers") or {}) if method.content is not None else {}
 
 
-def _with_headers(frame: Frame, headers: Table) -> Frame:
-    assert frame.content is not None
-    properties: dict[str, Any] = {**frame.content.properties, "headers": headers}
+def _with_headers(method: Method, headers: Table) -> Method:
+    assert method.content is not None
+    properties: dict[str, Any] = {**method.content.properties, "headers": headers}
     if not headers:
         del properties["headers"]
-    return replace(frame, content=Content(properties, frame.content.body))
+    return replace(method, content=Content(properties, method.content.body))
 
 
 def _history(headers: Table) -> list[Table]:
@@ -40,11 +40,11 @@ def _history(headers: Table) -> list[Table]:
     return told if isinstance(told, list) else []
 
 
-def _rejected(broker: ServedBroker, frame: Frame) -> tuple[Queue, Message] | None:
+def _rejected(broker: ServedBroker, method: Method) -> tuple[Queue, Message] | None:
     """What the frame gives back to a quorum queue, if it is a single delivery."""
-    channel = broker.channel(frame.connection, frame.channel)
-    entry = channel.unacknowledged.get(frame.arguments.get("delivery_tag", 0))
-    if entry is None or entry.queue.type is not QueueType.QUORUM or not frame.arguments.get("requeue"):
+    channel = broker.channel(method.connection, method.channel)
+    entry = channel.unacknowledged.get(method.arguments.get("delivery_tag", 0))
+    if entry is None or entry.queue.type is not QueueType.QUORUM or not method.arguments.get("requeue"):
         return None
     return entry.queue, entry.message
 
@@ -53,35 +53,35 @@ def _rejected(broker: ServedBroker, frame: Frame) -> tuple[Queue, Message] | Non
 
 
 @on_output("delivery-count-off-by-one", "QUORUM-001", "A delivery is counted before it has failed.", *_DELIVERIES)
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    headers = _headers(frame)
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    headers = _headers(method)
     counted = {name: headers[name] + 1 for name in _COUNTS if name in headers}
-    yield _with_headers(frame, {**headers, **counted}) if counted else frame
+    yield _with_headers(method, {**headers, **counted}) if counted else method
 
 
 @on_output("delivery-count-missing", "QUORUM-001", "A redelivery does not say how many it had.", *_DELIVERIES)
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    headers = _headers(frame)
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    headers = _headers(method)
     kept = {name: value for name, value in headers.items() if name not in _COUNTS}
-    yield _with_headers(frame, kept) if len(kept) < len(headers) else frame
+    yield _with_headers(method, kept) if len(kept) < len(headers) else method
 
 
 @on_output("classic-queue-counts", "QUORUM-001", "Redeliveries from classic queues have a count.", *_DELIVERIES)
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    headers = _headers(frame)
-    is_new = not frame.arguments.get("redelivered") or any(name in headers for name in _COUNTS)
-    yield frame if is_new else _with_headers(frame, {**headers, "x-delivery-count": 1})
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    headers = _headers(method)
+    is_new = not method.arguments.get("redelivered") or any(name in headers for name in _COUNTS)
+    yield method if is_new else _with_headers(method, {**headers, "x-delivery-count": 1})
 
 
 @on_input("nack-counts-as-failed", "QUORUM-002", "basic.nack counts as a failed delivery.", "basic.nack")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    is_single = not frame.arguments.get("multiple") and _rejected(broker, frame) is not None
-    proceed(replace(frame, method="basic.reject") if is_single else frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    is_single = not method.arguments.get("multiple") and _rejected(broker, method) is not None
+    proceed(replace(method, name="basic.reject") if is_single else method)
 
 
 @on_input("reject-does-not-count", "QUORUM-002", "basic.reject does not count as a failed delivery.", "basic.reject")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    proceed(replace(frame, method="basic.nack") if _rejected(broker, frame) is not None else frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    proceed(replace(method, name="basic.nack") if _rejected(broker, method) is not None else method)
 
 
 # ------------------------------------------------------------------------------------------------- limits
@@ -103,13 +103,13 @@ class _WithoutLimit(ServedBroker):
 @on_input(
     "delivery-limit-one-too-early", "QUORUM-003", "A message goes when its failures reach the limit.", "basic.reject"
 )
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    returned = _rejected(broker, frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    returned = _rejected(broker, method)
     if returned is not None:
         queue, message = returned
         if message.delivery_count + 1 == delivery_limit(broker, queue):
             message.delivery_count += 1
-    proceed(frame)
+    proceed(method)
 
 
 @on_input(
@@ -119,10 +119,10 @@ def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
     "basic.reject",
     "basic.nack",
 )
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    returned = _rejected(broker, frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    returned = _rejected(broker, method)
     is_negative = returned is not None and returned[0].arguments.get("x-delivery-limit", 0) < 0
-    proceed(altered(frame, requeue=False) if is_negative else frame)
+    proceed(altered(method, requeue=False) if is_negative else method)
 
 
 # ------------------------------------------------------------------------------------------- dead letters
@@ -136,18 +136,18 @@ class _WithoutDeadLetters(ServedBroker):
 
 
 @on_output("dead-letter-reason-wrong", "DLX-001", "What was rejected is said to have expired.", *_DELIVERIES)
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    headers = _headers(frame)
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    headers = _headers(method)
     history = _history(headers)
     changed = [{**history[0], "reason": "expired"}, *history[1:]] if history else []
-    yield _with_headers(frame, {**headers, HISTORY: changed}) if history else frame
+    yield _with_headers(method, {**headers, HISTORY: changed}) if history else method
 
 
 @on_output("death-count-stays-one", "DLX-002", "The history does not count how often a message died.", *_DELIVERIES)
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    headers = _headers(frame)
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    headers = _headers(method)
     changed = [{**each, "count": 1} for each in _history(headers)]
-    yield _with_headers(frame, {**headers, HISTORY: changed}) if changed else frame
+    yield _with_headers(method, {**headers, HISTORY: changed}) if changed else method
 
 
 @in_broker("dead-letter-keeps-its-key", "DLX-005", "A dead letter goes by its own key, not by that of its queue.")

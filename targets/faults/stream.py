@@ -9,7 +9,7 @@ from typing import Any
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Method
 from amqpspec.model.rules.extensions.stream_consuming import interval
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
@@ -20,49 +20,49 @@ _OFFSET = "x-stream-offset"
 _WORDS = ("first", "last", "next")
 
 
-def _reads_stream(broker: ServedBroker, frame: Frame) -> bool:
-    queue = broker.queues.get(frame.arguments.get("queue", ""))
+def _reads_stream(broker: ServedBroker, method: Method) -> bool:
+    queue = broker.queues.get(method.arguments.get("queue", ""))
     return queue is not None and queue.type is QueueType.STREAM
 
 
-def _offset(frame: Frame) -> Any:
-    return (frame.arguments.get("arguments") or {}).get(_OFFSET)
+def _offset(method: Method) -> Any:
+    return (method.arguments.get("arguments") or {}).get(_OFFSET)
 
 
-def _beginning_at(frame: Frame, offset: Any) -> Frame:
-    return altered(frame, arguments={**(frame.arguments.get("arguments") or {}), _OFFSET: offset})
+def _beginning_at(method: Method, offset: Any) -> Method:
+    return altered(method, arguments={**(method.arguments.get("arguments") or {}), _OFFSET: offset})
 
 
 # -------------------------------------------------------------------------------------------- the beginning
 
 
 @on_input("stream-offset-off-by-one", "STREAM-008", "An offset that is a number counts from 1.", "basic.consume")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    offset = _offset(frame)
-    counted = _reads_stream(broker, frame) and type(offset) is int
-    proceed(_beginning_at(frame, offset + 1) if counted else frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    offset = _offset(method)
+    counted = _reads_stream(broker, method) and type(offset) is int
+    proceed(_beginning_at(method, offset + 1) if counted else method)
 
 
 @on_input("stream-last-is-next", "STREAM-008", "The offset `last` leaves the last message out.", "basic.consume")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    is_last = _reads_stream(broker, frame) and _offset(frame) == "last"
-    proceed(_beginning_at(frame, "next") if is_last else frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    is_last = _reads_stream(broker, method) and _offset(method) == "last"
+    proceed(_beginning_at(method, "next") if is_last else method)
 
 
 @on_input("stream-read-from-first", "STREAM-004", "Without an offset a stream is read from the first message on.",
           "basic.consume")  # fmt: skip
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    is_open = _reads_stream(broker, frame) and _offset(frame) is None
-    proceed(_beginning_at(frame, "first") if is_open else frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    is_open = _reads_stream(broker, method) and _offset(method) is None
+    proceed(_beginning_at(method, "first") if is_open else method)
 
 
 @on_input("stream-offset-not-checked", "STREAM-005", "An offset that nobody understands means `next`.",
           "basic.consume")  # fmt: skip
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    offset = _offset(frame)
-    is_text = _reads_stream(broker, frame) and isinstance(offset, str)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    offset = _offset(method)
+    is_text = _reads_stream(broker, method) and isinstance(offset, str)
     is_bad = is_text and offset not in _WORDS and interval(offset) is None
-    proceed(_beginning_at(frame, "next") if is_bad else frame)
+    proceed(_beginning_at(method, "next") if is_bad else method)
 
 
 # ---------------------------------------------------------------------------------------------- the reading
@@ -78,31 +78,31 @@ class ReadOnce(ServedBroker):
 
 
 @on_output("stream-offset-header-wrong", "STREAM-003", "The header x-stream-offset counts from 1.", "basic.deliver")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    if frame.content is None or _named_offset(frame) is None:
-        return [frame]
-    properties = frame.content.properties
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    if method.content is None or _named_offset(method) is None:
+        return [method]
+    properties = method.content.properties
     headers = {**properties["headers"], _OFFSET: properties["headers"][_OFFSET] + 1}
-    return [replace(frame, content=Content({**properties, "headers": headers}, frame.content.body))]
+    return [replace(method, content=Content({**properties, "headers": headers}, method.content.body))]
 
 
 @on_output("stream-read-again-is-redelivered", "STREAM-003",
            "What another consumer of a stream has read is said to be redelivered.", "basic.deliver")  # fmt: skip
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    message = _read(broker, frame)
-    return [altered(frame, redelivered=True) if message is not None and message.acquired_count > 1 else frame]
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    message = _read(broker, method)
+    return [altered(method, redelivered=True) if message is not None and message.acquired_count > 1 else method]
 
 
-def _named_offset(frame: Frame) -> int | None:
-    properties = frame.content.properties if frame.content else {}
+def _named_offset(method: Method) -> int | None:
+    properties = method.content.properties if method.content else {}
     offset = (properties.get("headers") or {}).get(_OFFSET)
     return offset if isinstance(offset, int) else None
 
 
-def _read(broker: ServedBroker, frame: Frame) -> Message | None:
+def _read(broker: ServedBroker, method: Method) -> Message | None:
     """The message of a stream that a delivery carries."""
-    consumer = broker.channel(frame.connection, frame.channel).consumers.get(frame.arguments["consumer_tag"])
-    offset = _named_offset(frame)
+    consumer = broker.channel(method.connection, method.channel).consumers.get(method.arguments["consumer_tag"])
+    offset = _named_offset(method)
     if consumer is None or consumer.queue.type is not QueueType.STREAM or offset is None:
         return None
     return consumer.queue.log[offset]
@@ -127,11 +127,11 @@ class CreditNeverReturned(ServedBroker):
         return entry
 
 
-def _reading_again(broker: ServedBroker, frame: Frame, proceed: Proceed, settles: Callable[[int], bool]) -> None:
+def _reading_again(broker: ServedBroker, method: Method, proceed: Proceed, settles: Callable[[int], bool]) -> None:
     """Consumers of streams whose deliveries are settled go back to the first of these."""
-    channel = broker.channel(frame.connection, frame.channel)
+    channel = broker.channel(method.connection, method.channel)
     settled = [(tag, entry) for tag, entry in channel.unacknowledged.items() if settles(tag)]
-    proceed(frame)
+    proceed(method)
     if channel.state is not ChannelState.OPEN:
         return
     for tag, entry in settled:
@@ -145,15 +145,18 @@ def _reading_again(broker: ServedBroker, frame: Frame, proceed: Proceed, settles
 
 @on_input("stream-nack-requeues", "ACK-021", "A message of a stream that is given back is delivered again.",
           "basic.nack", "basic.reject")  # fmt: skip
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    named, multiple = frame.arguments.get("delivery_tag", 0), frame.arguments.get("multiple")
-    requeue = bool(frame.arguments.get("requeue"))
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    named, multiple = method.arguments.get("delivery_tag", 0), method.arguments.get("multiple")
+    requeue = bool(method.arguments.get("requeue"))
     _reading_again(
-        broker, frame, proceed, lambda tag: requeue and (tag == named or bool(multiple and (tag <= named or not named)))
+        broker,
+        method,
+        proceed,
+        lambda tag: requeue and (tag == named or bool(multiple and (tag <= named or not named))),
     )
 
 
 @on_input("stream-recover-reads-again", "STREAM-007", "Recovering delivers a stream's messages again.",
           "basic.recover", "basic.recover-async")  # fmt: skip
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    _reading_again(broker, frame, proceed, lambda tag: True)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    _reading_again(broker, method, proceed, lambda tag: True)

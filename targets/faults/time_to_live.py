@@ -9,7 +9,7 @@ from typing import Any
 from amqpspec.model.broker.dead_letter_headers import EXPIRED, HISTORY, REJECTED
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.time_to_live import ARGUMENT, GIVEN_BACK, NONE_AT_ALL, OF_QUEUE, OWN
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Method
 from amqpspec.model.rules.extensions.message_expiry import give_up_expired
 from amqpspec.targets.embedded.hooks import Chapter, Proceed
 from amqpspec.targets.embedded.served_broker import ServedBroker
@@ -96,7 +96,7 @@ class _LivingOn(ServedBroker):
     "What a client holds is a dead letter when its time is up.",
     *("queue.declare", "basic.qos", "basic.get"),
 )
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     told = broker.memory.setdefault("told", set())
     for channel in list(broker.channels.values()):
         for entry in list(channel.unacknowledged.values()):
@@ -104,7 +104,7 @@ def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
             if message.deadline and message.deadline.due < broker.now and id(message) not in told:
                 told.add(id(message))
                 give_up_expired(broker, entry.queue, message, by=broker.now)
-    proceed(frame)
+    proceed(method)
 
 
 @on_input(
@@ -113,14 +113,14 @@ def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
     "Messages expire wherever they are in their queue.",
     *("queue.declare", "basic.get", "basic.consume", "queue.purge"),
 )
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     for queue in list(broker.ageing):
         for message in list(queue.messages):
             if message.deadline and message.deadline.due < broker.now:
                 broker.take(queue, queue.messages.index(message))
                 give_up_expired(broker, queue, message, by=broker.now)
                 broker.refresh(queue)
-    proceed(frame)
+    proceed(method)
 
 
 @in_broker("expired-letter-lost", "DLX-001", "What has expired is gone, whatever the queue's dead-letter exchange.")
@@ -131,16 +131,16 @@ class _LosingLetters(ServedBroker):
 
 
 @on_output("expired-is-rejected", "DLX-001", "What has expired is said to have been rejected.", *_DELIVERIES)
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
     yield _with_history(
-        frame, [{**each, "reason": REJECTED} if each["reason"] == EXPIRED else each for each in _history(frame)]
+        method, [{**each, "reason": REJECTED} if each["reason"] == EXPIRED else each for each in _history(method)]
     )
 
 
 @on_output("original-expiration-missing", "DLX-006", "The history does not tell the expiration.", *_DELIVERIES)
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    left = [{name: value for name, value in each.items() if name != "original-expiration"} for each in _history(frame)]
-    yield _with_history(frame, left)
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    left = [{name: value for name, value in each.items() if name != "original-expiration"} for each in _history(method)]
+    yield _with_history(method, left)
 
 
 @in_broker("expiration-kept", "DLX-006", "A dead letter keeps its expiration, and expires again.")
@@ -160,16 +160,16 @@ class _Circling(ServedBroker):
             message.deaths = ()
 
 
-def _history(frame: Frame) -> list[dict[str, Any]]:
-    headers = frame.content.properties.get("headers", {}) if frame.content else {}
+def _history(method: Method) -> list[dict[str, Any]]:
+    headers = method.content.properties.get("headers", {}) if method.content else {}
     history = headers.get(HISTORY, ())
     return [each for each in history if isinstance(each, dict)] if isinstance(history, list | tuple) else []
 
 
-def _with_history(frame: Frame, history: list[dict[str, Any]]) -> Frame:
+def _with_history(method: Method, history: list[dict[str, Any]]) -> Method:
     """The frame, if it is a dead letter, with another history."""
-    if not history or frame.content is None:
-        return frame
-    properties = frame.content.properties
+    if not history or method.content is None:
+        return method
+    properties = method.content.properties
     headers = {**properties["headers"], HISTORY: history}
-    return replace(frame, content=Content({**properties, "headers": headers}, frame.content.body))
+    return replace(method, content=Content({**properties, "headers": headers}, method.content.body))

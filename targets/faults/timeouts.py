@@ -24,7 +24,7 @@ from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, ProceedTimeout
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
@@ -44,10 +44,10 @@ def _for_consumers(name: str, requirement: str, defect: str) -> Callable[[Second
 
     def declare(seconds: Seconds) -> Seconds:
         @on_input(name, requirement, defect, "basic.consume")
-        def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-            before = set(_consumers(broker, frame))
-            proceed(frame)
-            for consumer in _consumers(broker, frame):
+        def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+            before = set(_consumers(broker, method))
+            proceed(method)
+            for consumer in _consumers(broker, method):
                 if consumer not in before:
                     consumer.timeout = seconds(broker, consumer)
 
@@ -56,8 +56,8 @@ def _for_consumers(name: str, requirement: str, defect: str) -> Callable[[Second
     return declare
 
 
-def _consumers(broker: ServedBroker, frame: Frame) -> Iterable[Consumer]:
-    return broker.channel(frame.connection, frame.channel).consumers.values()
+def _consumers(broker: ServedBroker, method: Method) -> Iterable[Consumer]:
+    return broker.channel(method.connection, method.channel).consumers.values()
 
 
 @_for_consumers("timeout-twice-as-long", "TIMEOUT-008", "A delivery may wait for twice its time.")
@@ -129,8 +129,8 @@ def _(broker: ServedBroker, consumer: Consumer) -> float:
     "What the operator sets holds for consumers that are there as well.",
     *("operator.configure", "operator.reset-configuration", "operator.set-policy", "operator.clear-policy"),
 )
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    proceed(frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    proceed(method)
     for queue in broker.queues.values():
         for consumer in queue.consumers:
             consumer.timeout = time_of(broker, queue, consumer.arguments)[0]
@@ -191,38 +191,38 @@ def delivery_of(broker: ServedBroker, timeout: DeliveryTimeout) -> Unacknowledge
 
 
 @on_output("get-never-times-out", "TIMEOUT-010", "What basic.get has taken may wait for ever.", "basic.get-ok")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    entry = handed_over(broker, frame)
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    entry = handed_over(broker, method)
     if entry is not None:
         entry.deadline = None
-    yield frame
+    yield method
 
 
 @on_output("classic-queue-times-out", "TIMEOUT-007", "Deliveries from classic queues time out.", "basic.deliver")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    entry = handed_over(broker, frame)
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    entry = handed_over(broker, method)
     if entry is not None and entry.queue.type is QueueType.CLASSIC:
-        begin(broker, frame, entry, time_of(broker, entry.queue, {})[0])
-    yield frame
+        begin(broker, method, entry, time_of(broker, entry.queue, {})[0])
+    yield method
 
 
 @on_output("no-ack-times-out", "TIMEOUT-023", "Consumers without acknowledgements time out.", "basic.deliver")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    channel = broker.channel(frame.connection, frame.channel)
-    consumer = channel.consumers[frame.arguments["consumer_tag"]]
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    channel = broker.channel(method.connection, method.channel)
+    consumer = channel.consumers[method.arguments["consumer_tag"]]
     if consumer.no_ack and consumer.queue.type is QueueType.QUORUM:
         entry = Unacknowledged(consumer.queue.gone[-1], consumer.queue, consumer)
-        channel.unacknowledged[frame.arguments["delivery_tag"]] = entry
+        channel.unacknowledged[method.arguments["delivery_tag"]] = entry
         begin_delivery(broker, channel, entry)
-    yield frame
+    yield method
 
 
-def handed_over(broker: ServedBroker, frame: Frame) -> Unacknowledged | None:
+def handed_over(broker: ServedBroker, method: Method) -> Unacknowledged | None:
     """What was delivered just now, if it is to be settled."""
-    return broker.channel(frame.connection, frame.channel).unacknowledged.get(frame.arguments["delivery_tag"])
+    return broker.channel(method.connection, method.channel).unacknowledged.get(method.arguments["delivery_tag"])
 
 
-def begin(broker: ServedBroker, frame: Frame, entry: Unacknowledged, seconds: float) -> None:
+def begin(broker: ServedBroker, method: Method, entry: Unacknowledged, seconds: float) -> None:
     """Have what was delivered just now time out."""
     entry.deadline = Deadline(seconds, broker.latest, broker.latest)
-    broker.timing[(frame.connection, frame.channel)] = None
+    broker.timing[(method.connection, method.channel)] = None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from amqpspec.model.broker.consumer_timeouts import ARGUMENT, of_queue_and_policy
 from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.extensions.consumer_timeout import time_out
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, ProceedTimeout, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
@@ -74,10 +74,10 @@ def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -
     "settled-delivery-counts", "TIMEOUT-003", "The clock of a channel goes on when the oldest delivery is settled.",
     "basic.ack", dialect=_BEFORE_4_3,
 )  # fmt: skip
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    channel = broker.channel(frame.connection, frame.channel)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    channel = broker.channel(method.connection, method.channel)
     oldest = next(iter(channel.unacknowledged.values()), None)
-    proceed(frame)
+    proceed(method)
     for entry in channel.unacknowledged.values():
         if oldest is not None:
             entry.deadline = oldest.deadline
@@ -101,41 +101,41 @@ def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -
     "queue-timeout-ignored", "TIMEOUT-005", "A queue's x-consumer-timeout is ignored.",
     "queue.declare", dialect=_BEFORE_4_3,
 )  # fmt: skip
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    arguments = frame.arguments.get("arguments") or {}
-    proceed(altered(frame, arguments={name: value for name, value in arguments.items() if name != ARGUMENT}))
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    arguments = method.arguments.get("arguments") or {}
+    proceed(altered(method, arguments={name: value for name, value in arguments.items() if name != ARGUMENT}))
 
 
 @on_output(
     "queue-timeout-before-3.12", "TIMEOUT-005", "A queue's x-consumer-timeout holds.",
     "basic.deliver", dialect=_BEFORE_3_12,
 )  # fmt: skip
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    entry = handed_over(broker, frame)
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    entry = handed_over(broker, method)
     seconds = of_queue_and_policy(broker, entry.queue) if entry is not None else None
     if entry is not None and seconds is not None:
-        begin(broker, frame, entry, seconds)
-    yield frame
+        begin(broker, method, entry, seconds)
+    yield method
 
 
 @on_output(
     "consumer-timeout-before-4.3", "TIMEOUT-006", "A consumer's x-consumer-timeout holds.",
     "basic.deliver", dialect=_BEFORE_4_3,
 )  # fmt: skip
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    entry = handed_over(broker, frame)
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    entry = handed_over(broker, method)
     milliseconds = entry.consumer.arguments.get(ARGUMENT) if entry is not None and entry.consumer is not None else None
     if entry is not None and milliseconds is not None:
-        begin(broker, frame, entry, milliseconds / 1000)
-    yield frame
+        begin(broker, method, entry, milliseconds / 1000)
+    yield method
 
 
 @on_output(
     "stream-never-times-out", "TIMEOUT-032", "Deliveries from streams may wait for ever.",
     "basic.deliver", dialect=_BEFORE_4_3,
 )  # fmt: skip
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    entry = handed_over(broker, frame)
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    entry = handed_over(broker, method)
     if entry is not None and entry.queue.type is QueueType.STREAM:
         entry.deadline = None
-    yield frame
+    yield method

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.state import Channel
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.extensions.consumer_timeout import close_saying
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, ProceedTimeout, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
@@ -65,10 +65,10 @@ def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -
 # ------------------------------------------------------------------------------------------- what the client is told
 
 
-def _told_of_timeout(broker: ServedBroker, frame: Frame) -> list[Consumer]:
+def _told_of_timeout(broker: ServedBroker, method: Method) -> list[Consumer]:
     """The other consumers of the channel, if the basic.cancel is because of a timeout: before them the one itself."""
-    consumers = broker.channel(frame.connection, frame.channel).consumers
-    consumer = consumers.get(frame.arguments["consumer_tag"])
+    consumers = broker.channel(method.connection, method.channel).consumers
+    consumer = consumers.get(method.arguments["consumer_tag"])
     if consumer is None or not consumer.timed_out:
         return []
     return [consumer, *(other for other in consumers.values() if other is not consumer)]
@@ -77,29 +77,29 @@ def _told_of_timeout(broker: ServedBroker, frame: Frame) -> list[Consumer]:
 @on_output(
     "timeout-told-twice", "TIMEOUT-008", "The client is told twice that its consumer is cancelled.", "basic.cancel"
 )
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    yield frame
-    if _told_of_timeout(broker, frame):
-        yield frame
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    yield method
+    if _told_of_timeout(broker, method):
+        yield method
 
 
 @on_output("timeout-not-told", "TIMEOUT-008", "The client is not told that its consumer has timed out.", "basic.cancel")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    if not _told_of_timeout(broker, frame):
-        yield frame
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    if not _told_of_timeout(broker, method):
+        yield method
 
 
 @on_output("timeout-of-another-told", "TIMEOUT-022", "Another consumer of the channel is cancelled.", "basic.cancel")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    others = _told_of_timeout(broker, frame)[1:]
-    yield altered(frame, consumer_tag=others[0].tag) if others else frame
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    others = _told_of_timeout(broker, method)[1:]
+    yield altered(method, consumer_tag=others[0].tag) if others else method
 
 
 @on_output("timeout-of-all-told", "TIMEOUT-022", "All consumers of the channel are cancelled.", "basic.cancel")
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    yield frame
-    for other in _told_of_timeout(broker, frame)[1:]:
-        yield altered(frame, consumer_tag=other.tag)
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    yield method
+    for other in _told_of_timeout(broker, method)[1:]:
+        yield altered(method, consumer_tag=other.tag)
 
 
 @on_timeout("timeout-stops-channel", "TIMEOUT-022", "Other consumers of the channel are served no longer.")
@@ -137,9 +137,9 @@ def _capable(broker: ServedBroker, timeout: DeliveryTimeout, *, capable: bool) -
 @on_output(
     "timed-out-channel-not-closed", "TIMEOUT-009", "The channel of a client without capability stays.", "channel.close"
 )
-def _(broker: ServedBroker, frame: Frame) -> Iterable[Frame]:
-    if "delivery acknowledgement" not in str(frame.arguments.get("reply_text")):
-        yield frame
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    if "delivery acknowledgement" not in str(method.arguments.get("reply_text")):
+        yield method
 
 
 @on_timeout("timeout-after-cancel-closes", "TIMEOUT-011", "Behind basic.cancel of the client's a timeout closes.")
@@ -171,58 +171,58 @@ class _KeepingSeat(ServedBroker):
 
 
 @on_input("timed-out-tag-kept", "TIMEOUT-015", "Cancelling what has timed out leaves its tag in use.", "basic.cancel")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    channel = broker.channel(frame.connection, frame.channel)
-    consumer = channel.consumers.get(frame.arguments["consumer_tag"])
-    proceed(frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    channel = broker.channel(method.connection, method.channel)
+    consumer = channel.consumers.get(method.arguments["consumer_tag"])
+    proceed(method)
     if consumer is not None and consumer.timed_out:
         consumer.timed_out = 0
         channel.consumers[consumer.tag] = consumer
 
 
 @on_input("timed-out-tag-in-use", "TIMEOUT-030", "The tag of what has timed out cannot be used again.", "basic.consume")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    consumer = broker.channel(frame.connection, frame.channel).consumers.get(frame.arguments["consumer_tag"])
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    consumer = broker.channel(method.connection, method.channel).consumers.get(method.arguments["consumer_tag"])
     if consumer is not None:
         consumer.timed_out = 0
-    proceed(frame)
+    proceed(method)
 
 
 # -------------------------------------------------------------------------------------------------- settling late
 
 
-def _late_tags(broker: ServedBroker, frame: Frame) -> list[int]:
+def _late_tags(broker: ServedBroker, method: Method) -> list[int]:
     """The tags that have timed out among those that the frame settles."""
-    tag, multiple = frame.arguments.get("delivery_tag", 0), frame.arguments.get("multiple")
-    late = broker.channel(frame.connection, frame.channel).timed_out
+    tag, multiple = method.arguments.get("delivery_tag", 0), method.arguments.get("multiple")
+    late = broker.channel(method.connection, method.channel).timed_out
     return [other for other in late if other == tag or (multiple and (other < tag or not tag))]
 
 
 @on_input("late-settling-refused", "TIMEOUT-019", "The tag of what has timed out is not known.", *_SETTLEMENTS)
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    for tag in _late_tags(broker, frame):
-        del broker.channel(frame.connection, frame.channel).timed_out[tag]
-    proceed(frame)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    for tag in _late_tags(broker, method):
+        del broker.channel(method.connection, method.channel).timed_out[tag]
+    proceed(method)
 
 
 @on_input("late-settling-settles", "TIMEOUT-019", "Settling late settles for who has the message now.", *_SETTLEMENTS)
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     settled = broker.memory.setdefault("messages", [])
-    channel = broker.channel(frame.connection, frame.channel)
-    settled += [channel.timed_out[tag].message for tag in _late_tags(broker, frame)]
-    entry = channel.unacknowledged.get(frame.arguments.get("delivery_tag", 0))
-    is_settled = entry is not None and entry.message in settled and "requeue" in frame.arguments
-    proceed(altered(frame, requeue=False) if is_settled else frame)
+    channel = broker.channel(method.connection, method.channel)
+    settled += [channel.timed_out[tag].message for tag in _late_tags(broker, method)]
+    entry = channel.unacknowledged.get(method.arguments.get("delivery_tag", 0))
+    is_settled = entry is not None and entry.message in settled and "requeue" in method.arguments
+    proceed(altered(method, requeue=False) if is_settled else method)
 
 
 def _unresumed(name: str, requirement: str, defect: str, *methods: str) -> None:
     """A consumer is not served again when its client settles late."""
 
     @on_input(name, requirement, defect, *methods)
-    def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-        channel = broker.channel(frame.connection, frame.channel)
+    def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+        channel = broker.channel(method.connection, method.channel)
         before = [consumer for consumer in channel.consumers.values() if consumer.timed_out]
-        proceed(frame)
+        proceed(method)
         for consumer in before:
             consumer.timed_out = max(consumer.timed_out, 1)
             broker.refresh(consumer.queue)
@@ -234,10 +234,10 @@ _unresumed("late-recover-does-not-resume", "TIMEOUT-018", "basic.recover lets a 
 
 
 @on_input("late-ack-resumes-early", "TIMEOUT-016", "The first late ack is enough for a consumer.", "basic.ack")
-def _(broker: ServedBroker, frame: Frame, proceed: Proceed) -> None:
-    channel = broker.channel(frame.connection, frame.channel)
-    consumers = [channel.timed_out[tag].consumer for tag in _late_tags(broker, frame)]
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    channel = broker.channel(method.connection, method.channel)
+    consumers = [channel.timed_out[tag].consumer for tag in _late_tags(broker, method)]
     for consumer in consumers:
         if consumer is not None:
             consumer.timed_out = consumers.count(consumer)
-    proceed(frame)
+    proceed(method)

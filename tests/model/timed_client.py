@@ -37,8 +37,8 @@ class Timed:
     ) -> None:
         self.acceptor = acceptor_for(dialect_named(dialect))
         for connection in ("a", "b"):
-            for frame in opening(connection, self.acceptor.dialect, capabilities):
-                (self.acceptor.sent if frame.sent else self.acceptor.received)(frame)
+            for method in opening(connection, self.acceptor.dialect, capabilities):
+                (self.acceptor.sent if method.sent else self.acceptor.received)(method)
         for line in first:
             self.send(0.0, line)
         self.ask(0.1, "a.1 channel.open", "channel.open-ok")

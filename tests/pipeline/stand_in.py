@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, row_frame
+from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, row_event
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, write_end
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Method
 
 DEFECT = "quorum-consumer-count"
 
@@ -31,25 +31,25 @@ def judge(rows: Iterable[TraceRow]) -> SequenceJudgement:
         if row["kind"] != "frame":
             continue
         frames += 1
-        frame = row_frame(row)
-        if frame.method != "basic.deliver":
+        event = row_event(row)
+        if event.name != "basic.deliver":
             continue
-        tag = frame.arguments["delivery_tag"]
+        tag = event.arguments["delivery_tag"]
         if tag != expected:
             failures.append(
                 Failure("ACK-009", Shape.WRONG_ARGUMENT, "tag", "a.1 basic.ack", f"{tag}", (f"{expected}",), ())
             )
         expected = tag + 1
         exercised["ACK-009"] += 1
-        if frame.content is not None and frame.content.body == b"gone wrong":
+        if event.content is not None and event.content.body == b"gone wrong":
             failures.append(
                 Failure("QUEUE-026", Shape.WRONG_ARGUMENT, "count", "a.1 queue.declare q", "1", ("0",), (), DEFECT)
             )
-        if frame.content is not None and frame.content.body == b"kept":
+        if event.content is not None and event.content.body == b"kept":
             refuted = (DEFECT,)
-        if frame.content is not None and frame.content.body == b"lost":
+        if event.content is not None and event.content.body == b"lost":
             reason = f"lost in {start['sequence']}"
-        if frame.content is not None and frame.content.body == b"crash":
+        if event.content is not None and event.content.body == b"crash":
             raise ZeroDivisionError("the judge itself is at fault")
     verdict = Verdict.FAIL if failures else Verdict.INCONCLUSIVE if reason else Verdict.PASS
     return SequenceJudgement(
@@ -88,7 +88,7 @@ def write_trace(path: Path, target: str, sequences: dict[str, list[tuple[int, by
                     for tag, body in sequences[name][step : step + 1]:
                         arguments = {"delivery_tag": tag, "consumer_tag": "t"}
                         content = Content({"headers": {"n": step, "raw": b"\xff"}}, body)
-                        trace.frame(name, Frame("a", 1, "basic.deliver", arguments, False, content, step / 10))
+                        trace.event(name, Method("a", 1, "basic.deliver", arguments, False, content, step / 10))
             for name in together:
                 if "stopped" not in name:
                     trace.mark(name, "quiescent", 9.0)

@@ -19,7 +19,7 @@ from amqpspec.conformance.verdicts.run_tally import RunTally
 from amqpspec.conformance.verdicts.tally import Tally
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.promises.registry import requirements
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Method
 from amqpspec.pipeline.spark_check import check_with_spark
 from amqpspec.pipeline.spark_session import PipelineError, require_java, spark_session
 from amqpspec.pipeline.table import (
@@ -184,7 +184,7 @@ def test_a_wrong_order_of_rows_names_the_trace(tmp_path: Path) -> None:
 
 def wrong_order(path: Path) -> Path:
     with TraceWriter(path) as trace:
-        trace.frame("s", Frame("a", 1, "basic.ack", {}, True))
+        trace.event("s", Method("a", 1, "basic.ack", {}, True))
     return path
 
 
@@ -241,7 +241,7 @@ def test_a_judge_that_fails_is_one_line_with_spark(spark: Any, tmp_path: Path) -
     path = tmp_path / "t.jsonl"
     with TraceWriter(path) as trace:
         trace.start("s", target="b", product="", version="", dialect="d", mode="burst")
-        trace.frame("s", Frame("a", 1, "basic.deliver", {"delivery_tag": 1}, False, Content({}, b"crash")))
+        trace.event("s", Method("a", 1, "basic.deliver", {"delivery_tag": 1}, False, Content({}, b"crash")))
     with pytest.raises(PipelineError) as caught:
         check_with_spark([path], "local[2]", judge)
     assert str(caught.value) == "the Spark job failed: ZeroDivisionError: the judge itself is at fault"

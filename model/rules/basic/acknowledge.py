@@ -19,7 +19,7 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.broker.transaction import Outcome, Ruling
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.settlement import Wording, settle
 
 ACK = Wording(single="ACK-001", several="ACK-002", everything="ACK-003", nothing="ACK-003")
@@ -27,12 +27,12 @@ ACK = Wording(single="ACK-001", several="ACK-002", everything="ACK-003", nothing
 REJECT = Wording("ACK-013", "ACK-013", "ACK-013", "ACK-013")
 
 
-def ack(broker: Broker, channel: Channel, frame: Frame) -> None:
+def ack(broker: Broker, channel: Channel, method: Method) -> None:
     """ACK-001, ACK-002, ACK-003: no reply; the messages are gone, and their consumers have room for more."""
-    settle(broker, channel, frame, ACK, Ruling(Outcome.DONE))
+    settle(broker, channel, method, ACK, Ruling(Outcome.DONE))
 
 
-def reject(broker: Broker, channel: Channel, frame: Frame) -> None:
+def reject(broker: Broker, channel: Channel, method: Method) -> None:
     """ACK-013: one delivery, given back or discarded."""
-    outcome = Outcome.REQUEUED if frame.arguments.get("requeue") else Outcome.DISCARDED
-    settle(broker, channel, frame, REJECT, Ruling(outcome, failed=True))
+    outcome = Outcome.REQUEUED if method.arguments.get("requeue") else Outcome.DISCARDED
+    settle(broker, channel, method, REJECT, Ruling(outcome, failed=True))

@@ -58,7 +58,7 @@ from amqpspec.model.broker.effects import ConsumerOver, DeletionAnswered
 from amqpspec.model.broker.state import Channel, ChannelState, Connection, Expected
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.unseen import recall
 from amqpspec.model.rules.common.answer import answer
 from amqpspec.model.rules.common.permission import may_read
@@ -67,9 +67,9 @@ from amqpspec.model.rules.common.permission import may_read
 _ENDED_BY_BROKER = frozenset({"CANCEL-007", "CANCEL-018"})
 
 
-def cancel(broker: Broker, channel: Channel, frame: Frame) -> None:
+def cancel(broker: Broker, channel: Channel, method: Method) -> None:
     """CANCEL-001, CANCEL-003, CANCEL-004: always answered, known tag or not."""
-    tag = frame.arguments.get("consumer_tag", "")
+    tag = method.arguments.get("consumer_tag", "")
     consumer = channel.consumers.get(tag)
     for told in broker.hooks.cancel_asked:
         told(broker, channel, tag)
@@ -94,7 +94,7 @@ def cancel(broker: Broker, channel: Channel, frame: Frame) -> None:
         else:
             lane = f"{CANCELLING}{consumer.queue.name}"
             broker.touch(channel, consumer.queue)
-            if frame.arguments.get("nowait") and consumer.queue in broker.deliverable and broker.has_room(consumer):
+            if method.arguments.get("nowait") and consumer.queue in broker.deliverable and broker.has_room(consumer):
                 # no cancel-ok says where what the queue has handed over ends
                 channel.may_still_be_served[tag] = consumer
         has_recalled = recall(broker, consumer)
@@ -117,7 +117,7 @@ def cancel(broker: Broker, channel: Channel, frame: Frame) -> None:
         # from now on it is the client that has ended it
         channel.ended_consumers[tag] = "CANCEL-001"
     effect = ConsumerOver(channel.key, tag) if tag in channel.may_still_be_served else None
-    answer(broker, channel, frame, "basic.cancel-ok", {"consumer_tag": tag}, *requirements, lane=lane, effect=effect)
+    answer(broker, channel, method, "basic.cancel-ok", {"consumer_tag": tag}, *requirements, lane=lane, effect=effect)
 
 
 def _is_told(broker: Broker, channel: Channel) -> bool:
@@ -140,12 +140,12 @@ def _announced_later(channel: Channel, tag: str) -> tuple[Expected, tuple[str, .
     return None
 
 
-def crossing_of(broker: Broker, frame: Frame) -> str:
+def crossing_of(broker: Broker, method: Method) -> str:
     """The requirement of a basic.cancel of a consumer whose queue is gone, if the client has not been told yet."""
-    channel = broker.channels.get((frame.connection, frame.channel))
+    channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN or not _is_told(broker, channel):
         return ""
-    tag = frame.arguments.get("consumer_tag", "")
+    tag = method.arguments.get("consumer_tag", "")
     if tag in channel.consumers:
         return ""
     notice, later = _notice(channel, tag), _announced_later(channel, tag)
@@ -154,15 +154,15 @@ def crossing_of(broker: Broker, frame: Frame) -> str:
     return later[2] if later is not None else ""
 
 
-def crosses_notice(broker: Broker, frame: Frame) -> bool:
+def crosses_notice(broker: Broker, method: Method) -> bool:
     """Is the client to be told of the end of the consumer that it cancels?"""
-    return bool(crossing_of(broker, frame))
+    return bool(crossing_of(broker, method))
 
 
-def withdraw_notice(broker: Broker, frame: Frame) -> None:
+def withdraw_notice(broker: Broker, method: Method) -> None:
     """The client's own cancel came to its channel before the news of the queue's end: it is not told of that."""
-    channel = broker.channels[(frame.connection, frame.channel)]
-    tag = frame.arguments.get("consumer_tag", "")
+    channel = broker.channels[(method.connection, method.channel)]
+    tag = method.arguments.get("consumer_tag", "")
     notice, later = _notice(channel, tag), _announced_later(channel, tag)
     if notice is not None:
         channel.owed = [owed for owed in channel.owed if owed is not notice]
@@ -173,13 +173,13 @@ def withdraw_notice(broker: Broker, frame: Frame) -> None:
     broker.settle_debts(channel)
 
 
-def client_cancel_ok(broker: Broker, channel: Channel, frame: Frame) -> None:
+def client_cancel_ok(broker: Broker, channel: Channel, method: Method) -> None:
     """CANCEL-009: from 4.3 it ends the consumer, if there is one (rabbit_channel:handle_method basic.cancel_ok)."""
     if not broker.dialect.client_cancel_ok:
         raise ProtocolError("CANCEL-009", 503, "unimplemented method")
     broker.fired("CANCEL-009")
     broker.blame(channel, "CANCEL-009")
-    consumer = channel.consumers.get(frame.arguments.get("consumer_tag", ""))
+    consumer = channel.consumers.get(method.arguments.get("consumer_tag", ""))
     if consumer is not None:
         broker.touch(channel, consumer.queue)
         broker.remove_consumer(consumer, "CANCEL-009")

@@ -53,7 +53,7 @@ from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queu
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame, Table
+from amqpspec.model.protocol.methods import Method, Table
 from amqpspec.model.protocol.patterns import Generated
 from amqpspec.model.rules.basic.requeue import known_since
 from amqpspec.model.rules.common.answer import answer
@@ -69,9 +69,9 @@ asked_for: Step[Broker, Channel, Queue, bool, Table] = Step()
 made: Step[Broker, Channel, Consumer] = Step()
 
 
-def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
+def consume(broker: Broker, channel: Channel, method: Method) -> None:
     """rabbit_channel:handle_method basic.consume; the tag is looked at before the queue."""
-    arguments = frame.arguments
+    arguments = method.arguments
     name = shortcut(broker, channel, arguments.get("queue", ""))
     tag = arguments.get("consumer_tag", "")
     former = channel.consumers.get(tag)
@@ -117,7 +117,7 @@ def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
     answer(
         broker,
         channel,
-        frame,
+        method,
         "basic.consume-ok",
         {"consumer_tag": Generated(CHOSEN_TAG, broker.serial, taken) if generated else tag},
         requirement,

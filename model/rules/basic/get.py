@@ -18,13 +18,13 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.common.lookup import find_queue, queue_text, shortcut
 from amqpspec.model.rules.common.permission import check_read
 
 
-def get(broker: Broker, channel: Channel, frame: Frame) -> None:
-    name = shortcut(broker, channel, frame.arguments.get("queue", ""))
+def get(broker: Broker, channel: Channel, method: Method) -> None:
+    name = shortcut(broker, channel, method.arguments.get("queue", ""))
     check_read(broker, channel, name, "queue")
     queue = find_queue(broker, channel, name, "GET-002")
     if queue.type is QueueType.STREAM:
@@ -40,4 +40,4 @@ def get(broker: Broker, channel: Channel, frame: Frame) -> None:
         )
     broker.touch(channel, queue)
     broker.blame(channel, "GET-001")
-    broker.owe_get(channel, queue, bool(frame.arguments.get("no_ack")))
+    broker.owe_get(channel, queue, bool(method.arguments.get("no_ack")))

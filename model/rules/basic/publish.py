@@ -35,7 +35,7 @@ from amqpspec.model.broker.state import Channel, Expected
 from amqpspec.model.broker.transaction import Publication
 from amqpspec.model.broker.uncommitted import LARGE_BODY, keep
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import EMPTY_CONTENT, ChannelKey, Content, Frame
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, ChannelKey, Content, Method
 from amqpspec.model.rules.basic.message_checks import as_delivered, check_properties, check_size, further_keys
 from amqpspec.model.rules.common.lookup import exchange_text, find_exchange
 from amqpspec.model.rules.common.permission import check_write
@@ -52,12 +52,12 @@ enqueued: Step[Broker, Queue, Message, ChannelKey] = Step()
 WATCHED = 4
 
 
-def publish(broker: Broker, channel: Channel, frame: Frame) -> None:
+def publish(broker: Broker, channel: Channel, method: Method) -> None:
     """Route to every queue once; return what nobody takes if asked to; owe the confirm (CONFIRM-002)."""
-    arguments = frame.arguments
+    arguments = method.arguments
     if arguments.get("immediate"):
         raise ProtocolError("PUBLISH-009", 540, "immediate=true")
-    content = frame.content or EMPTY_CONTENT
+    content = method.content or EMPTY_CONTENT
     check_size(broker, content)
     name = arguments.get("exchange", "")
     check_write(broker, channel, name, "exchange")

@@ -34,11 +34,11 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.limits import limit_channel, sharing
 from amqpspec.model.broker.state import Channel, Expected
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 
 
-def qos(broker: Broker, channel: Channel, frame: Frame) -> None:
-    arguments = frame.arguments
+def qos(broker: Broker, channel: Channel, method: Method) -> None:
+    arguments = method.arguments
     size = arguments.get("prefetch_size", 0)
     if size:
         raise ProtocolError("QOS-007", 540, f"prefetch_size!=0 ({size})")

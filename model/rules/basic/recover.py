@@ -17,7 +17,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.settlement import Settled, all_settled, requeue, settling
 from amqpspec.model.rules.common.steps import Step
 
@@ -25,9 +25,9 @@ from amqpspec.model.rules.common.steps import Step
 recovering: Step[Broker, Channel, Settled] = Step()
 
 
-def recover_async(broker: Broker, channel: Channel, frame: Frame, requirement: str = "RECOVER-002") -> None:
+def recover_async(broker: Broker, channel: Channel, method: Method, requirement: str = "RECOVER-002") -> None:
     """RECOVER-002: everything that is outstanding goes back; old tags are unknown from now on (RECOVER-004)."""
-    if not frame.arguments.get("requeue") and not broker.dialect.recover_to_original_recipient:
+    if not method.arguments.get("requeue") and not broker.dialect.recover_to_original_recipient:
         raise ProtocolError("RECOVER-003", 540, "requeue=false")
     broker.blame(channel, requirement)
     tags = channel.outstanding_tags  # at once, in a transaction as well
@@ -44,7 +44,7 @@ def recover_async(broker: Broker, channel: Channel, frame: Frame, requirement: s
     all_settled(broker, channel, tags, Ruling(Outcome.REQUEUED))
 
 
-def recover(broker: Broker, channel: Channel, frame: Frame) -> None:
+def recover(broker: Broker, channel: Channel, method: Method) -> None:
     """RECOVER-001: the same, and answered."""
-    recover_async(broker, channel, frame, "RECOVER-001")
+    recover_async(broker, channel, method, "RECOVER-001")
     broker.owe(channel, "basic.recover-ok", {}, "RECOVER-001")

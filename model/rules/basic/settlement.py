@@ -79,7 +79,7 @@ from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.broker.uncommitted import reserve
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.rules.basic.requeue import by_consumer, give_back, return_order
 from amqpspec.model.rules.common.steps import Step
 
@@ -110,9 +110,9 @@ class Wording:
     nothing: str
 
 
-def settle(broker: Broker, channel: Channel, frame: Frame, wording: Wording, ruling: Ruling) -> None:
+def settle(broker: Broker, channel: Channel, method: Method, wording: Wording, ruling: Ruling) -> None:
     """The client rules on some of the channel's deliveries: at once, or when the transaction is committed (TX-005)."""
-    tags, requirement = _meant(broker, channel, frame, wording)
+    tags, requirement = _meant(broker, channel, method, wording)
     note_oldest(broker, channel, tags)
     if channel.transaction is None:
         carry_out(broker, channel, tags, ruling, requirement)
@@ -120,14 +120,14 @@ def settle(broker: Broker, channel: Channel, frame: Frame, wording: Wording, rul
         reserve(broker, channel, channel.transaction, tags, ruling)
 
 
-def _meant(broker: Broker, channel: Channel, frame: Frame, wording: Wording) -> tuple[list[int], str]:
+def _meant(broker: Broker, channel: Channel, method: Method, wording: Wording) -> tuple[list[int], str]:
     """The tags that the frame's means, oldest first.
 
     Given with the requirement that says so. ACK-003: tag 0 with `multiple` is everything, and may be nothing.
     Anything else must be outstanding (ACK-005, ACK-006, ACK-007, ACK-008).
     """
-    tag = frame.arguments.get("delivery_tag", 0)
-    multiple = bool(frame.arguments.get("multiple"))
+    tag = method.arguments.get("delivery_tag", 0)
+    multiple = bool(method.arguments.get("multiple"))
     outstanding = channel.outstanding_tags
     if multiple and tag == 0:
         tags = outstanding
@@ -183,12 +183,12 @@ def _take_off(broker: Broker, channel: Channel, tags: Iterable[int], requirement
     return settled
 
 
-def tags_meant(channel: Channel, frame: Frame) -> list[int]:
+def tags_meant(channel: Channel, method: Method) -> list[int]:
     """The outstanding tags that a method of settling means; none where it is an error."""
-    tag = frame.arguments.get("delivery_tag", 0)
+    tag = method.arguments.get("delivery_tag", 0)
     if channel.transaction is not None:
         return []  # nothing is settled yet
-    if not frame.arguments.get("multiple"):
+    if not method.arguments.get("multiple"):
         return [tag] if tag in channel.unacknowledged else []
     if tag and tag not in channel.unacknowledged and tag not in channel.timed_out:
         return []

@@ -40,11 +40,11 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.consumer_timeouts import begin_channel
 from amqpspec.model.broker.state import Channel, ChannelState, Expected
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.connection.closing import end_channel
 
 
-def open_channel(broker: Broker, channel: Channel, frame: Frame) -> None:
+def open_channel(broker: Broker, channel: Channel, method: Method) -> None:
     if channel.state is ChannelState.OPEN:
         raise ProtocolError("CHAN-002", 504, "second 'channel.open' seen")
     for owed in channel.owed:
@@ -63,7 +63,7 @@ def open_channel(broker: Broker, channel: Channel, frame: Frame) -> None:
     broker.owe(fresh, "channel.open-ok", {}, *(("CONN-013", "CHAN-003") if exceeds else ("CHAN-003",)))
 
 
-def close(broker: Broker, channel: Channel, frame: Frame) -> None:
+def close(broker: Broker, channel: Channel, method: Method) -> None:
     """CHAN-003: answered by close-ok; what the channel held goes back (GET-004, CHAN-016)."""
     if channel.state is ChannelState.CLOSING:
         # the closes crossed: the client's is answered, the broker still waits for its own close-ok (CHAN-005)
@@ -74,13 +74,13 @@ def close(broker: Broker, channel: Channel, frame: Frame) -> None:
     broker.owe(channel, "channel.close-ok", {}, "CHAN-003")
 
 
-def close_ok(broker: Broker, channel: Channel, frame: Frame) -> None:
+def close_ok(broker: Broker, channel: Channel, method: Method) -> None:
     if channel.state is not ChannelState.CLOSING:
         raise ProtocolError("CHAN-011", 503, "unimplemented method")
     channel.state = ChannelState.CLOSED
 
 
-def flow(broker: Broker, channel: Channel, frame: Frame) -> None:
-    if not frame.arguments.get("active"):
+def flow(broker: Broker, channel: Channel, method: Method) -> None:
+    if not method.arguments.get("active"):
         raise ProtocolError("CHAN-010", 540, "active=false")
     broker.owe(channel, "channel.flow-ok", {"active": True}, "CHAN-009")

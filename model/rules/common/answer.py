@@ -11,13 +11,13 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.effects import Effect
 from amqpspec.model.broker.state import Channel
-from amqpspec.model.protocol.methods import Frame, Table
+from amqpspec.model.protocol.methods import Method, Table
 
 
 def answer(
     broker: Broker,
     channel: Channel,
-    frame: Frame,
+    event: Method,
     method: str,
     arguments: Table,
     *requirements: str,
@@ -26,7 +26,7 @@ def answer(
     effect: Effect | None = None,
 ) -> None:
     """Owe the reply, as `Broker.owe` does; with nowait owe nothing."""
-    if not frame.arguments.get("nowait"):
+    if not event.arguments.get("nowait"):
         broker.owe(
             channel, method, arguments, *requirements, blame=blame, lane=lane, effect=effect
         )

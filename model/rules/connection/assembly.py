@@ -38,7 +38,7 @@ from dataclasses import replace
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Assembly, Channel, ChannelState
 from amqpspec.model.protocol.errors import FrameError, ProtocolError
-from amqpspec.model.protocol.methods import CONTENT_METHODS, EMPTY_CONTENT, METHOD_IDS, Content, Frame, RawFrame
+from amqpspec.model.protocol.methods import CONTENT_METHODS, EMPTY_CONTENT, METHOD_IDS, Content, Method, RawFrame
 from amqpspec.model.rules.common.lookup import find_exchange
 from amqpspec.model.rules.connection.frames import cannot_decode
 
@@ -47,7 +47,7 @@ _BASIC = 60
 _MOST_KEPT = 128 * 1024 * 1024
 
 
-def assembled(broker: Broker, channel: Channel, frame: Frame | RawFrame) -> Frame | None:
+def assembled(broker: Broker, channel: Channel, frame: Method | RawFrame) -> Method | None:
     """The whole method that is to be processed now; None: something is still to come.
 
     Raises `FrameError`, `SilentEnd`, and `ProtocolError` for what the channel itself would find.
@@ -61,24 +61,24 @@ def assembled(broker: Broker, channel: Channel, frame: Frame | RawFrame) -> Fram
     return _awaiting_body(broker, channel, assembly, frame)
 
 
-def _awaiting_method(broker: Broker, channel: Channel, frame: Frame | RawFrame) -> Frame | None:
+def _awaiting_method(broker: Broker, channel: Channel, frame: Method | RawFrame) -> Method | None:
     if isinstance(frame, RawFrame):
-        if frame.method == "frame.method":
+        if frame.name == "frame.method":
             raise cannot_decode(frame)
         raise FrameError("CHAN-012", 505, "expected method frame, got non method frame instead")
-    if frame.content is None and frame.method in CONTENT_METHODS:
+    if frame.content is None and frame.name in CONTENT_METHODS:
         channel.assembly = Assembly(frame)
         broker.blame(channel, "CHAN-013")
         return None
     return frame
 
 
-def _awaiting_header(broker: Broker, channel: Channel, assembly: Assembly, frame: Frame | RawFrame) -> Frame | None:
-    identifiers = METHOD_IDS[assembly.method.method]
+def _awaiting_header(broker: Broker, channel: Channel, assembly: Assembly, frame: Method | RawFrame) -> Method | None:
+    identifiers = METHOD_IDS[assembly.method.name]
     arguments = frame.arguments
-    if frame.method != "frame.header" or arguments.get("weight", 0):
+    if frame.name != "frame.header" or arguments.get("weight", 0):
         raise FrameError(
-            "CHAN-013" if frame.method != "frame.header" else "CHAN-014",
+            "CHAN-013" if frame.name != "frame.header" else "CHAN-014",
             505,
             f"expected content header for class {_BASIC}, got non content header frame instead",
             identifiers=identifiers,
@@ -102,10 +102,10 @@ def _awaiting_header(broker: Broker, channel: Channel, assembly: Assembly, frame
     return None if size else _complete(broker, channel, channel.assembly)
 
 
-def _awaiting_body(broker: Broker, channel: Channel, assembly: Assembly, frame: Frame | RawFrame) -> Frame | None:
+def _awaiting_body(broker: Broker, channel: Channel, assembly: Assembly, frame: Method | RawFrame) -> Method | None:
     missing = assembly.missing or 0
-    identifiers = METHOD_IDS[assembly.method.method]
-    if frame.method != "frame.body":
+    identifiers = METHOD_IDS[assembly.method.name]
+    if frame.name != "frame.body":
         raise FrameError(
             # that a body was too long shows only now, where it is not noticed at once
             "CHAN-015" if missing < 0 else "CHAN-013",
@@ -123,17 +123,17 @@ def _awaiting_body(broker: Broker, channel: Channel, assembly: Assembly, frame: 
     return _complete(broker, channel, channel.assembly) if missing == len(body) else None
 
 
-def _complete(broker: Broker, channel: Channel, assembly: Assembly) -> Frame | None:
+def _complete(broker: Broker, channel: Channel, assembly: Assembly) -> Method | None:
     channel.assembly = None
     method = assembly.method
     body = b"".join(assembly.pieces)
     whole = replace(method, content=Content(assembly.properties or {}, body))
-    if channel.state is not ChannelState.OPEN or method.method != "basic.publish":
+    if channel.state is not ChannelState.OPEN or method.name != "basic.publish":
         return whole  # nobody looks at the content
     if len(body) != assembly.size:
         limit = min(broker.dialect.max_message_size, _MOST_KEPT)
         text = f"message size {assembly.size} is larger than configured max size {limit}"
-        raise ProtocolError("PUBLISH-013", 406, text, identifiers=METHOD_IDS[method.method])
+        raise ProtocolError("PUBLISH-013", 406, text, identifiers=METHOD_IDS[method.name])
     if assembly.properties is None:
         find_exchange(broker, channel, method.arguments.get("exchange", ""), "PUBLISH-001")
         # the channel's process crashes over it (rabbit_binary_parser:ensure_content_decoded)

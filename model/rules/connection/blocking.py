@@ -40,10 +40,10 @@ def clear_alarm(broker: Broker) -> None:
 
 def hold_back(broker: Broker, connection: Connection, event: TraceEvent) -> bool:
     """Keep the event if it is not processed now, because the broker does not read it, or not all of it: is that so?"""
-    if connection.state is not ConnectionState.OPEN or event.method == "socket.abort":
+    if connection.state is not ConnectionState.OPEN or event.name == "socket.abort":
         return False
     if not connection.blocked:
-        if not broker.alarm or event.method != "basic.publish" or event.content is None:
+        if not broker.alarm or event.name != "basic.publish" or event.content is None:
             return False
         _block(broker, connection)
         if not event.content.body:

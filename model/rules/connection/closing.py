@@ -102,27 +102,27 @@ OF_TEXTS = {
 INTERNAL_ERROR = 541
 
 
-def fail_channel_zero(broker: Broker, connection: Connection, frame: TraceEvent | None, error: ProtocolError) -> None:
-    """The broker closes the connection because of `frame`, if any."""
+def fail_channel_zero(broker: Broker, connection: Connection, event: TraceEvent | None, error: ProtocolError) -> None:
+    """The broker closes the connection because of `event`, if any."""
     end_connection(broker, connection)
     connection.state = ConnectionState.CLOSING
     connection.may_end = True
-    connection.owed.append(_close(broker, "connection.close", frame, error))
+    connection.owed.append(_close(broker, "connection.close", event, error))
     broker.debtors[(connection.name, 0)] = None
 
 
-def fail_frame(broker: Broker, connection: Connection, frame: TraceEvent, error: FrameError) -> None:
+def fail_frame(broker: Broker, connection: Connection, event: TraceEvent, error: FrameError) -> None:
     """The broker closes the connection because of a frame that is wrong as such."""
-    fail_channel_zero(broker, connection, frame, error)
+    fail_channel_zero(broker, connection, event, error)
     if error.fatal:
         connection.state = ConnectionState.ENDING  # not even close-ok is read any more
 
 
-def fail(broker: Broker, channel: Channel, frame: TraceEvent | None, error: ProtocolError) -> None:
-    """The broker closes the channel, or the connection where the reply code says so, because of `frame`, if any."""
+def fail(broker: Broker, channel: Channel, event: TraceEvent | None, error: ProtocolError) -> None:
+    """The broker closes the channel, or the connection where the reply code says so, because of `event`, if any."""
     method = "connection.close" if error.closes_connection else "channel.close"
-    close = _close(broker, method, frame, error)
-    if shown := _shown_by_close(channel, frame):
+    close = _close(broker, method, event, error)
+    if shown := _shown_by_close(channel, event):
         close = replace(close, requirements=(*close.requirements, *shown))
     if error.closes_connection:
         break_connection(broker, channel, close)
@@ -152,10 +152,10 @@ def _timing_out(broker: Broker, channel: Channel) -> list[Unacknowledged]:
     return [entry for entry in held if entry.deadline is not None and entry.deadline.earliest <= answered_by]
 
 
-def _shown_by_close(channel: Channel, frame: TraceEvent | None) -> list[str]:
-    """What becomes of confirms, where the channel ends because of `frame`."""
+def _shown_by_close(channel: Channel, event: TraceEvent | None) -> list[str]:
+    """What becomes of confirms, where the channel ends because of `event`."""
     shown = ["CONFIRM-018"] if channel.unconfirmed else []
-    if channel.confirming and frame is not None and frame.method == "basic.publish":
+    if channel.confirming and event is not None and event.name == "basic.publish":
         shown.append("CONFIRM-019")
     return shown
 
@@ -235,8 +235,8 @@ def _drop_answers_of_queues(broker: Broker, channel: Channel) -> None:
     broker.settle_debts(channel)
 
 
-def _close(broker: Broker, method: str, frame: TraceEvent | None, error: ProtocolError) -> Expected:
-    class_id, method_id = error.identifiers or METHOD_IDS.get(frame.method if frame is not None else "", (0, 0))
+def _close(broker: Broker, method: str, event: TraceEvent | None, error: ProtocolError) -> Expected:
+    class_id, method_id = error.identifiers or METHOD_IDS.get(event.name if event is not None else "", (0, 0))
     is_fixed = broker.dialect.fixed_reply_texts and not error.any_text
     arguments = {
         "reply_code": error.code,
@@ -247,7 +247,7 @@ def _close(broker: Broker, method: str, frame: TraceEvent | None, error: Protoco
     requirements: tuple[str, ...] = (error.requirement, "CHAN-007", "CHAN-008")
     if error.is_cut:
         requirements = ("CHAN-008", error.requirement, "CHAN-007")  # what makes this close special
-    if frame is not None and frame.arguments.get("nowait"):
+    if event is not None and event.arguments.get("nowait"):
         requirements += ("CHAN-018",)
     blame = CLOSE_BLAME
     if error.requirement in OF_TEXTS:

@@ -28,7 +28,7 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Connection, ConnectionState, Expected
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame, HeaderEvent, SocketEvent
+from amqpspec.model.protocol.methods import HeaderEvent, Method, SocketEvent
 from amqpspec.model.rules.basic.cancel import recheck_consumers
 from amqpspec.model.rules.connection.closing import abandon_connection, end_connection, fail_channel_zero
 from amqpspec.model.rules.connection.handshake import connect, owe, owe_end
@@ -39,21 +39,21 @@ _SIZE = slice(6, 14)
 
 def socket_input(broker: Broker, connection: Connection, event: SocketEvent) -> None:
     """Process what becomes of the TCP connection, by the client's doing."""
-    if event.method == "socket.open":
+    if event.name == "socket.open":
         connect(broker, event)
-    elif event.method == "socket.abort":
+    elif event.name == "socket.abort":
         abandon_connection(broker, connection)
         connection.state = ConnectionState.CLOSED
         connection.owed.clear()
         connection.may_end = True
         broker.debtors.pop((connection.name, 0), None)
-    elif event.method == "socket.silence":
+    elif event.name == "socket.silence":
         _silence(broker, connection, event.time)
 
 
-def connection_input(broker: Broker, connection: Connection, frame: Frame) -> None:
+def connection_input(broker: Broker, connection: Connection, method: Method) -> None:
     """Process a method on channel 0 of a connection that is open."""
-    if frame.method == "connection.close":
+    if method.name == "connection.close":
         # CONN-020: the exclusive queues are deleted before close-ok is sent
         end_connection(broker, connection)
         connection.state = ConnectionState.CLOSED
@@ -61,22 +61,22 @@ def connection_input(broker: Broker, connection: Connection, frame: Frame) -> No
         # an error on a channel may have broken the connection before
         requirement = "CONN-030" if connection.owed else "CONN-020"
         owe(broker, connection, "connection.close-ok", {}, (requirement,))
-    elif frame.method == "connection.update-secret":
+    elif method.name == "connection.update-secret":
         owe(broker, connection, "connection.update-secret-ok", {}, ("CONN-024",))
         if broker.dialect.rechecks_consumers:
             recheck_consumers(broker, connection)
     else:
         error = ProtocolError("CONN-019", 504, "unexpected method in connection state running")
-        fail_channel_zero(broker, connection, frame, error)
+        fail_channel_zero(broker, connection, method, error)
 
 
-def closing_input(broker: Broker, connection: Connection, frame: Frame) -> None:
+def closing_input(broker: Broker, connection: Connection, method: Method) -> None:
     """Closes may cross: the client's is answered all the same, and after its close-ok the TCP connection ends."""
     if connection.state not in (ConnectionState.CLOSING, ConnectionState.CLOSED):
         return
-    if frame.method == "connection.close":
+    if method.name == "connection.close":
         owe(broker, connection, "connection.close-ok", {}, ("CONN-030",))
-    elif frame.method == "connection.close-ok":
+    elif method.name == "connection.close-ok":
         if connection.state is ConnectionState.CLOSED:
             broker.fired("CONN-028")  # it has come already, as it may
         elif not any(isinstance(owed, Expected) and owed.method == "socket.closed" for owed in connection.owed):

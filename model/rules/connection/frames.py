@@ -63,24 +63,24 @@ def frame_input(broker: Broker, connection: Connection, frame: RawFrame) -> RawF
 
     Raises `FrameError` and `SilentEnd`.
     """
-    if frame.method == "frame.other":
+    if frame.name == "frame.other":
         other = _other(broker, connection, frame)
         if other is None:
             return None
         frame = other
-    if frame.method == "frame.method":
+    if frame.name == "frame.method":
         arguments = frame.arguments
         if (arguments.get("class_id", 0), arguments.get("method_id", 0)) not in _KNOWN:
             raise SilentEnd("CONN-017")  # rabbit_framing_amqp_0_9_1:lookup_method_name
     if frame.channel:
         return frame
-    if frame.method == "frame.method":
+    if frame.name == "frame.method":
         # rabbit_reader:handle_method0 takes the error for its own
         if frame.arguments.get("fault") == "text":
             identifiers = (frame.arguments.get("class_id", 0), frame.arguments.get("method_id", 0))
             raise FrameError("CONN-018", 501, "Malformed UTF-8 in shortstr", identifiers=identifiers)
         raise FrameError("CONN-018", 541, "")
-    raise _printed("CHAN-012", 505, _SINGLE_TYPES[frame.method], _payload(frame), "")
+    raise _printed("CHAN-012", 505, _SINGLE_TYPES[frame.name], _payload(frame), "")
 
 
 def admit_channel(broker: Broker, connection: Connection, channel: Channel) -> None:
@@ -155,7 +155,7 @@ def _reread(frame: RawFrame, kind: int, payload: bytes) -> RawFrame:
 
 def _payload(frame: RawFrame) -> bytes:
     """The payload of a content frame, as far as errors show it."""
-    if frame.method == "frame.body":
+    if frame.name == "frame.body":
         return (frame.content or EMPTY_CONTENT).body
     arguments = frame.arguments
     numbers = (arguments.get("class_id", 60), 2), (arguments.get("weight", 0), 2), (arguments.get("body_size", 0), 8)

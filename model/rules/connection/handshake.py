@@ -71,7 +71,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Connection, ConnectionState, Expected
 from amqpspec.model.protocol.credentials import AMQPLAIN, PLAIN, credentials_of
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import MASK, Frame, HeaderEvent, RawFrame, SocketEvent, Table, TraceEvent
+from amqpspec.model.protocol.methods import MASK, HeaderEvent, Method, RawFrame, SocketEvent, Table, TraceEvent
 from amqpspec.model.rules.connection.closing import fail_channel_zero
 from amqpspec.model.rules.connection.handshake_content import (
     ANY_HEADER,
@@ -114,7 +114,7 @@ def connect(broker: Broker, event: SocketEvent) -> None:
 def handshake_input(broker: Broker, connection: Connection, event: TraceEvent) -> None:
     """Process what a client sends, on any channel, before its connection is open."""
     due, rule = _STEPS[connection.state]
-    if connection.state is ConnectionState.AWAITING_HEADER or (event.method == due and event.channel == 0):
+    if connection.state is ConnectionState.AWAITING_HEADER or (event.name == due and event.channel == 0):
         rule(broker, connection, event)
     elif connection.state is not ConnectionState.OPENING:
         refuse_silently(broker, connection, "CONN-026")
@@ -169,10 +169,10 @@ def owe(
         broker.reason = requirements[0]
 
 
-def _refuse(broker: Broker, connection: Connection, frame: TraceEvent | None, error: ProtocolError) -> None:
+def _refuse(broker: Broker, connection: Connection, event: TraceEvent | None, error: ProtocolError) -> None:
     """connection.close is owed; the bare text lets a broker end the TCP connection in place of it."""
     if broker.dialect.fixed_reply_texts:
-        fail_channel_zero(broker, connection, frame, error)
+        fail_channel_zero(broker, connection, event, error)
     else:
         refuse_silently(broker, connection, error.requirement)
 
@@ -216,13 +216,13 @@ def _start(
     connection.state = ConnectionState.STARTING
 
 
-def _start_ok(broker: Broker, connection: Connection, frame: Frame) -> None:
-    properties = frame.arguments.get("client_properties")
+def _start_ok(broker: Broker, connection: Connection, method: Method) -> None:
+    properties = method.arguments.get("client_properties")
     capabilities = properties.get("capabilities") if isinstance(properties, dict) else None
     connection.capabilities = capabilities if isinstance(capabilities, dict) else {}
     connection.wish_in_vain = _wishes_in_vain(connection, properties)
-    mechanism = frame.arguments.get("mechanism", PLAIN if connection.is_assumed else "")
-    response = frame.arguments.get("response", "")
+    mechanism = method.arguments.get("mechanism", PLAIN if connection.is_assumed else "")
+    response = method.arguments.get("response", "")
     if mechanism not in (connection.mechanisms or broker.dialect.mechanisms):
         refuse_silently(broker, connection, "CONN-007")
         return
@@ -265,10 +265,10 @@ def _refuse_login(broker: Broker, connection: Connection, mechanism: str) -> Non
         connection.state = ConnectionState.CLOSING  # a client's own close is answered
 
 
-def _tune_ok(broker: Broker, connection: Connection, frame: Frame) -> None:
+def _tune_ok(broker: Broker, connection: Connection, method: Method) -> None:
     """0 says that the client has no limit, which is more than any limit of the server's."""
     offered = connection.offered or TUNE_OFFER
-    asked = frame.arguments
+    asked = method.arguments
     frame_max, channel_max = asked.get("frame_max", 0), asked.get("channel_max", 0)
     if 0 < frame_max < broker.dialect.least_frame_max:
         refuse_silently(broker, connection, "CONN-012")
@@ -282,14 +282,14 @@ def _tune_ok(broker: Broker, connection: Connection, frame: Frame) -> None:
             broker.fired("CONN-012")
 
 
-def _open(broker: Broker, connection: Connection, frame: Frame) -> None:
-    vhost = frame.arguments.get("virtual_host", "")
+def _open(broker: Broker, connection: Connection, method: Method) -> None:
+    vhost = method.arguments.get("virtual_host", "")
     user = broker.users.get(connection.user)
     if not broker.vhosts.get(vhost):
-        _refuse(broker, connection, frame, ProtocolError("CONN-008", 530, f"vhost {vhost} not found"))
+        _refuse(broker, connection, method, ProtocolError("CONN-008", 530, f"vhost {vhost} not found"))
     elif user is not None and vhost not in user.permissions:
         text = f"access to vhost '{vhost}' refused for user '{user.name}'"
-        _refuse(broker, connection, frame, ProtocolError("CONN-009", 530, text))
+        _refuse(broker, connection, method, ProtocolError("CONN-009", 530, text))
     else:
         connection.vhost = vhost
         connection.state = ConnectionState.OPEN

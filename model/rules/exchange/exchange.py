@@ -35,7 +35,7 @@ from amqpspec.model.broker.state import Channel
 from amqpspec.model.broker.topology import delete_exchange
 from amqpspec.model.protocol.erlang_wording import printed, wire_type
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame, Table
+from amqpspec.model.protocol.methods import Method, Table
 from amqpspec.model.protocol.wording import value_text
 from amqpspec.model.rules.common.answer import answer
 from amqpspec.model.rules.common.lookup import check_not_default, exchange_text, find_exchange, without_line_breaks
@@ -44,12 +44,12 @@ from amqpspec.model.rules.common.permission import check_alternative, check_any,
 ALTERNATE = "alternate-exchange"
 
 
-def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
+def declare(broker: Broker, channel: Channel, method: Method) -> None:
     """The order of the checks is RabbitMQ's: an unknown type comes before a forbidden name."""
-    arguments = frame.arguments
+    arguments = method.arguments
     name = without_line_breaks(arguments.get("exchange", ""))
     if arguments.get("passive"):
-        _declare_passive(broker, channel, name, frame)
+        _declare_passive(broker, channel, name, method)
         return
     wanted = _wanted(broker, name, arguments)
     if wanted.type not in BY_TYPE:
@@ -72,7 +72,7 @@ def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
         _check_equivalence(broker, channel, exchange, wanted)
     if name != arguments.get("exchange", ""):
         requirement = "QUEUE-028"
-    answer(broker, channel, frame, "exchange.declare-ok", {}, requirement)
+    answer(broker, channel, method, "exchange.declare-ok", {}, requirement)
 
 
 def _wanted(broker: Broker, name: str, arguments: Table) -> Exchange:
@@ -88,17 +88,17 @@ def _wanted(broker: Broker, name: str, arguments: Table) -> Exchange:
     )
 
 
-def _declare_passive(broker: Broker, channel: Channel, name: str, frame: Frame) -> None:
+def _declare_passive(broker: Broker, channel: Channel, name: str, method: Method) -> None:
     """EXCHANGE-005: type and properties are not looked at. Shows whether an auto-delete exchange has gone."""
     check_not_default(name)
     check_any(broker, channel, name, "exchange")
     find_exchange(broker, channel, name, broker.ended_exchanges.get(name, "EXCHANGE-005"))
-    answer(broker, channel, frame, "exchange.declare-ok", {}, "EXCHANGE-005")
+    answer(broker, channel, method, "exchange.declare-ok", {}, "EXCHANGE-005")
 
 
-def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
+def delete(broker: Broker, channel: Channel, method: Method) -> None:
     """EXCHANGE-003, EXCHANGE-007: only bindings from an exchange keep it in use, those to it do not."""
-    name = without_line_breaks(frame.arguments.get("exchange", ""))
+    name = without_line_breaks(method.arguments.get("exchange", ""))
     check_not_default(name)
     if name.startswith("amq."):
         raise ProtocolError(
@@ -107,11 +107,11 @@ def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
     check_configure(broker, channel, name, "exchange")
     exchange = broker.exchanges.get(name)
     if exchange is not None:
-        if frame.arguments.get("if_unused") and exchange.bindings:
+        if method.arguments.get("if_unused") and exchange.bindings:
             raise ProtocolError("EXCHANGE-007", 406, f"{exchange_text(broker, channel, name)} in use")
         delete_exchange(broker, exchange)
-    requirement = "EXCHANGE-007" if frame.arguments.get("if_unused") else "EXCHANGE-003"
-    answer(broker, channel, frame, "exchange.delete-ok", {}, requirement)
+    requirement = "EXCHANGE-007" if method.arguments.get("if_unused") else "EXCHANGE-003"
+    answer(broker, channel, method, "exchange.delete-ok", {}, requirement)
 
 
 def _check_alternate(broker: Broker, channel: Channel, wanted: Exchange) -> None:

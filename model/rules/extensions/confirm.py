@@ -19,11 +19,11 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.common.answer import answer
 
 
-def select(broker: Broker, channel: Channel, frame: Frame) -> None:
+def select(broker: Broker, channel: Channel, method: Method) -> None:
     """CONFIRM-001: repeating it changes nothing. CAP-002: the client need not have said that it understands this."""
     if not broker.dialect.extensions:
         raise ProtocolError("CHAN-011", 503, "unimplemented method")
@@ -33,4 +33,4 @@ def select(broker: Broker, channel: Channel, frame: Frame) -> None:
         channel.selected_again = channel.published
     channel.confirming = True
     untold = not broker.connections[channel.connection].capabilities.get("publisher_confirms")
-    answer(broker, channel, frame, "confirm.select-ok", {}, *(("CAP-002",) if untold else ()), "CONFIRM-001")
+    answer(broker, channel, method, "confirm.select-ok", {}, *(("CAP-002",) if untold else ()), "CONFIRM-001")

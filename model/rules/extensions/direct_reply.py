@@ -38,7 +38,7 @@ from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queu
 from amqpspec.model.broker.reply_addresses import ADDRESS, REPLY_TO
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Method
 from amqpspec.model.protocol.patterns import Generated
 from amqpspec.model.rules.basic.consume import consume as consume_from_queue
 from amqpspec.model.rules.common.answer import answer
@@ -46,21 +46,21 @@ from amqpspec.model.rules.common.lookup import queue_text, without_line_breaks
 from amqpspec.model.rules.queue.queue import declare as declare_queue
 
 
-def consume(broker: Broker, channel: Channel, frame: Frame) -> None:
+def consume(broker: Broker, channel: Channel, method: Method) -> None:
     """Whoever names the pseudo-queue consumes replies."""
-    if frame.arguments.get("queue", "") == REPLY_TO and broker.dialect.extensions:
-        _consume_replies(broker, channel, frame)
+    if method.arguments.get("queue", "") == REPLY_TO and broker.dialect.extensions:
+        _consume_replies(broker, channel, method)
     else:
-        consume_from_queue(broker, channel, frame)
+        consume_from_queue(broker, channel, method)
 
 
-def _consume_replies(broker: Broker, channel: Channel, frame: Frame) -> None:
+def _consume_replies(broker: Broker, channel: Channel, method: Method) -> None:
     """PUBLISH-017; rabbit_channel:handle_method basic.consume of the pseudo-queue, in the order of its checks."""
-    tag = frame.arguments.get("consumer_tag", "")
+    tag = method.arguments.get("consumer_tag", "")
     if tag and tag in channel.consumers:
         requirement = "REPLY-005" if channel.consumers[tag].queue.reply_address else "CONSUME-003"
         raise ProtocolError(requirement, 530, f"attempt to reuse consumer tag '{tag}'")
-    if not frame.arguments.get("no_ack"):
+    if not method.arguments.get("no_ack"):
         raise ProtocolError("PUBLISH-017", 406, "reply consumer cannot acknowledge")
     if reply_consumer(channel) is not None:
         raise ProtocolError("PUBLISH-017", 406, "reply consumer already set")
@@ -71,7 +71,7 @@ def _consume_replies(broker: Broker, channel: Channel, frame: Frame) -> None:
     address = Generated(ADDRESS, broker.serial).choose()
     broker.reply_addresses[address] = None
     queue = broker.queues[address] = Queue(address, auto_delete=True, reply_address=True)
-    nowait = bool(frame.arguments.get("nowait"))
+    nowait = bool(method.arguments.get("nowait"))
     consumer = Consumer(
         tag, channel.key, queue, True, 0, created=broker.stamp, announced=nowait, reason="REPLY-001", stamp=broker.stamp
     )
@@ -80,7 +80,7 @@ def _consume_replies(broker: Broker, channel: Channel, frame: Frame) -> None:
     channel.ended_consumers.pop(tag, None)
     queue.consumers.append(consumer)
     answer(
-        broker, channel, frame, "basic.consume-ok",
+        broker, channel, method, "basic.consume-ok",
         {"consumer_tag": Generated(CHOSEN_TAG, broker.serial, taken) if generated else tag},
         "CONSUME-002" if generated else "REPLY-001", effect=ConsumerAnnounced(consumer),
     )  # fmt: skip
@@ -101,20 +101,20 @@ def with_address(broker: Broker, channel: Channel, content: Content) -> Content 
     return replace(content, properties={**content.properties, "reply_to": consumer.queue.name})
 
 
-def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
+def declare(broker: Broker, channel: Channel, method: Method) -> None:
     """Whoever names the pseudo-queue or an address asks about replies."""
-    name = without_line_breaks(frame.arguments.get("queue", ""))
+    name = without_line_breaks(method.arguments.get("queue", ""))
     if name.startswith(REPLY_TO) and broker.dialect.extensions:
-        _declare_address(broker, channel, name, frame)
+        _declare_address(broker, channel, name, method)
     else:
-        declare_queue(broker, channel, frame)
+        declare_queue(broker, channel, method)
 
 
-def _declare_address(broker: Broker, channel: Channel, name: str, frame: Frame) -> None:
+def _declare_address(broker: Broker, channel: Channel, name: str, method: Method) -> None:
     """REPLY-002: passive whatever the flag says; what there is has one consumer and never a message."""
     queue = broker.queues.get(name)
     if name != REPLY_TO and queue is None:
         raise ProtocolError("REPLY-002", 404, f"no {queue_text(broker, channel, name)}")
     channel.last_queue = name
     arguments = {"queue": name, "message_count": 0, "consumer_count": 1}
-    answer(broker, channel, frame, "queue.declare-ok", arguments, "REPLY-002")
+    answer(broker, channel, method, "queue.declare-ok", arguments, "REPLY-002")

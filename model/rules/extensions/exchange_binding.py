@@ -18,43 +18,43 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.broker.topology import add_binding, remove_binding
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.common.answer import answer
 from amqpspec.model.rules.common.lookup import check_not_default, find_exchange, without_line_breaks
 from amqpspec.model.rules.common.permission import check_read, check_write
 from amqpspec.model.rules.queue.binding import binding_of, check_binding, place_of
 
 
-def bind(broker: Broker, channel: Channel, frame: Frame) -> None:
+def bind(broker: Broker, channel: Channel, method: Method) -> None:
     """BIND-001, BIND-004; rabbit_channel:binding_action. An exchange may be bound to itself."""
-    destination_name, source_name = _named(broker, channel, frame)
+    destination_name, source_name = _named(broker, channel, method)
     source = find_exchange(broker, channel, source_name, "BIND-001")
     destination = find_exchange(broker, channel, destination_name, "BIND-001")
-    binding = binding_of(destination, frame.arguments.get("routing_key", ""), frame.arguments)
+    binding = binding_of(destination, method.arguments.get("routing_key", ""), method.arguments)
     check_binding(broker, source, binding)
     add_binding(source, binding)
-    answer(broker, channel, frame, "exchange.bind-ok", {}, "BIND-004")
+    answer(broker, channel, method, "exchange.bind-ok", {}, "BIND-004")
 
 
-def unbind(broker: Broker, channel: Channel, frame: Frame) -> None:
+def unbind(broker: Broker, channel: Channel, method: Method) -> None:
     """BIND-002: what is not there is unbound already."""
-    destination_name, source_name = _named(broker, channel, frame)
+    destination_name, source_name = _named(broker, channel, method)
     source, destination = broker.exchanges.get(source_name), broker.exchanges.get(destination_name)
     requirement = "BIND-002"
     if source is not None and destination is not None:
-        place = place_of(source, binding_of(destination, frame.arguments.get("routing_key", ""), frame.arguments))
+        place = place_of(source, binding_of(destination, method.arguments.get("routing_key", ""), method.arguments))
         if place is not None:
             remove_binding(broker, source, place)
             requirement = "BIND-004"
-    answer(broker, channel, frame, "exchange.unbind-ok", {}, requirement)
+    answer(broker, channel, method, "exchange.unbind-ok", {}, requirement)
 
 
-def _named(broker: Broker, channel: Channel, frame: Frame) -> tuple[str, str]:
+def _named(broker: Broker, channel: Channel, method: Method) -> tuple[str, str]:
     """Destination and source, neither of which may be the default exchange, and which the user may use so."""
     if not broker.dialect.extensions:
         raise ProtocolError("CHAN-011", 503, "unimplemented method")
-    destination = without_line_breaks(frame.arguments.get("destination", ""))
-    source = without_line_breaks(frame.arguments.get("source", ""))
+    destination = without_line_breaks(method.arguments.get("destination", ""))
+    source = without_line_breaks(method.arguments.get("source", ""))
     check_write(broker, channel, destination, "exchange")
     check_not_default(destination)
     check_not_default(source)

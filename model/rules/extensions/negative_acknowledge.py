@@ -25,13 +25,13 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.state import Channel
 from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.settlement import Wording, settle
 
 NACK = Wording(single="ACK-013", several="ACK-014", everything="ACK-014", nothing="ACK-004")
 
 
-def nack(broker: Broker, channel: Channel, frame: Frame) -> None:
+def nack(broker: Broker, channel: Channel, method: Method) -> None:
     """ACK-014, and for one delivery the same as reject (ACK-013). Whether it counts as a failed delivery, QUORUM-002
     says.
 
@@ -40,7 +40,7 @@ def nack(broker: Broker, channel: Channel, frame: Frame) -> None:
     if not broker.dialect.extensions:
         raise ProtocolError("CHAN-011", 503, "unimplemented method")
     failed = not broker.dialect.quorum_nack_has_not_failed
-    outcome = Outcome.REQUEUED if frame.arguments.get("requeue") else Outcome.DISCARDED
-    settle(broker, channel, frame, NACK, Ruling(outcome, failed))
+    outcome = Outcome.REQUEUED if method.arguments.get("requeue") else Outcome.DISCARDED
+    settle(broker, channel, method, NACK, Ruling(outcome, failed))
     if not broker.connections[channel.connection].capabilities.get("basic.nack"):
         broker.fired("CAP-002")

@@ -36,7 +36,7 @@ DEFAULT_VHOST = "/"
 
 def operate(broker: Broker, action: OperatorAction) -> None:
     """Process what the operator does."""
-    _RULES[action.method](broker, action)
+    _RULES[action.name](broker, action)
 
 
 def force_close(broker: Broker, connection: Connection, *explanations: str) -> None:

@@ -36,7 +36,7 @@ from amqpspec.model.broker.topic_matching import ANY_WORDS, words
 from amqpspec.model.broker.topology import add_binding, remove_binding
 from amqpspec.model.protocol.erlang_wording import term, wire_type
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame, Table
+from amqpspec.model.protocol.methods import Method, Table
 from amqpspec.model.rules.common.answer import answer
 from amqpspec.model.rules.common.lookup import (
     check_not_default,
@@ -51,10 +51,10 @@ from amqpspec.model.rules.common.permission import check_read, check_write
 _PLAIN = re.compile(r"[ !#-\[\]-~]{1,40}")
 
 
-def bind(broker: Broker, channel: Channel, frame: Frame) -> None:
+def bind(broker: Broker, channel: Channel, method: Method) -> None:
     """BIND-001, BIND-006: in effect before bind-ok is sent. A missing exchange is named before a missing queue."""
-    name, routing_key = _named(broker, channel, frame.arguments)
-    source_name = without_line_breaks(frame.arguments.get("exchange", ""))
+    name, routing_key = _named(broker, channel, method.arguments)
+    source_name = without_line_breaks(method.arguments.get("exchange", ""))
     check_write(broker, channel, name, "queue")
     check_not_default(source_name)
     check_read(broker, channel, source_name, "exchange")
@@ -62,17 +62,17 @@ def bind(broker: Broker, channel: Channel, frame: Frame) -> None:
     queue = broker.queues.get(name)
     if queue is None:
         raise ProtocolError("BIND-001", 404, f"no {queue_text(broker, channel, name)}")
-    binding = binding_of(queue, routing_key, frame.arguments)
+    binding = binding_of(queue, routing_key, method.arguments)
     check_binding(broker, source, binding)
     check_owner(broker, channel, queue)
     add_binding(source, binding)
-    answer(broker, channel, frame, "queue.bind-ok", {}, "BIND-006")
+    answer(broker, channel, method, "queue.bind-ok", {}, "BIND-006")
 
 
-def unbind(broker: Broker, channel: Channel, frame: Frame) -> None:
+def unbind(broker: Broker, channel: Channel, method: Method) -> None:
     """BIND-002: what is not there is unbound already. Only a binding that is there has an owner (QUEUE-019)."""
-    name, routing_key = _named(broker, channel, frame.arguments)
-    source_name = without_line_breaks(frame.arguments.get("exchange", ""))
+    name, routing_key = _named(broker, channel, method.arguments)
+    source_name = without_line_breaks(method.arguments.get("exchange", ""))
     check_write(broker, channel, name, "queue")
     check_not_default(source_name)
     check_read(broker, channel, source_name, "exchange")
@@ -81,7 +81,7 @@ def unbind(broker: Broker, channel: Channel, frame: Frame) -> None:
     if queue is not None:
         if queue.owner not in (None, channel.connection):
             requirements = ("QUEUE-019", "BIND-002")
-        place = place_of(source, binding_of(queue, routing_key, frame.arguments))
+        place = place_of(source, binding_of(queue, routing_key, method.arguments))
         if source is not None and place is not None:
             check_owner(broker, channel, queue)
             remove_binding(broker, source, place)

@@ -83,7 +83,7 @@ from amqpspec.model.broker.state import Channel
 from amqpspec.model.broker.time_to_live import missed
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame, Table
+from amqpspec.model.protocol.methods import Method, Table
 from amqpspec.model.protocol.patterns import UNKNOWN_NAME, Generated, between
 from amqpspec.model.rules.common.answer import answer
 from amqpspec.model.rules.common.lookup import (
@@ -107,12 +107,12 @@ asked_for_numbers: Step[Broker, Queue, list[str]] = Step()
 TYPES = {queue_type.value: queue_type for queue_type in QueueType}
 
 
-def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
+def declare(broker: Broker, channel: Channel, method: Method) -> None:
     """rabbit_channel:handle_method queue.declare; the order of the checks is RabbitMQ's."""
-    arguments = frame.arguments
+    arguments = method.arguments
     name = without_line_breaks(arguments.get("queue", ""))
     if arguments.get("passive"):
-        _declare_passive(broker, channel, name, frame)
+        _declare_passive(broker, channel, name, method)
         return
     if name.startswith("amq."):
         # also if it exists: rabbit_channel:check_name
@@ -145,7 +145,7 @@ def declare(broker: Broker, channel: Channel, frame: Frame) -> None:
     if name != arguments.get("queue", ""):
         requirement = "QUEUE-028"
     channel.last_queue = queue.name
-    _answer_declare(broker, channel, frame, queue, requirement, not name)
+    _answer_declare(broker, channel, method, queue, requirement, not name)
 
 
 def _wanted(channel: Channel, name: str, arguments: Table) -> Queue:
@@ -184,7 +184,7 @@ def _shown_by_redeclare(broker: Broker, queue: Queue, wanted: Queue, asked_durab
     return "QUEUE-009" if wanted.owner and asked_durable else "QUEUE-001"
 
 
-def _declare_passive(broker: Broker, channel: Channel, name: str, frame: Frame) -> None:
+def _declare_passive(broker: Broker, channel: Channel, name: str, method: Method) -> None:
     """QUEUE-003, QUEUE-004. An empty name is not expanded here (CHAN-017)."""
     check_any(broker, channel, name, "queue")
     queue = broker.queues.get(name)
@@ -194,21 +194,21 @@ def _declare_passive(broker: Broker, channel: Channel, name: str, frame: Frame) 
     check_owner(broker, channel, queue)
     channel.last_queue = queue.name
     differs = False
-    if not frame.arguments.keys().isdisjoint(("durable", "exclusive", "auto_delete", "arguments")):
-        asked = _wanted(channel, name, frame.arguments)
+    if not method.arguments.keys().isdisjoint(("durable", "exclusive", "auto_delete", "arguments")):
+        asked = _wanted(channel, name, method.arguments)
         differs = (asked.durable, asked.owner, asked.auto_delete, asked.arguments) != (
             queue.durable, queue.owner, queue.auto_delete, queue.arguments
         )  # fmt: skip
-    _answer_declare(broker, channel, frame, queue, "QUEUE-004" if differs else "QUEUE-001", False)
+    _answer_declare(broker, channel, method, queue, "QUEUE-004" if differs else "QUEUE-001", False)
 
 
 def _answer_declare(
-    broker: Broker, channel: Channel, frame: Frame, queue: Queue, requirement: str, generated: bool
+    broker: Broker, channel: Channel, method: Method, queue: Queue, requirement: str, generated: bool
 ) -> None:
     requirements = [requirement]
     asked_for_numbers(broker, queue, requirements)
     requirement = requirements[0]
-    if queue.type is QueueType.CLASSIC and not frame.arguments.get("nowait"):
+    if queue.type is QueueType.CLASSIC and not method.arguments.get("nowait"):
         # asking for the numbers is a use (rabbit_amqqueue_process:handle_call stat); quorum queues are not asked
         broker.used(queue)
     low, high = broker.ready_range(queue)
@@ -240,14 +240,14 @@ def _answer_declare(
     elif queue.type is QueueType.STREAM and queue.consumers:
         blame["consumer_count"] = "QUEUE-026"
         requirements.append("QUEUE-026")
-    answer(broker, channel, frame, "queue.declare-ok", arguments, *requirements, blame=blame, effect=effect)
-    for told in () if frame.arguments.get("nowait") else broker.hooks.counts_owed:
-        told(broker, channel, queue, frame)
+    answer(broker, channel, method, "queue.declare-ok", arguments, *requirements, blame=blame, effect=effect)
+    for told in () if method.arguments.get("nowait") else broker.hooks.counts_owed:
+        told(broker, channel, queue, method)
 
 
-def purge(broker: Broker, channel: Channel, frame: Frame) -> None:
+def purge(broker: Broker, channel: Channel, method: Method) -> None:
     """QUEUE-024: ready messages go, unacknowledged ones stay with their holders."""
-    name = shortcut(broker, channel, frame.arguments.get("queue", ""))
+    name = shortcut(broker, channel, method.arguments.get("queue", ""))
     check_read(broker, channel, name, "queue")
     queue = find_queue(broker, channel, name, "QUEUE-025")
     if queue.type is QueueType.STREAM:
@@ -257,41 +257,42 @@ def purge(broker: Broker, channel: Channel, frame: Frame) -> None:
     low, high = broker.ready_range(queue)
     broker.remove_ready(queue, "QUEUE-024")
     broker.touch(channel, queue, keeps_state=False)
-    answer(broker, channel, frame, "queue.purge-ok", {"message_count": between(low, high)}, "QUEUE-024")
+    answer(broker, channel, method, "queue.purge-ok", {"message_count": between(low, high)}, "QUEUE-024")
 
 
-def delete(broker: Broker, channel: Channel, frame: Frame) -> None:
+def delete(broker: Broker, channel: Channel, method: Method) -> None:
     """QUEUE-022, QUEUE-023, QUEUE-024; rabbit_amqqueue:delete_with."""
-    name = without_line_breaks(shortcut(broker, channel, frame.arguments.get("queue", "")))
+    name = without_line_breaks(shortcut(broker, channel, method.arguments.get("queue", "")))
     check_configure(broker, channel, name, "queue")
     queue = broker.queues.get(name)
     count: object = 0
     if queue is not None:
         check_owner(broker, channel, queue)
-        _check_conditions(broker, channel, queue, frame)
+        _check_conditions(broker, channel, queue, method)
         low, high = broker.ready_range(queue)
         if queue.type is QueueType.QUORUM and not broker.is_punctual:
             # it counts first, and hands messages out until it is deleted (rabbit_quorum_queue:delete)
             high += queue.handed_out
         count = 0 if queue.type is QueueType.STREAM else between(low, high)
     requirement = "QUEUE-022" if queue is None else "QUEUE-024"
-    if queue is not None and (frame.arguments.get("if_unused") or frame.arguments.get("if_empty")):
+    if queue is not None and (method.arguments.get("if_unused") or method.arguments.get("if_empty")):
         requirement = "QUEUE-023"
     tags = () if queue is None else _told_by(queue, channel)
     effect = None
     if queue is not None and tags:
         effect = DeletionAnswered(channel.key, tags, crossed_by_cancel(queue))
     blame = {"message_count": "QUEUE-024"}
-    answer(broker, channel, frame, "queue.delete-ok", {"message_count": count}, requirement, blame=blame, effect=effect)
+    counted = {"message_count": count}
+    answer(broker, channel, method, "queue.delete-ok", counted, requirement, blame=blame, effect=effect)
     if queue is not None:
         # CANCEL-011: consumers on this channel are told after delete-ok, the others at any time from now on
-        later = channel.key if effect is not None and not frame.arguments.get("nowait") else None
+        later = channel.key if effect is not None and not method.arguments.get("nowait") else None
         broker.delete_queue(queue, "QUEUE-024", told_later=later)
         for told in broker.hooks.deleted_by_client:
             told(broker, channel, queue)
 
 
-def _check_conditions(broker: Broker, channel: Channel, queue: Queue, frame: Frame) -> None:
+def _check_conditions(broker: Broker, channel: Channel, queue: Queue, method: Method) -> None:
     """QUEUE-023: each type has its own idea of the flags (rabbit_classic_queue, rabbit_quorum_queue: delete).
 
     A stream is deleted whatever they say.
@@ -300,11 +301,11 @@ def _check_conditions(broker: Broker, channel: Channel, queue: Queue, frame: Fra
     if queue.type is QueueType.CLASSIC:
         conditions = (("if_empty", queue.messages, "not empty"), ("if_unused", queue.consumers, "in use"))
         for flag, violated, words in conditions:
-            if frame.arguments.get(flag) and violated:
+            if method.arguments.get(flag) and violated:
                 raise ProtocolError("QUEUE-023", 406, f"{where} {words}")
     elif queue.type is QueueType.QUORUM:
         for flag in ("if_unused", "if_empty"):
-            if frame.arguments.get(flag):
+            if method.arguments.get(flag):
                 text = f"operations with {flag.replace('_', '-')} flag set are not supported by quorum queues"
                 raise ProtocolError("QUEUE-023", 540, f"cannot delete {where}. queue.delete {text}")
 

@@ -42,7 +42,7 @@ from amqpspec.model.broker.state import Channel
 from amqpspec.model.broker.transaction import Transaction
 from amqpspec.model.broker.uncommitted import drop
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.settlement import carry_out
 from amqpspec.model.rules.common.steps import Step
 from amqpspec.model.rules.tx.commit import publish_kept
@@ -51,7 +51,7 @@ from amqpspec.model.rules.tx.commit import publish_kept
 published: Step[Broker, Transaction] = Step()
 
 
-def select(broker: Broker, channel: Channel, frame: Frame) -> None:
+def select(broker: Broker, channel: Channel, method: Method) -> None:
     """TX-001: there is a transaction from now on; repeating it changes nothing, what is in it included."""
     if channel.confirming:
         raise ProtocolError("CONFIRM-015", 406, "cannot switch from confirm to tx mode")
@@ -62,7 +62,7 @@ def select(broker: Broker, channel: Channel, frame: Frame) -> None:
     broker.owe(channel, "tx.select-ok", {}, "TX-001")
 
 
-def commit(broker: Broker, channel: Channel, frame: Frame) -> None:
+def commit(broker: Broker, channel: Channel, method: Method) -> None:
     """First the publishes in their order, then the settlements in theirs; the next transaction begins (TX-001).
 
     TX-004: commit-ok waits until what was published has arrived. TX-008: what a queue refused is told behind it all.
@@ -90,7 +90,7 @@ def commit(broker: Broker, channel: Channel, frame: Frame) -> None:
         broker.owe(channel, "tx.commit-ok", {}, "TX-001")
 
 
-def rollback(broker: Broker, channel: Channel, frame: Frame) -> None:
+def rollback(broker: Broker, channel: Channel, method: Method) -> None:
     """TX-002, TX-007: the publishes are gone; what was settled is the client's to settle again, and stays with it."""
     transaction = _of(channel)
     broker.blame(channel, "TX-001")
@@ -106,12 +106,12 @@ def _of(channel: Channel) -> Transaction:
     return channel.transaction
 
 
-def check_not_committing(broker: Broker, channel: Channel, frame: Frame) -> None:
+def check_not_committing(broker: Broker, channel: Channel, method: Method) -> None:
     """TX-010: while commit-ok waits nothing but channel.close is processed (rabbit_channel:handle_method)."""
     transaction = channel.transaction
     if transaction is None or not (transaction.arriving or transaction.is_failing):
         return
-    if frame.method == "channel.close":
+    if method.name == "channel.close":
         broker.fired("TX-010")
     else:
         raise ProtocolError("TX-010", 504, "unexpected command while processing 'tx.commit'")

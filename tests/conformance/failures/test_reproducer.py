@@ -23,7 +23,7 @@ from amqpspec.conformance.language.names import on_the_broker
 from amqpspec.conformance.scenarios.scenario_files import all_scenarios, sequence_name
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Shape
-from amqpspec.model.protocol.methods import METHOD_IDS, OPERATOR, Frame, event_of
+from amqpspec.model.protocol.methods import METHOD_IDS, OPERATOR, Method, event_of
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.codec.methods_codec import PROTOCOL_HEADER, encode
 from tests.patience import patience
@@ -141,11 +141,11 @@ def expected_octets(commands: Sequence[Command], prefix: str) -> dict[str, bytes
             opened.add(place)
         elif command.channel and not command.as_it_stands and place not in opened:
             opened.add(place)
-            octets += encode(Frame(*place, "channel.open", {}, sent=True))
+            octets += encode(Method(*place, "channel.open", {}, sent=True))
         on_wire = on_the_broker(command, prefix)
         arguments = (USUAL.get(command.method, {}) if not command.channel else {}) | on_wire.arguments
-        frame = event_of(*place, on_wire.method, arguments, sent=True, content=on_wire.content)
-        sent[command.connection] = octets + encode(frame)
+        event = event_of(*place, on_wire.method, arguments, sent=True, content=on_wire.content)
+        sent[command.connection] = octets + encode(event)
     return sent
 
 

@@ -64,47 +64,47 @@ class InProcess:
 
     def _end(self, name: str) -> None:
         self._open.pop(name, None)
-        self._inbox = deque(frame for frame in self._inbox if frame.connection != name)
+        self._inbox = deque(event for event in self._inbox if event.connection != name)
         self._responder.end(name)
         self._answer()
 
     # ---- frames
 
-    def send(self, frame: TraceEvent, more: bool = False) -> None:
-        if frame.connection in self._open:
-            self._say(frame)
+    def send(self, event: TraceEvent, more: bool = False) -> None:
+        if event.connection in self._open:
+            self._say(event)
 
-    def note(self, frame: TraceEvent) -> None:
-        self._observe(frame)
+    def note(self, event: TraceEvent) -> None:
+        self._observe(event)
 
     def receive(self, timeout: float) -> TraceEvent | None:
         if not self._inbox:
             return None
-        frame = self._inbox.popleft()
-        if frame.method == "socket.closed":
-            self._open.pop(frame.connection, None)
-        self._observe(frame)
-        return frame
+        event = self._inbox.popleft()
+        if event.name == "socket.closed":
+            self._open.pop(event.connection, None)
+        self._observe(event)
+        return event
 
     def receive_before(self, deadline: float) -> TraceEvent | None:
         return self.receive(0) if time.monotonic() < deadline else None
 
-    def _say(self, frame: TraceEvent) -> None:
-        self._observe(frame)
+    def _say(self, event: TraceEvent) -> None:
+        self._observe(event)
         # the broker goes by its own clock
-        self._responder.take(replace(self._doorkeepers[frame.connection].shown(frame), time=0.0))
+        self._responder.take(replace(self._doorkeepers[event.connection].shown(event), time=0.0))
         self._answer()
 
     def _answer(self) -> None:
-        while (frames := self._responder.next_frames(lambda _: False, lambda _: False)) is not None:
-            for frame in frames:
-                if frame.method == "connection.start":
-                    frame = self._doorkeepers[frame.connection].introduced(frame)
-                self._inbox.append(frame)
-                if frame.method == "connection.close-ok":
+        while (frames := self._responder.next_outputs(lambda _: False, lambda _: False)) is not None:
+            for event in frames:
+                if event.name == "connection.start":
+                    event = self._doorkeepers[event.connection].introduced(event)
+                self._inbox.append(event)
+                if event.name == "connection.close-ok":
                     arguments = {"reason": "said all"}
-                    self._inbox.append(SocketEvent(frame.connection, 0, "socket.closed", arguments, sent=False))
+                    self._inbox.append(SocketEvent(event.connection, 0, "socket.closed", arguments, sent=False))
 
-    def _observe(self, frame: TraceEvent) -> None:
-        frame.time = self._clock.now() - self._began
-        self._observer(recordable(frame, self._address))
+    def _observe(self, event: TraceEvent) -> None:
+        event.time = self._clock.now() - self._began
+        self._observer(recordable(event, self._address))

@@ -17,7 +17,7 @@ from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.broker.state import ConnectionState
 from amqpspec.model.judging.questions import KnownConnection, Questions
-from amqpspec.model.protocol.methods import ChannelKey, Frame
+from amqpspec.model.protocol.methods import ChannelKey, Method
 from tests.conformance.session.in_process import NOWHERE, InProcess
 
 A1: ChannelKey = ("a", 1)
@@ -53,8 +53,8 @@ class Constants:
     def is_open(self, channel: ChannelKey) -> bool:
         return channel in self._answers.get("open", (A1, B1))
 
-    def flush(self, channel: ChannelKey) -> Frame:
-        return Frame(*channel, "basic.qos", {"prefetch_count": 0}, sent=True)
+    def flush(self, channel: ChannelKey) -> Method:
+        return Method(*channel, "basic.qos", {"prefetch_count": 0}, sent=True)
 
     def unprocessed(self) -> list[ChannelKey]:
         return list(self._answers.get("unprocessed", ()))
@@ -108,9 +108,9 @@ class StandIn:
         self.marks: list[str] = []
         self.sent: list[str] = []
 
-    def frame(self, frame: Frame) -> None:
-        if frame.sent and not frame.method.startswith("socket."):
-            words = [f"{frame.connection}.{frame.channel}", frame.method, frame.arguments.get("queue", "")]
+    def event(self, method: Method) -> None:
+        if method.sent and not method.name.startswith("socket."):
+            words = [f"{method.connection}.{method.channel}", method.name, method.arguments.get("queue", "")]
             self.sent.append(" ".join(filter(None, words)))
 
     def mark(self, mark: str) -> None:
@@ -126,8 +126,8 @@ def trace(tmp_path: Path) -> Iterator[TraceWriter]:
 class Mute(InProcess):
     """Takes whatever is sent, and says nothing."""
 
-    def _say(self, frame: Frame) -> None:
-        self._observe(frame)
+    def _say(self, method: Method) -> None:
+        self._observe(method)
 
 
 def barrier(trace: TraceWriter, *lines: str, deadline: float = 1.0, **answers: Any) -> StandIn:

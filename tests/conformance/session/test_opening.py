@@ -205,7 +205,7 @@ def test_every_dialect_is_let_in(tmp_path: Path, dialect: str) -> None:
 @contextmanager
 def falls_silent(replies: int) -> Iterator[Address]:
     """A broker that says the first few things of a handshake, each after something has come, and then nothing."""
-    said = [encode(frame) for frame in opening("a") if not frame.sent][:replies]
+    said = [encode(method) for method in opening("a") if not method.sent][:replies]
     listener = socket.create_server(("127.0.0.1", 0))
     done = threading.Event()
 

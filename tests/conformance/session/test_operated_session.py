@@ -15,7 +15,7 @@ from amqpspec.conformance.traces.trace import TraceWriter, read_trace, sequences
 from amqpspec.conformance.verdicts.judge import judge
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.protocol.methods import Method
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.brokers.operator import PeerOf
 from amqpspec.targets.embedded.served_broker import ServedBroker
@@ -92,14 +92,14 @@ class Interrupted:
         self._operator = target.operator
         self.undone = 0
 
-    def carry_out(self, frames: Sequence[Frame], peer_of: PeerOf) -> None:
-        self._operator.carry_out(frames, peer_of)
+    def carry_out(self, methods: Sequence[Method], peer_of: PeerOf) -> None:
+        self._operator.carry_out(methods, peer_of)
 
-    def undo(self, frames: Sequence[Frame]) -> None:
+    def undo(self, methods: Sequence[Method]) -> None:
         self.undone += 1
         if self.undone == 1:
             raise KeyboardInterrupt
-        self._operator.undo(frames)
+        self._operator.undo(methods)
 
 
 def test_an_interruption_while_it_is_undone_leaves_nothing_behind(
@@ -116,7 +116,7 @@ def test_an_interruption_while_it_is_undone_leaves_nothing_behind(
 class Failing(Interrupted):
     """An operator who cannot undo anything."""
 
-    def undo(self, frames: Sequence[Frame]) -> None:
+    def undo(self, methods: Sequence[Method]) -> None:
         raise OperatorError("no node")
 
 

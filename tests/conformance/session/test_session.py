@@ -16,7 +16,7 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.session import Session, UnsendableCommand
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, read_trace
-from amqpspec.conformance.verdicts.events import CommandIssued, Event, FrameObserved
+from amqpspec.conformance.verdicts.events import CommandIssued, Event, EventObserved
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
 from amqpspec.model.promises.verdict import Shape, Verdict
 from amqpspec.targets.address import Address
@@ -278,10 +278,10 @@ def test_events(trace: TraceWriter) -> None:
         "a.1 queue.declare q",
         "a.1 basic.get q",
     ]
-    frames = [event.frame for event in events if isinstance(event, FrameObserved)]
+    trace_events = [event.event for event in events if isinstance(event, EventObserved)]
     recorded = [row for row in rows(trace) if row["kind"] == "frame"]
-    assert [(frame.method, frame.time) for frame in frames] == [(row["method"], row["time"]) for row in recorded]
-    assert [frame.time for frame in frames] == sorted(frame.time for frame in frames)
+    assert [(seen.name, seen.time) for seen in trace_events] == [(row["method"], row["time"]) for row in recorded]
+    assert [seen.time for seen in trace_events] == sorted(seen.time for seen in trace_events)
     first = next(index for index, event in enumerate(events) if isinstance(event, CommandIssued))
     assert first == 0, "the command is told before its frames"
 

@@ -11,12 +11,12 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace, sequences
-from amqpspec.conformance.traces.trace_row import frame_row, row_frame, row_line
+from amqpspec.conformance.traces.trace_row import event_row, row_event, row_line
 from amqpspec.conformance.verdicts.judge import judge
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
 from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Content, Frame, RawFrame, TraceEvent
+from amqpspec.model.protocol.methods import Content, Method, RawFrame, TraceEvent
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 
 DIALECT_NAMES = [name for name in DIALECTS if name.startswith("rabbitmq")]
@@ -136,7 +136,7 @@ def test_the_barrier_needs_no_channel_beyond_channel_max(trace: TraceWriter) -> 
 
 
 @pytest.mark.parametrize(
-    "frame",
+    "event",
     [
         RawFrame("a", 1, "frame.method", {"class_id": 60, "method_id": 10, "payload": "00ff", "fault": "table"}, True),
         RawFrame(
@@ -145,14 +145,14 @@ def test_the_barrier_needs_no_channel_beyond_channel_max(trace: TraceWriter) -> 
         RawFrame("a", 0, "frame.body", {}, True, Content({}, b"\xff\x00")),
         RawFrame("a", 0, "frame.body", {}, True, Content({}, b"")),
         RawFrame("a", 65_535, "frame.other", {"type": 255, "size": 2**32 - 1, "payload": "", "end": 0}, True),
-        Frame("a", 1, "basic.publish", {"routing_key": "q"}, True),
-        Frame("a", 1, "basic.publish", {"routing_key": "q"}, True, Content({}, b"")),
+        Method("a", 1, "basic.publish", {"routing_key": "q"}, True),
+        Method("a", 1, "basic.publish", {"routing_key": "q"}, True, Content({}, b"")),
     ],
-    ids=lambda frame: frame.method,
+    ids=lambda frame: frame.name,
 )
-def test_every_single_frame_has_a_row(frame: TraceEvent, tmp_path: Path) -> None:
-    row = frame_row("s", frame)
-    assert row_frame(row) == frame
+def test_every_single_frame_has_a_row(event: TraceEvent, tmp_path: Path) -> None:
+    row = event_row("s", event)
+    assert row_event(row) == event
     file = tmp_path / "trace.jsonl"
     file.write_bytes(row_line(row))
-    assert [row_frame(each) for each in read_trace(file)] == [frame]
+    assert [row_event(each) for each in read_trace(file)] == [event]

@@ -19,17 +19,17 @@ from amqpspec.conformance.traces.trace import (
     TraceError,
     TraceRow,
     TraceWriter,
-    frame_row,
+    event_row,
     jsonl_to_parquet,
     read_trace,
-    row_frame,
+    row_event,
     sequences,
 )
 from amqpspec.conformance.traces.trace_row import MAX_BODY, measurement_row
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, write_end
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
-from amqpspec.model.protocol.methods import Content, Frame, TraceEvent, event_of
+from amqpspec.model.protocol.methods import Content, Method, TraceEvent, event_of
 
 scalars = st.one_of(
     st.none(),
@@ -64,7 +64,7 @@ frames = st.builds(
     event_of,
     connection=st.sampled_from(["a", "b", "c2"]),
     channel=st.integers(0, 65535),
-    method=st.sampled_from(["basic.publish", "basic.deliver", "queue.declare", "socket.garbage"]),
+    name=st.sampled_from(["basic.publish", "basic.deliver", "queue.declare", "socket.garbage"]),
     arguments=tables,
     sent=st.booleans(),
     content=st.one_of(st.none(), st.builds(Content, properties=tables, body=bodies)),
@@ -75,7 +75,7 @@ frames = st.builds(
 MEASUREMENT = Measurement("TIMEOUT-031", "basic.cancel", 1.75, 0.5, -0.0021, 0.1, 0.0)
 
 
-def write_sequence(trace: TraceWriter, name: str, frames: list[TraceEvent]) -> list[TraceRow]:
+def write_sequence(trace: TraceWriter, name: str, events: list[TraceEvent]) -> list[TraceRow]:
     rows = [
         trace.start(
             name, target="rabbitmq 4.3.6", product="RabbitMQ", version="4.3.6", dialect="rabbitmq-4.3",
@@ -83,7 +83,7 @@ def write_sequence(trace: TraceWriter, name: str, frames: list[TraceEvent]) -> l
         )
     ]  # fmt: skip
     rows.append(trace.command(name, "a.1 basic.get q", 0.5))
-    rows += [trace.frame(name, frame) for frame in frames]
+    rows += [trace.event(name, event) for event in events]
     rows.append(trace.mark(name, "barrier", 0.75))
     rows.append(trace.mark(name, "quiescent", 1.0))
     rows.append(trace.mark(name, "overdue", 2.0, waited=5.0))
@@ -101,32 +101,32 @@ def judgement(name: str) -> SequenceJudgement:
     )  # fmt: skip
 
 
-def frame(body: bytes | None = None, **arguments: Any) -> Frame:
+def frame(body: bytes | None = None, **arguments: Any) -> Method:
     content = None if body is None else Content({}, body)
-    return Frame("a", 1, "basic.publish", arguments, True, content, 0.25)
+    return Method("a", 1, "basic.publish", arguments, True, content, 0.25)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
-@given(frames=st.lists(frames, max_size=4))
+@given(events=st.lists(frames, max_size=4))
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
-def test_whatever_was_written_is_read_back(tmp_path: Path, form: str, frames: list[TraceEvent]) -> None:
+def test_whatever_was_written_is_read_back(tmp_path: Path, form: str, events: list[TraceEvent]) -> None:
     path = tmp_path / "trace.jsonl"
     with TraceWriter(path) as trace:
-        written = write_sequence(trace, "s", frames)
+        written = write_sequence(trace, "s", events)
     if form == "parquet":
         jsonl_to_parquet(path, tmp_path / "trace.parquet")
         path = tmp_path / "trace.parquet"
     read = list(read_trace(path))
     assert read == written
-    read_frames = [row_frame(row) for row in read if row["kind"] == "frame"]
-    assert read_frames == frames
-    assert [repr(frame.arguments) for frame in read_frames] == [repr(frame.arguments) for frame in frames]
+    read_frames = [row_event(row) for row in read if row["kind"] == "frame"]
+    assert read_frames == events
+    assert [repr(event.arguments) for event in read_frames] == [repr(event.arguments) for event in events]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), Decimal("NaN"), -0.0])
 def test_numbers_that_are_not_equal_to_themselves_or_look_alike_survive(tmp_path: Path, value: Any) -> None:
     with TraceWriter(tmp_path / "t.jsonl") as trace:
-        trace.frame("s", frame(x={"deep": [value]}))
+        trace.event("s", frame(x={"deep": [value]}))
     line = (tmp_path / "t.jsonl").read_text()
     json.loads(line, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
     (row,) = read_trace(tmp_path / "t.jsonl")
@@ -141,7 +141,7 @@ def test_a_header_table_that_looks_like_a_tag_is_not_mistaken_for_one(tmp_path: 
         "$unknown": datetime(2024, 2, 29, tzinfo=UTC),
     }
     with TraceWriter(tmp_path / "t.jsonl") as trace:
-        trace.frame("s", frame(headers=headers))
+        trace.event("s", frame(headers=headers))
     (row,) = read_trace(tmp_path / "t.jsonl")
     assert row["arguments"] == {"headers": headers}
 
@@ -150,12 +150,12 @@ def test_a_long_body_keeps_its_length_and_stays_equal_to_itself_only(tmp_path: P
     one, two = b"1" * (MAX_BODY + 5), b"2" * (MAX_BODY + 5)
     with TraceWriter(tmp_path / "t.jsonl") as trace:
         for body in (one, two, one, b"1" * MAX_BODY):
-            trace.frame("s", frame(body))
+            trace.event("s", frame(body))
     assert (tmp_path / "t.jsonl").stat().st_size < MAX_BODY + 2000
     jsonl_to_parquet(tmp_path / "t.jsonl", tmp_path / "t.parquet")
     for name in ("t.jsonl", "t.parquet"):
         first, second, again, kept = [
-            content.body for row in read_trace(tmp_path / name) if (content := row_frame(row).content)
+            content.body for row in read_trace(tmp_path / name) if (content := row_event(row).content)
         ]
         assert len(first) == len(second) == MAX_BODY + 5
         assert first == again and first != second
@@ -167,10 +167,10 @@ def test_a_row_is_on_disk_before_the_writer_returns(tmp_path: Path) -> None:
     program = (
         "import os, sys\n"
         "from amqpspec.conformance.traces.trace import TraceWriter\n"
-        "from amqpspec.model.protocol.methods import Frame\n"
+        "from amqpspec.model.protocol.methods import Method\n"
         "trace = TraceWriter(sys.argv[1])\n"
         "for n in range(3):\n"
-        "    trace.frame('s', Frame('a', 1, 'basic.ack', {'delivery_tag': n}, True))\n"
+        "    trace.event('s', Method('a', 1, 'basic.ack', {'delivery_tag': n}, True))\n"
         "os._exit(9)\n"
     )
     path = tmp_path / "t.jsonl"
@@ -198,7 +198,7 @@ def test_a_cut_last_line_is_named_and_the_lines_before_it_are_given(tmp_path: Pa
             next(rows)
 
 
-GOOD = json.dumps(dict(frame_row("s", frame(b"x", routing_key="q"))))
+GOOD = json.dumps(dict(event_row("s", frame(b"x", routing_key="q"))))
 
 
 @pytest.mark.parametrize(
@@ -276,12 +276,12 @@ def test_a_trace_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 def test_a_value_without_a_written_form_names_the_method(tmp_path: Path) -> None:
     with TraceWriter(tmp_path / "t.jsonl") as trace:
         with pytest.raises(TraceError, match=r"basic\.publish: a value of type set cannot be recorded"):
-            trace.frame("s", frame(x={1, 2}))
+            trace.event("s", frame(x={1, 2}))
         deep: dict[str, Any] = {}
         for _ in range(5000):
             deep = {"d": deep}
         with pytest.raises(TraceError, match="nested more than"):
-            trace.frame("s", frame(x=deep))
+            trace.event("s", frame(x=deep))
 
 
 def test_interleaved_sequences_are_taken_apart_in_the_order_of_their_ends() -> None:
@@ -314,7 +314,7 @@ def test_reading_is_flat_in_memory(tmp_path: Path, form: str) -> None:
     path = tmp_path / "trace.jsonl"
     with TraceWriter(path) as trace:
         for number in range(60_000):
-            trace.frame(f"s{number // 10}", frame(b"x" * 200, routing_key="q", delivery_tag=number))
+            trace.event(f"s{number // 10}", frame(b"x" * 200, routing_key="q", delivery_tag=number))
     if form == "parquet":
         jsonl_to_parquet(tmp_path / "trace.jsonl", tmp_path / "trace.parquet")
         path = tmp_path / "trace.parquet"

@@ -20,7 +20,7 @@ from amqpspec.model.broker.state import Channel, Connection, PendingGet, Unackno
 from amqpspec.model.broker.transaction import Publication, Transaction
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import dialect_named
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Method
 from amqpspec.model.protocol.patterns import Pattern
 from amqpspec.model.rules.inputs import process
 
@@ -72,7 +72,7 @@ def broker() -> Broker:
         ("basic.get", {"queue": "c"}),
     ):
         content = Content({}, b"m6") if method == "basic.publish" else None
-        process(plan.broker, Frame("a", 1, method, arguments, sent=True, content=content))
+        process(plan.broker, Method("a", 1, method, arguments, sent=True, content=content))
     return plan.broker
 
 

@@ -14,7 +14,7 @@ from amqpspec.model.broker.dead_letter_headers import as_seen, chosen, in_a_cycl
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
-from amqpspec.model.protocol.methods import Content, Frame, event_of
+from amqpspec.model.protocol.methods import Content, Method, event_of
 from amqpspec.model.protocol.patterns import AnyMoment
 from amqpspec.model.rules.inputs import process
 
@@ -31,7 +31,7 @@ def classic(arguments: str = "") -> str:
     return f"a.1 queue.declare q durable {arguments}"
 
 
-def right_answer(dialect: str, *lines: str) -> tuple[Plan, Frame]:
+def right_answer(dialect: str, *lines: str) -> tuple[Plan, Method]:
     """The state after these commands, the last of which is not answered; and its right answer."""
     plan = Plan(dialect_named(dialect))
     for line in lines[:-1]:
@@ -41,18 +41,18 @@ def right_answer(dialect: str, *lines: str) -> tuple[Plan, Frame]:
     return plan, next(permitted(plan.broker))
 
 
-def got(dialect: str, *lines: str) -> Frame:
+def got(dialect: str, *lines: str) -> Method:
     return right_answer(dialect, *lines)[1]
 
 
-def headers(frame: Frame) -> dict[str, Any]:
-    assert frame.content is not None
-    return dict(frame.content.properties.get("headers") or {})
+def headers(method: Method) -> dict[str, Any]:
+    assert method.content is not None
+    return dict(method.content.properties.get("headers") or {})
 
 
-def counts(frame: Frame) -> tuple[bool, int | None, int | None]:
-    told = headers(frame)
-    return frame.arguments["redelivered"], told.get("x-delivery-count"), told.get("x-acquired-count")
+def counts(method: Method) -> tuple[bool, int | None, int | None]:
+    told = headers(method)
+    return method.arguments["redelivered"], told.get("x-delivery-count"), told.get("x-acquired-count")
 
 
 def blamed(dialect: str, *lines: str, told: dict[str, Any] | None = None, **arguments: Any) -> list[str]:
@@ -73,18 +73,18 @@ DIED = (D, classic(TO_D), "a.1 basic.publish q body=m", "a.1 basic.get q", "a.1 
 
 @pytest.mark.parametrize("dialect", WITH_EXTENSIONS)
 def test_a_dead_letter_tells_its_history(dialect: str) -> None:
-    frame = got(dialect, *DIED)
-    death = headers(frame)["x-death"][0]
+    method = got(dialect, *DIED)
+    death = headers(method)["x-death"][0]
     assert isinstance(death.pop("time"), datetime)
     assert death == {"count": 1, "reason": "rejected", "queue": "q", "exchange": "", "routing-keys": ["q"]}
-    assert frame.arguments["routing_key"] == "d"
-    assert headers(frame)["x-first-death-queue"] == "q"
-    assert ("x-last-death-queue" in headers(frame)) is (dialect != "rabbitmq-3")
+    assert method.arguments["routing_key"] == "d"
+    assert headers(method)["x-first-death-queue"] == "q"
+    assert ("x-last-death-queue" in headers(method)) is (dialect != "rabbitmq-3")
 
 
 @pytest.mark.parametrize("dialect", WITH_EXTENSIONS)
 def test_deaths_are_counted_by_queue_and_reason_the_latest_first(dialect: str) -> None:
-    frame = got(
+    method = got(
         dialect,
         'a.1 queue.declare d durable x-dead-letter-exchange="" x-dead-letter-routing-key=q',
         *DIED[1:],
@@ -93,30 +93,30 @@ def test_deaths_are_counted_by_queue_and_reason_the_latest_first(dialect: str) -
         "a.1 basic.nack 3",
         "a.1 basic.get d",
     )
-    assert [(each["queue"], each["count"]) for each in headers(frame)["x-death"]] == [("q", 2), ("d", 1)]
-    assert headers(frame)["x-first-death-queue"] == "q"
+    assert [(each["queue"], each["count"]) for each in headers(method)["x-death"]] == [("q", 2), ("d", 1)]
+    assert headers(method)["x-first-death-queue"] == "q"
 
 
 @pytest.mark.parametrize(("dialect", "count"), [("rabbitmq-3", 4), ("rabbitmq-4.0", 1), ("rabbitmq-4.3", 1)])
 def test_whose_history_it_is(dialect: str, count: int) -> None:
     sent = 'a.1 basic.publish q headers={"x-death": [{"count": 3, "queue": "q", "reason": "rejected"}]} body=m'
-    frame = got(dialect, *DIED[:2], sent, *DIED[3:])
-    assert headers(frame)["x-death"][0]["count"] == count
+    method = got(dialect, *DIED[:2], sent, *DIED[3:])
+    assert headers(method)["x-death"][0]["count"] == count
 
 
 @pytest.mark.parametrize("dialect", WITH_EXTENSIONS)
 def test_the_expiration_goes_into_the_history(dialect: str) -> None:
-    frame = got(dialect, *DIED[:2], "a.1 basic.publish q expiration=60000 body=m", *DIED[3:])
-    assert frame.content is not None and "expiration" not in frame.content.properties
-    assert headers(frame)["x-death"][0]["original-expiration"] == "60000"
+    method = got(dialect, *DIED[:2], "a.1 basic.publish q expiration=60000 body=m", *DIED[3:])
+    assert method.content is not None and "expiration" not in method.content.properties
+    assert headers(method)["x-death"][0]["original-expiration"] == "60000"
 
 
 @pytest.mark.parametrize("dialect", WITH_EXTENSIONS)
 def test_a_key_of_the_queue_takes_the_place_of_cc_and_bcc(dialect: str) -> None:
     sent = 'a.1 basic.publish q headers={"CC": ["c"], "BCC": ["b"]} body=m'
-    frame = got(dialect, *DIED[:2], sent, *DIED[3:])
-    assert headers(frame)["x-death"][0]["routing-keys"] == ["q", "c"]
-    assert ("CC" in headers(frame)) is (dialect != "rabbitmq-3")
+    method = got(dialect, *DIED[:2], sent, *DIED[3:])
+    assert headers(method)["x-death"][0]["routing-keys"] == ["q", "c"]
+    assert ("CC" in headers(method)) is (dialect != "rabbitmq-3")
 
 
 def test_a_rejection_breaks_a_cycle() -> None:
@@ -168,8 +168,8 @@ def test_without_its_exchange_a_message_is_gone() -> None:
 
 @pytest.mark.parametrize("dialect", WITH_EXTENSIONS)
 def test_beyond_the_limit_a_message_is_a_dead_letter_with_that_reason(dialect: str) -> None:
-    frame = got(dialect, D, quorum(f"x-delivery-limit=0 {TO_D}"), *DIED[2:4], "a.1 basic.reject 1 requeue", DIED[-1])
-    assert headers(frame)["x-death"][0]["reason"] == "delivery_limit"
+    method = got(dialect, D, quorum(f"x-delivery-limit=0 {TO_D}"), *DIED[2:4], "a.1 basic.reject 1 requeue", DIED[-1])
+    assert headers(method)["x-death"][0]["reason"] == "delivery_limit"
 
 
 @pytest.mark.parametrize("dialect", WITH_EXTENSIONS)
@@ -215,7 +215,7 @@ def test_what_counts_as_failed(dialect: str, way: str, seen: tuple[bool, int | N
 def test_what_a_dead_letter_brings_along(
     dialect: str, source: str, target: str, way: str, seen: tuple[bool, int | None, int | None]
 ) -> None:
-    frame = got(
+    method = got(
         dialect,
         QUORUM_D if target == "quorum" else D,
         quorum(TO_D) if source == "quorum" else classic(TO_D),
@@ -223,7 +223,7 @@ def test_what_a_dead_letter_brings_along(
         f"a.1 basic.{way} 1",
         DIED[-1],
     )
-    assert counts(frame) == seen
+    assert counts(method) == seen
 
 
 @pytest.mark.parametrize(("dialect", "left"), [("rabbitmq-3", 0), ("rabbitmq-4.0", 1), ("rabbitmq-4.3", 1)])

@@ -36,7 +36,7 @@ from amqpspec.model.broker.state import (
 from amqpspec.model.broker.transaction import Outcome, Publication, Ruling, Transaction
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Method
 
 
 def state() -> tuple[Broker, dict[str, Any]]:
@@ -44,7 +44,7 @@ def state() -> tuple[Broker, dict[str, Any]]:
     broker = Broker(dialect_named("rabbitmq-4.3"))
     deadline = Deadline(1.0, 2.0, 3.0)
     content = Content({"priority": 1}, b"m")
-    frame = Frame("a", 1, "basic.publish", {"routing_key": "q"}, True, content, 1.0)
+    method = Method("a", 1, "basic.publish", {"routing_key": "q"}, True, content, 1.0)
     message = Message(content, "", "q", 3, deadline=deadline)
     message.transit_group = 1
     queue = Queue("q", QueueType.QUORUM, arguments={"x-single-active-consumer": True, "x-expires": 9})
@@ -70,16 +70,16 @@ def state() -> tuple[Broker, dict[str, Any]]:
         unacknowledged={1: Unacknowledged(Message(content, "", "q", 1), queue, first, deadline=deadline)},
         timed_out={2: TimedOut(queue, first, message)}, owed=[expected, get], lost=[lost],
         unconfirmed={1: ((queue, message),)}, transaction=Transaction([publication], [(ruling, (1,))]),
-        assembly=Assembly(frame), may_still_be_served={"gone": gone}, admissions={queue: Admission.ADMITTED},
+        assembly=Assembly(method), may_still_be_served={"gone": gone}, admissions={queue: Admission.ADMITTED},
     )  # fmt: skip
-    connection = broker.connections["a"] = Connection("a", held=[frame])
+    connection = broker.connections["a"] = Connection("a", held=[method])
     broker.queues |= {"q": queue, "p": shared}
     binding = Binding(queue, "k")
     exchange = broker.exchanges["x"] = Exchange("x", "direct", bindings=[binding])
     policy, user = Policy("q"), User("u", "p")
     broker.policies["p"], broker.users["u"] = policy, user
     records = (
-        broker, deadline, expected.due, content, frame, message, queue, queue.seat, second, dropping, publication,
+        broker, deadline, expected.due, content, method, message, queue, queue.seat, second, dropping, publication,
         publication.routes, ruling, channel.transaction, expected, get, lost, channel, channel.unacknowledged[1],
         channel.timed_out[2], channel.assembly, connection, binding, exchange, policy, user,
     )  # fmt: skip

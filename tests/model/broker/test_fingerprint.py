@@ -141,8 +141,8 @@ def test_it_makes_no_difference_how_a_message_came_to_be_held() -> None:
     base = after("a.1 queue.declare q", "a.1 basic.qos 1", "a.1 basic.consume q tag=t", "b.1 channel.open")
 
     def delivered(broker: Broker) -> None:
-        frame = next(frame for frame in permitted(broker) if frame.method == "basic.deliver")
-        assert not observe(broker, frame)
+        event = next(event for event in permitted(broker) if event.name == "basic.deliver")
+        assert not observe(broker, event)
 
     early = unanswered(base, "b.1 basic.publish q body=m1")
     delivered(early)
@@ -172,10 +172,10 @@ def test_copies_have_equal_fingerprints_and_go_their_own_ways(steps: list[str], 
     hash(mark)
     twin = copy.deepcopy(broker)
     assert fingerprint(twin) == mark
-    frames = [str(frame) for frame in permitted(broker)]
-    assert frames == [str(frame) for frame in permitted(twin)]
+    frames = [str(event) for event in permitted(broker)]
+    assert frames == [str(event) for event in permitted(twin)]
     assert fingerprint(unanswered(twin, "c connection.close")) != mark, "another connection"
-    for frame in list(permitted(twin))[:1]:
-        assert not observe(twin, frame)
+    for event in list(permitted(twin))[:1]:
+        assert not observe(twin, event)
         assert fingerprint(twin) != mark
     assert fingerprint(broker) == mark, "the copy shares nothing that changes"

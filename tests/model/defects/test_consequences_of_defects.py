@@ -13,7 +13,7 @@ from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.rules.inputs import process
-from tests.model.defects.test_defect_transitions import frame_of
+from tests.model.defects.test_defect_transitions import input_of
 from tests.model.judging.test_acceptor import declared
 
 
@@ -36,7 +36,7 @@ def test_room_that_a_reused_tag_gains_shows_by_what_an_error_gives_back() -> Non
         "a.1 basic.cancel t", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m2", "b.1 basic.publish q body=m3",
         "c.1 basic.get q", "a.1 basic.ack 1",
     ).broker  # fmt: skip
-    error = frame_of(parse_command("c.1 queue.declare q"))
+    error = input_of(parse_command("c.1 queue.declare q"))
     assert gains.applies(broker, error)
     broker.counting = False
     assert not gains.applies(broker, error), "the questions of a barrier end in no error"
@@ -67,7 +67,7 @@ def test_a_queue_takes_back_once_more_what_it_still_counts_for_a_channel_that_en
         "c.1 basic.publish q body=m3", "b.1 basic.get q",
         dialect="rabbitmq-4.0",
     )  # fmt: skip
-    settled = frame_of(parse_command("b.1 basic.nack 1 requeue"))
+    settled = input_of(parse_command("b.1 basic.nack 1 requeue"))
     defect("deleted-queue-settles-namesake").process(plan.broker, settled)
     [entry] = plan.broker.channels["a", 1].unacknowledged.values()
     assert entry.queue.deleted
@@ -78,7 +78,7 @@ def test_a_queue_takes_back_once_more_what_it_still_counts_for_a_channel_that_en
     assert [message.content.body for message in plan.broker.queues["q"].messages] == [b"m2"]
     if taker:
         plan.carry_out(parse_command(taker))
-    process(plan.broker, frame_of(parse_command("a.1 channel.close")))
+    process(plan.broker, input_of(parse_command("a.1 channel.close")))
     assert plan.broker.is_unpredictable is bool(taker)
 
 
@@ -89,7 +89,7 @@ def test_who_only_waits_for_the_seat_is_handed_nothing_before_its_channel_crashe
         "b.1 queue.declare q durable x-single-active-consumer=true", "b.1 basic.qos 1", *([active] if active else []),
         *(f"b.1 basic.publish q body=m{number}" for number in range(2 + bool(active))),
     )  # fmt: skip
-    consume = frame_of(parse_command("a.1 basic.consume q tag=t no-ack"))
+    consume = input_of(parse_command("a.1 basic.consume q tag=t no-ack"))
     plan.broker.channels["a", 1].known_types["q"] = QueueType.QUORUM
     defect("stale-queue-type").process(plan.broker, consume)
     assert len(plan.broker.queues["q"].messages) == left
@@ -152,7 +152,7 @@ def test_a_commit_refuses_for_the_stream_that_it_publishes_to_first(
         "a.1 basic.get s", "b.1 queue.delete s", "b.1 queue.declare s durable x-queue-type=stream", "a.1 tx.select",
         f"a.1 basic.publish {published} body=m2", f"a.1 {outcome}", dialect="rabbitmq-3",
     ).broker  # fmt: skip
-    commit = frame_of(parse_command("a.1 tx.commit"))
+    commit = input_of(parse_command("a.1 tx.commit"))
     assert refuses.applies(broker, commit) is refused
     if refused:
         refuses.process(broker, commit)
@@ -172,8 +172,8 @@ def test_a_publish_that_crosses_what_makes_room_crashes_the_queue_with_a_backlog
     for message in broker.queues["q"].messages:
         broker.prove(broker.queues["q"], message)
     if crossing:
-        process(broker, frame_of(parse_command("b.1 basic.publish q body=m3")))
-    lift = frame_of(parse_command("a.1 basic.qos 0 global"))
+        process(broker, input_of(parse_command("b.1 basic.publish q body=m3")))
+    lift = input_of(parse_command("a.1 basic.qos 0 global"))
     backlog = defect("cancel-leaves-backlog")
     assert backlog.applies(broker, lift)
     backlog.process(broker, lift)
@@ -199,14 +199,14 @@ def test_what_what_has_the_same_name_has_settled_is_told_of_among_what_its_consu
         "b.1 basic.publish q body=m3", dialect="rabbitmq-4.0",
     )  # fmt: skip
     settles = defect("deleted-queue-settles-namesake")
-    settles.process(plan.broker, frame_of(parse_command("a.1 basic.ack 1")))
+    settles.process(plan.broker, input_of(parse_command("a.1 basic.ack 1")))
     entry = plan.broker.channels["a", 1].unacknowledged[2]
     assert entry.consumer is None
     for broker in (plan.broker, copy_broker(plan.broker)):
         assert told_as(broker, broker.channels["a", 1], 2) == "t"
     [consumer] = plan.broker.queues["q"].consumers
     assert consumer.outstanding == 1
-    both = frame_of(parse_command("a.1 basic.ack 3 multiple"))
+    both = input_of(parse_command("a.1 basic.ack 3 multiple"))
     assert settles.applies(plan.broker, both)
     settles.process(plan.broker, both)
     assert consumer.outstanding == 1, "it counts against the limit as before"
@@ -225,7 +225,7 @@ def test_who_needs_no_acknowledgements_loses_what_its_former_consumer_held_and_p
         *(f"b.1 basic.publish q body=m{number}" for number in (2, 3, 4)), dialect="rabbitmq-3",
     ).broker  # fmt: skip
     breaks = defect("reused-tag-breaks-at-delivery")
-    again = frame_of(parse_command("a.1 basic.consume q tag=t no-ack"))
+    again = input_of(parse_command("a.1 basic.consume q tag=t no-ack"))
     assert breaks.applies(broker, again)
     breaks.process(broker, again)
     queue = broker.queues["q"]

@@ -23,14 +23,14 @@ from amqpspec.model.outputs.turns import turns_come_to_rest
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Frame, event_of
+from amqpspec.model.protocol.methods import Method, event_of
 from amqpspec.model.rules.extensions.timeouts import tell_of_timeouts
 from amqpspec.model.rules.inputs import process
 
 ids = [defect.name for defect in DEFECT_TRANSITIONS]
 
 
-def frame_of(command: Command) -> Frame:
+def input_of(command: Command) -> Method:
     arguments = dict(command.arguments)
     return event_of(command.connection, command.channel, command.method, arguments, True, command.content)
 
@@ -383,8 +383,8 @@ def brought_to(defect: DefectTransition, dialect: str) -> tuple[Broker, Input]:
         return plan.broker, OverdueTimeout(timeout.key, timeout.tag) if OverdueTimeout in defect.kinds else timeout
     *before, last = map(parse_command, in_flight)
     for command in before:
-        process(plan.broker, frame_of(command))
-    return plan.broker, frame_of(last)
+        process(plan.broker, input_of(command))
+    return plan.broker, input_of(last)
 
 
 def everywhere() -> Iterator[tuple[DefectTransition, str]]:
@@ -417,13 +417,13 @@ def test_names_are_unique_and_dialects_have_theirs() -> None:
 
 @pytest.mark.parametrize(("defect", "dialect"), list(everywhere()), ids=lambda value: getattr(value, "name", value))
 def test_it_applies_there_and_leads_elsewhere(defect: DefectTransition, dialect: str) -> None:
-    broker, frame = brought_to(defect, dialect)
+    broker, event = brought_to(defect, dialect)
     before = fingerprint(broker)
-    assert defect.comes_under(broker, frame)
+    assert defect.comes_under(broker, event)
     assert fingerprint(broker) == before, "to ask changes nothing"
     lawful, defective = copy.deepcopy(broker), copy.deepcopy(broker)
-    process(lawful, frame)
-    defect.process(defective, frame)
+    process(lawful, event)
+    defect.process(defective, event)
     assert fingerprint(lawful) != fingerprint(defective), "a known defect that is none"
     assert defective.dialect is broker.dialect
     # it can go on from there: everything it permits is accepted, until it is quiet
@@ -440,17 +440,17 @@ def test_the_acceptor_follows_it_and_says_so(defect: DefectTransition, dialect: 
     """What the defective broker sends is a failure under the known defect's name; what a lawful one sends is none."""
     if defect.name in SHOWN_BY_TIME:
         return
-    broker, frame = brought_to(defect, dialect)
-    assert isinstance(frame, Frame)
+    broker, event = brought_to(defect, dialect)
+    assert isinstance(event, Method)
     for is_defective in (False, True):
         acceptor = acceptor_for(dialect_named(dialect))
         acceptor.explanations[0].broker = copy.deepcopy(broker)
-        acceptor.sent(frame)
+        acceptor.sent(event)
         target = copy.deepcopy(broker)
-        (defect.process if is_defective else process)(target, frame)
+        (defect.process if is_defective else process)(target, event)
         for _ in range(100):
             first = SAID_FIRST.get(defect.name, "connection.close")
-            answer = next(iter(sorted(permitted(target), key=lambda each: each.method != first)), None)
+            answer = next(iter(sorted(permitted(target), key=lambda each: each.name != first)), None)
             if answer is None:
                 break
             assert observe(target, answer) == ()
@@ -482,7 +482,7 @@ def test_it_does_not_apply_to_ordinary_traffic(defect: DefectTransition) -> None
                 "c.1 basic.cancel t", "c.1 basic.consume missing",
             ):  # fmt: skip
                 command = parse_command(line)
-                assert command.method not in defect.methods or not defect.applies(plan.broker, frame_of(command)), line
+                assert command.method not in defect.methods or not defect.applies(plan.broker, input_of(command)), line
                 plan.carry_out(command)
 
 
@@ -495,7 +495,7 @@ def test_settling_what_a_deleted_queue_delivered_does_not_make_the_channel_know_
     ):  # fmt: skip
         plan.carry_out(parse_command(line))
     stale = next(each for each in DEFECT_TRANSITIONS if each.name == "stale-queue-type")
-    assert not stale.applies(plan.broker, frame_of(parse_command("a.1 basic.get q")))
+    assert not stale.applies(plan.broker, input_of(parse_command("a.1 basic.get q")))
 
 
 @pytest.mark.parametrize(
@@ -511,13 +511,13 @@ def test_the_first_publish_to_a_quorum_queue_breaks_whatever_else_the_channel_di
         plan.carry_out(parse_command(line))
     plan.broker.come_to_rest()
     crossing = next(each for each in DEFECT_TRANSITIONS if each.name == "publish-crossing-deletion-breaks")
-    publish = frame_of(parse_command("b.1 basic.publish q body=m2"))
-    process(plan.broker, frame_of(parse_command("a.1 queue.delete q")))
+    publish = input_of(parse_command("b.1 basic.publish q body=m2"))
+    process(plan.broker, input_of(parse_command("a.1 queue.delete q")))
     assert crossing.applies(plan.broker, publish) is breaks
     assert crossing.applies(copy.deepcopy(plan.broker), publish) is breaks
     plan.broker.come_to_rest()
     plan.carry_out(parse_command("a.1 queue.declare q durable x-queue-type=quorum"))
-    process(plan.broker, frame_of(parse_command("a.1 queue.delete q")))
+    process(plan.broker, input_of(parse_command("a.1 queue.delete q")))
     assert crossing.applies(plan.broker, publish), "it has published to another one of that name"
 
 
@@ -530,8 +530,8 @@ def test_a_publish_that_crosses_the_cancel_crashes_the_queue_with_a_backlog(cros
         turns_come_to_rest(plan.broker)
     backlog = next(each for each in DEFECT_TRANSITIONS if each.name == "cancel-leaves-backlog")
     if crossing:
-        process(plan.broker, frame_of(parse_command("b.1 basic.publish q body=m3")))
-    cancel = frame_of(parse_command("a.1 basic.cancel t"))
+        process(plan.broker, input_of(parse_command("b.1 basic.publish q body=m3")))
+    cancel = input_of(parse_command("a.1 basic.cancel t"))
     assert backlog.applies(plan.broker, cancel)
     backlog.process(plan.broker, cancel)
     assert plan.broker.is_unpredictable is crossing
@@ -566,16 +566,16 @@ def test_what_what_has_the_same_name_does_shows_later(way: str, dialect: str) ->
     acceptor = acceptor_for(dialect_named(dialect))
     acceptor.explanations[0].broker = copy.deepcopy(plan.broker)
     target = plan.broker
-    frame = frame_of(parse_command(settlement))
-    assert settles.applies(target, frame)
-    acceptor.sent(frame)
-    settles.process(target, frame)
+    method = input_of(parse_command(settlement))
+    assert settles.applies(target, method)
+    acceptor.sent(method)
+    settles.process(target, method)
     assert next(permitted(target), None) is None
     acceptor.quiescent()
     assert acceptor.failures == []
-    frame = frame_of(parse_command(last))
-    acceptor.sent(frame)
-    process(target, frame)
+    method = input_of(parse_command(last))
+    acceptor.sent(method)
+    process(target, method)
     assert next(permitted(target), None) is None, "nothing is delivered"
     acceptor.overdue()
     assert [failure.defect for failure in acceptor.failures] == ["deleted-queue-settles-namesake"]
@@ -594,12 +594,12 @@ def test_what_other_queues_refuse_is_forgotten_with_the_refusal_of_a_quorum_queu
     )  # fmt: skip
     for line in lines:
         plan.carry_out(parse_command(line))
-    commit = frame_of(parse_command("a.1 tx.commit"))
+    commit = input_of(parse_command("a.1 tx.commit"))
     lawful, defective = copy.deepcopy(plan.broker), copy.deepcopy(plan.broker)
     process(lawful, commit)
-    assert [frame.method for frame in permitted(lawful)] == ["channel.close"]
+    assert [event.name for event in permitted(lawful)] == ["channel.close"]
     forgets.process(defective, commit)
-    assert [frame.method for frame in permitted(defective)] == ["tx.commit-ok"]
+    assert [event.name for event in permitted(defective)] == ["tx.commit-ok"]
 
 
 def test_what_is_refused_by_a_new_queue_of_the_name_is_forgotten_as_well() -> None:
@@ -612,7 +612,7 @@ def test_what_is_refused_by_a_new_queue_of_the_name_is_forgotten_as_well() -> No
     )  # fmt: skip
     for line in lines:
         plan.carry_out(parse_command(line))
-    assert forgets.applies(plan.broker, frame_of(parse_command("a.1 tx.commit")))
+    assert forgets.applies(plan.broker, input_of(parse_command("a.1 tx.commit")))
 
 
 def test_where_a_limiter_has_shown_the_next_limit_is_counted_by_it() -> None:
@@ -625,10 +625,10 @@ def test_where_a_limiter_has_shown_the_next_limit_is_counted_by_it() -> None:
     )  # fmt: skip
     for line in lines:
         plan.carry_out(parse_command(line))
-    publish = frame_of(parse_command("b.1 basic.publish q body=m2"))
+    publish = input_of(parse_command("b.1 basic.publish q body=m2"))
     assert lifts.applies(plan.broker, publish)
     lifts.process(plan.broker, publish)
-    process(plan.broker, frame_of(parse_command("b.1 basic.qos 2 global")))
+    process(plan.broker, input_of(parse_command("b.1 basic.qos 2 global")))
     limited = limiter_of(plan.broker, plan.broker.channels["b", 1])
     assert (limited.limit, limited.is_followed) == (2, True)
 
@@ -644,13 +644,13 @@ def test_what_what_has_the_same_name_was_told_makes_no_room_by_the_limiter_until
     for line in lines:
         plan.carry_out(parse_command(line))
     target = plan.broker
-    settles.process(target, frame_of(parse_command("a.1 basic.ack 1")))
+    settles.process(target, input_of(parse_command("a.1 basic.ack 1")))
     limiter = limiter_of(target, target.channels["a", 1])
     assert limiter.is_followed and limiter.volume == 2, "the get counts for good"
     assert next(permitted(target), None) is None
-    process(target, frame_of(parse_command("a.1 basic.ack 2")))
+    process(target, input_of(parse_command("a.1 basic.ack 2")))
     assert limiter.volume == 1
-    assert [frame.content.body for frame in permitted(target) if frame.content] == [b"m3"]
+    assert [event.content.body for event in permitted(target) if event.content] == [b"m3"]
 
 
 def test_who_is_served_by_a_former_priority_breaks_as_well() -> None:
@@ -663,7 +663,7 @@ def test_who_is_served_by_a_former_priority_breaks_as_well() -> None:
     )  # fmt: skip
     for line in lines:
         plan.carry_out(parse_command(line))
-    assert breaks.applies(plan.broker, frame_of(parse_command("b.1 basic.publish q body=m2")))
+    assert breaks.applies(plan.broker, input_of(parse_command("b.1 basic.publish q body=m2")))
 
 
 def test_a_commit_settles_at_what_has_the_same_name_what_was_reserved() -> None:
@@ -676,10 +676,10 @@ def test_a_commit_settles_at_what_has_the_same_name_what_was_reserved() -> None:
     for line in lines:
         plan.carry_out(parse_command(line))
     target = plan.broker
-    acknowledged = frame_of(parse_command("a.1 basic.ack 1"))
+    acknowledged = input_of(parse_command("a.1 basic.ack 1"))
     assert not settles.applies(target, acknowledged), "nothing is settled yet"
     process(target, acknowledged)
-    commit = frame_of(parse_command("a.1 tx.commit"))
+    commit = input_of(parse_command("a.1 tx.commit"))
     assert settles.applies(target, commit)
     settles.process(target, commit)
     [(tag, entry)] = target.channels[("a", 1)].unacknowledged.items()
@@ -704,8 +704,8 @@ def test_a_classic_queue_with_consumers_takes_back_twice_by_different_consumers(
         "b.1 basic.consume q tag=t",
     ):  # fmt: skip
         plan.carry_out(parse_command(line))
-    frame = frame_of(parse_command("a.1 basic.nack 2 multiple requeue"))
-    assert settles.applies(plan.broker, frame) is twice
+    method = input_of(parse_command("a.1 basic.nack 2 multiple requeue"))
+    assert settles.applies(plan.broker, method) is twice
 
 
 @pytest.mark.parametrize(("dialect", "failures"), [("rabbitmq-3", 1), ("rabbitmq-4.0", 1), ("rabbitmq-4.3", 0)])
@@ -718,9 +718,9 @@ def test_what_a_quorum_same_name_gives_back_has_failed_as_the_method_says(dialec
         "a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m2",
     ):  # fmt: skip
         plan.carry_out(parse_command(line))
-    frame = frame_of(parse_command("a.1 basic.nack 1 requeue"))
-    assert settles.applies(plan.broker, frame)
-    settles.process(plan.broker, frame)
+    method = input_of(parse_command("a.1 basic.nack 1 requeue"))
+    assert settles.applies(plan.broker, method)
+    settles.process(plan.broker, method)
     assert [message.delivery_count for message in plan.broker.queues["q"].messages] == [failures]
 
 
@@ -733,9 +733,9 @@ def test_what_what_has_the_same_name_does_not_do_is_no_failure(way: str) -> None
     acceptor = acceptor_for(dialect_named("rabbitmq-4.3"))
     acceptor.explanations[0].broker = copy.deepcopy(plan.broker)
     for line in settlements:
-        frame = frame_of(parse_command(line))
-        acceptor.sent(frame)
-        process(plan.broker, frame)
+        method = input_of(parse_command(line))
+        acceptor.sent(method)
+        process(plan.broker, method)
         while (answer := next(permitted(plan.broker), None)) is not None:
             assert observe(plan.broker, answer) == ()
             acceptor.received(answer)

@@ -14,7 +14,7 @@ from amqpspec.model.defects.exclusive_queues import ExclusiveQueuesMemory
 from amqpspec.model.defects.transitions import HOOKS
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.rules.inputs import process
-from tests.model.defects.test_defect_transitions import frame_of
+from tests.model.defects.test_defect_transitions import input_of
 
 
 def planned(*lines: str, dialect: str = "rabbitmq-4.0") -> Plan:
@@ -124,6 +124,6 @@ def test_who_is_not_told_of_the_end_of_its_consumer_is_remembered_until_the_tag_
     assert consumers_of_ended_queues.NAME in plan.broker.armed
     other = copy_broker(plan.broker)
     assert list(untold_of(other, other.channels["a", 1])) == ["t"]
-    process(plan.broker, frame_of(parse_command("a.1 basic.cancel t")))
+    process(plan.broker, input_of(parse_command("a.1 basic.cancel t")))
     assert not untold_of(plan.broker, plan.broker.channels["a", 1])
     assert list(untold_of(other, other.channels["a", 1])) == ["t"], "a copy is one of its own"

@@ -15,7 +15,7 @@ from amqpspec.model.defects.known_defects import (
     known_defects,
 )
 from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
-from amqpspec.model.defects.wrong_frames import FRAME_DEFECTS, MISSING_FRAMES
+from amqpspec.model.defects.wrong_outputs import MISSING_OUTPUTS, OUTPUT_DEFECTS
 from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.model.promises.registry import requirements
@@ -29,7 +29,7 @@ def failure(defect: str, requirement: str = "REPLY-006") -> Failure:
 
 
 def test_each_has_a_name_of_its_own_and_says_all() -> None:
-    assert len(KNOWN_DEFECTS) == len(DEFECT_TRANSITIONS) + len(FRAME_DEFECTS)
+    assert len(KNOWN_DEFECTS) == len(DEFECT_TRANSITIONS) + len(OUTPUT_DEFECTS)
     for name, defect in KNOWN_DEFECTS.items():
         assert defect.name == name
         assert defect.requirement in requirements()
@@ -38,9 +38,9 @@ def test_each_has_a_name_of_its_own_and_says_all() -> None:
 
 
 def test_those_of_frames_have_something_to_go_by() -> None:
-    for defect in FRAME_DEFECTS:
-        assert defect.names or defect.goes_on or defect.name in MISSING_FRAMES
-    assert set(MISSING_FRAMES) <= set(KNOWN_DEFECTS)
+    for defect in OUTPUT_DEFECTS:
+        assert defect.names or defect.goes_on or defect.name in MISSING_OUTPUTS
+    assert set(MISSING_OUTPUTS) <= set(KNOWN_DEFECTS)
 
 
 def test_the_law_names_no_known_defect() -> None:

@@ -13,7 +13,7 @@ from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import DEFAULT_BOUND
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
-from amqpspec.model.protocol.methods import Content, Frame, event_of
+from amqpspec.model.protocol.methods import Content, Method, event_of
 from tests.handshakes import opening
 
 
@@ -80,11 +80,11 @@ class Conversation:
     def _ensure_open(self, connection: str, number: int) -> None:
         if (connection, 0) not in self._open:
             self._open.add((connection, 0))
-            for frame in opening(connection, self.acceptor.dialect):
-                if frame.sent:
-                    self.acceptor.sent(frame)
+            for method in opening(connection, self.acceptor.dialect):
+                if method.sent:
+                    self.acceptor.sent(method)
                 else:
-                    self.acceptor.received(frame)
+                    self.acceptor.received(method)
         if number and (connection, number) not in self._open:
             self._open.add((connection, number))
             self._sent(connection, number, "channel.open", {})
@@ -447,7 +447,7 @@ def test_what_a_channel_was_given_before_its_error_goes_back() -> None:
     talk.send("a.1 basic.get q &", "a.1 basic.ack 99").got("a.1", 1, "m1", left=0)
     talk.see("a.1", "channel.close", reply_code=406, reply_text="PRECONDITION_FAILED - unknown delivery tag 99",
              class_id=60, method_id=80)  # fmt: skip
-    talk.acceptor.sent(Frame("a", 1, "channel.close-ok", {}, sent=True))
+    talk.acceptor.sent(Method("a", 1, "channel.close-ok", {}, sent=True))
     talk.rest()
     assert talk.explanations == 1
     lost = talk.fork().send("b.1 basic.get q").see("b.1", "basic.get-empty")
@@ -700,7 +700,7 @@ def test_nothing_seen_is_a_pass_and_exercises_nothing(dialect: str) -> None:
 @pytest.mark.parametrize("channel", [0, 1, 65535])
 def test_frames_of_connections_that_nobody_opened_do_not_break_the_judge(channel: int) -> None:
     acceptor = acceptor_for(dialect_named("rabbitmq-4.3"))
-    acceptor.received(Frame("z", channel, "basic.deliver", {"consumer_tag": "t", "delivery_tag": 1}, sent=False))
+    acceptor.received(Method("z", channel, "basic.deliver", {"consumer_tag": "t", "delivery_tag": 1}, sent=False))
     acceptor.quiescent()
     assert acceptor.verdict is Verdict.FAIL
 

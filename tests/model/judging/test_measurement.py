@@ -12,10 +12,10 @@ from amqpspec.model.broker.measurement import Due, Measurement
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Content, Frame, event_of
+from amqpspec.model.protocol.methods import Content, Method, event_of
 from tests.handshakes import opening
 
-CANCEL = Frame("a", 1, "basic.cancel", {"consumer_tag": "t", "nowait": True}, sent=False, time=2.6)
+CANCEL = Method("a", 1, "basic.cancel", {"consumer_tag": "t", "nowait": True}, sent=False, time=2.6)
 
 
 def test_a_span_of_the_beginning_makes_a_span_of_lateness() -> None:
@@ -54,8 +54,8 @@ class Timed:
 
     def __init__(self, dialect: str, queue: str, tick: int = 60_000) -> None:
         self.acceptor = acceptor_for(dialect_named(dialect))
-        for frame in opening("a", self.acceptor.dialect):
-            (self.acceptor.sent if frame.sent else self.acceptor.received)(frame)
+        for method in opening("a", self.acceptor.dialect):
+            (self.acceptor.sent if method.sent else self.acceptor.received)(method)
         self.send(0.05, f"broker operator.configure consumer-timeout=500 channel-tick-interval={tick}")
         self.ask(0.1, "a.1 channel.open", "channel.open-ok")
         self.ask(0.2, f"a.1 queue.declare q {queue}", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
@@ -70,7 +70,7 @@ class Timed:
 
     def came(self, time: float, method: str, body: str = "", **arguments: Any) -> Self:
         content = Content({}, body.encode()) if body else None
-        self.acceptor.received(Frame("a", 1, method, arguments, sent=False, time=time, content=content))
+        self.acceptor.received(Method("a", 1, method, arguments, sent=False, time=time, content=content))
         self.acceptor.quiescent()
         return self
 
@@ -109,7 +109,7 @@ def test_it_is_measured_once_also_where_explanations_part() -> None:
     run.send(1.54, "a.1 basic.publish q body=m2")
     run.acceptor.overlapping = False
     run.send(1.54, "a.2 channel.open")
-    run.acceptor.received(Frame("a", 1, "basic.cancel", {"consumer_tag": "t", "nowait": True}, False, None, 1.55))
+    run.acceptor.received(Method("a", 1, "basic.cancel", {"consumer_tag": "t", "nowait": True}, False, None, 1.55))
     assert len(run.acceptor.measurements) == 1
 
 

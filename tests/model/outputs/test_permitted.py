@@ -27,7 +27,7 @@ from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS, dialect_named
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Frame, event_of
+from amqpspec.model.protocol.methods import Method, event_of
 from amqpspec.model.rules.inputs import process
 from amqpspec.targets.embedded.responder import Responder
 from tests.handshakes import opening
@@ -52,53 +52,53 @@ class Walk:
             connection += "x"  # another one in place of what was closed
         self.plan._connection(connection)
         if number and command.method != "channel.open" and not self.plan.usable(connection, number):
-            self._input(Frame(connection, number, "channel.open", {}, sent=True))
+            self._input(Method(connection, number, "channel.open", {}, sent=True))
         if number and command.method != "channel.open" and self.plan.channel(connection, number) is None:
-            self._input(Frame(connection, number, "channel.open", {}, sent=True))
+            self._input(Method(connection, number, "channel.open", {}, sent=True))
         self._input(
             event_of(connection, number, command.method, dict(command.arguments), sent=True, content=command.content)
         )
 
-    def _input(self, frame: Frame) -> None:
-        process(self.broker, frame)
+    def _input(self, method: Method) -> None:
+        process(self.broker, method)
         self.broker.touched.clear()
         self.check()
 
-    def everything_permitted_is_accepted(self) -> list[Frame]:
+    def everything_permitted_is_accepted(self) -> list[Method]:
         """Gives the permitted frames, each of which was seen to be accepted in a copy, which it changed."""
-        frames = list(permitted(self.broker))
+        events = list(permitted(self.broker))
         mark = fingerprint(self.broker)
-        for frame in frames[:4]:
+        for event in events[:4]:
             twin = copy.deepcopy(self.broker)
             assert fingerprint(twin) == mark
-            assert observe(twin, frame) == (), f"{frame} is permitted and not accepted"
-            assert fingerprint(twin) != mark, f"{frame} changes nothing, so it could be sent for ever"
+            assert observe(twin, event) == (), f"{event} is permitted and not accepted"
+            assert fingerprint(twin) != mark, f"{event} changes nothing, so it could be sent for ever"
         assert fingerprint(self.broker) == mark
-        assert bool(frames) == (not self.broker.quiet), "a quiet broker owes nothing, and only a quiet one"
-        assert len(list(debts(self.broker))) == len(frames)
-        return frames
+        assert bool(events) == (not self.broker.quiet), "a quiet broker owes nothing, and only a quiet one"
+        assert len(list(debts(self.broker))) == len(events)
+        return events
 
-    def send(self, frame: Frame) -> None:
-        before = self.broker.channels.get((frame.connection, frame.channel))
+    def send(self, method: Method) -> None:
+        before = self.broker.channels.get((method.connection, method.channel))
         tag = before.next_tag if before is not None else 0
-        assert observe(self.broker, frame) == ()
-        if frame.method in ("basic.deliver", "basic.get-ok"):
+        assert observe(self.broker, method) == ()
+        if method.name in ("basic.deliver", "basic.get-ok"):
             assert before is not None
-            assert frame.arguments["delivery_tag"] == self.tags.get(id(before), 0) + 1 == tag, "1, 2, 3, …"
+            assert method.arguments["delivery_tag"] == self.tags.get(id(before), 0) + 1 == tag, "1, 2, 3, …"
             self.tags[id(before)] = tag
             self.channels.append(before)  # keeps its identity from being used again
         self.check()
-        if frame.method == "channel.close":
-            self._input(Frame(frame.connection, frame.channel, "channel.close-ok", {}, sent=True))
+        if method.name == "channel.close":
+            self._input(Method(method.connection, method.channel, "channel.close-ok", {}, sent=True))
 
     def answer(self, pick: Any) -> None:
         """Send permitted frames, picked ones, until the broker is quiet."""
         for _ in range(10_000):
-            frames = self.everything_permitted_is_accepted()
-            if not frames:
+            methods = self.everything_permitted_is_accepted()
+            if not methods:
                 return
-            self.choices += len(frames) > 1
-            self.send(frames[pick(len(frames))])
+            self.choices += len(methods) > 1
+            self.send(methods[pick(len(methods))])
         raise AssertionError("the broker never comes to rest")
 
     # ---------------------------------------------------------------------------------------- invariants
@@ -274,11 +274,11 @@ def test_walks_over_every_kind_of_command(dialect: str, kind: str) -> None:
             for line in chance.choices(list(LINES), list(LINES.values()), k=60):
                 path.append(step(walk, kind, line, chance))
                 for _ in range(chance.randrange(5)):
-                    frames = walk.everything_permitted_is_accepted()
-                    walk.choices += len(frames) > 1
-                    if frames:
-                        path.append(f"    {(frame := chance.choice(frames))}")
-                        walk.send(frame)
+                    methods = walk.everything_permitted_is_accepted()
+                    walk.choices += len(methods) > 1
+                    if methods:
+                        path.append(f"    {(method := chance.choice(methods))}")
+                        walk.send(method)
             walk.answer(chance.randrange)
         except Exception as error:
             error.add_note("\n".join(path))
@@ -301,7 +301,7 @@ def test_frames_that_are_not_permitted_are_not_accepted() -> None:
         plan.carry_out(parse_command(line))
     for body in ("m1", "m2", "m3"):
         command = parse_command(f"b.1 basic.publish q body={body}")
-        process(plan.broker, Frame("b", 1, command.method, command.arguments, True, command.content))
+        process(plan.broker, Method("b", 1, command.method, command.arguments, True, command.content))
     accepted = []
     for number, consumer in ((1, "t"), (2, "u")):
         for tag in (1, 2):
@@ -310,15 +310,15 @@ def test_frames_that_are_not_permitted_are_not_accepted() -> None:
                     command = parse_command(f"b.1 basic.publish q body={body}")
                     arguments = {"consumer_tag": consumer, "delivery_tag": tag, "redelivered": redelivered,
                                  "exchange": "", "routing_key": "q"}  # fmt: skip
-                    frame = Frame("a", number, "basic.deliver", arguments, False, command.content)
-                    if not observe(copy.deepcopy(plan.broker), frame):
+                    event = Method("a", number, "basic.deliver", arguments, False, command.content)
+                    if not observe(copy.deepcopy(plan.broker), event):
                         accepted.append((number, tag, body, redelivered))
     # u has no limit, so any number of messages may be on their way to it; t has room for one
     assert accepted == [
         (1, 1, "m1", False), (1, 1, "m2", False), (1, 1, "m3", False),
         (2, 1, "m1", False), (2, 1, "m2", False),
     ]  # fmt: skip
-    assert [str(frame) for frame in permitted(plan.broker)] == [
+    assert [str(event) for event in permitted(plan.broker)] == [
         "b.1 < basic.ack delivery-tag=3 multiple=true",
         "b.1 < basic.ack delivery-tag=1",
         "b.1 < basic.ack delivery-tag=2",
@@ -335,20 +335,20 @@ def test_the_embedded_broker_makes_one_of_the_permitted_choices(dialect: str) ->
     responder = Responder(dialect_named(dialect))
     sent = 0
 
-    def give(frame: Frame) -> None:
+    def give(method: Method) -> None:
         nonlocal sent
-        process(judge, frame)
-        responder.take(frame)
-        while (frames := responder.next_frames(lambda connection: False, lambda connection: False)) is not None:
+        process(judge, method)
+        responder.take(method)
+        while (frames := responder.next_outputs(lambda connection: False, lambda connection: False)) is not None:
             for answer in frames:
                 assert observe(judge, answer) == (), str(answer)
                 sent += 1
         assert judge.quiet
 
-    for frame in opening("a", dialect_named(dialect)):
-        if frame.sent:
-            give(frame)
-    give(Frame("a", 1, "channel.open", {}, sent=True))
+    for method in opening("a", dialect_named(dialect)):
+        if method.sent:
+            give(method)
+    give(Method("a", 1, "channel.open", {}, sent=True))
     for line in (
         "a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.qos 2", "a.1 basic.consume q tag=t",
         "a.1 basic.publish q body=m1", "a.1 basic.publish q body=m2", "a.1 basic.publish q body=m3",
@@ -356,5 +356,5 @@ def test_the_embedded_broker_makes_one_of_the_permitted_choices(dialect: str) ->
         "a.1 queue.delete q",
     ):  # fmt: skip
         command = parse_command(line)
-        give(Frame("a", 1, command.method, command.arguments, True, command.content))
+        give(Method("a", 1, command.method, command.arguments, True, command.content))
     assert sent > 10

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqpspec.model.protocol.methods import Content, Frame
+from amqpspec.model.protocol.methods import Content, Method
 from amqpspec.model.protocol.wording import LONGEST_VALUE, value_text
 
 
@@ -48,24 +48,24 @@ def test_a_cut_value_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("frame", "text"),
+    ("method", "text"),
     [
         (
-            Frame("a", 1, "basic.deliver", {"consumer_tag": "t", "delivery_tag": 1, "redelivered": False,
+            Method("a", 1, "basic.deliver", {"consumer_tag": "t", "delivery_tag": 1, "redelivered": False,
                                             "exchange": "", "routing_key": "q"}, False, Content({}, b"m1")),
             "a.1 < basic.deliver consumer-tag=t delivery-tag=1 redelivered=false routing-key=q body=m1",
         ),
         (
-            Frame("b", 2, "basic.publish", {"exchange": "x", "mandatory": True}, True,
+            Method("b", 2, "basic.publish", {"exchange": "x", "mandatory": True}, True,
                   Content({"delivery_mode": 2, "headers": {"n": 1}}, b"")),
             "b.2 > basic.publish exchange=x mandatory=true body='' delivery-mode=2 headers={n: 1}",
         ),
-        (Frame("a", 1, "queue.declare-ok", {"queue": "q", "message_count": 0, "consumer_count": 0}, False),
+        (Method("a", 1, "queue.declare-ok", {"queue": "q", "message_count": 0, "consumer_count": 0}, False),
          "a.1 < queue.declare-ok queue=q message-count=0 consumer-count=0"),
-        (Frame("a", 0, "connection.close-ok", {}, False), "a.0 < connection.close-ok"),
-        (Frame("a", 1, "basic.ack", {"delivery_tag": 3, "multiple": False}, True), "a.1 > basic.ack delivery-tag=3"),
+        (Method("a", 0, "connection.close-ok", {}, False), "a.0 < connection.close-ok"),
+        (Method("a", 1, "basic.ack", {"delivery_tag": 3, "multiple": False}, True), "a.1 > basic.ack delivery-tag=3"),
     ],
 )  # fmt: skip
-def test_frames(frame: Frame, text: str) -> None:
-    assert str(frame) == text
-    assert str(frame) == text
+def test_frames(method: Method, text: str) -> None:
+    assert str(method) == text
+    assert str(method) == text

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.model.protocol.methods import OPERATOR, Content, Frame, OperatorAction, event_of
+from amqpspec.model.protocol.methods import OPERATOR, Content, Method, OperatorAction, event_of
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.docker_broker import CommandFailed, DockerBroker
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
@@ -20,12 +20,12 @@ from amqpspec.targets.errors import OperatorError, TargetError
 from tests.targets.brokers.test_process_broker import LISTENER, executable
 
 
-def frames(*lines: str) -> list[Frame]:
+def frames(*lines: str) -> list[Method]:
     commands = map(parse_command, lines)
     return [OperatorAction(OPERATOR, 0, each.method, dict(each.arguments), sent=True) for each in commands]
 
 
-def frame(line: str) -> Frame:
+def frame(line: str) -> Method:
     return frames(line)[0]
 
 
@@ -106,9 +106,9 @@ def send(client: WireClient, line: str) -> None:
     client.send(event_of(*key, command.method, dict(command.arguments), sent=True, content=command.content))
 
 
-def awaited(client: WireClient, method: str) -> Frame:
+def awaited(client: WireClient, method: str) -> Method:
     while (received := client.receive(10.0)) is not None:
-        if received.method == method:
+        if received.name == method:
             return received
     raise AssertionError(f"no {method}")
 
@@ -136,7 +136,7 @@ def obeys(address: Address, operator: Operator) -> None:
         alarm = frames("broker operator.set-alarm")
         operator.carry_out(alarm, peer)
         try:
-            client.send(Frame("a", 1, "basic.publish", {}, sent=True, content=Content({}, b"m1")))
+            client.send(Method("a", 1, "basic.publish", {}, sent=True, content=Content({}, b"m1")))
             assert awaited(client, "connection.blocked").connection == "a"
         finally:
             operator.undo(alarm)

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from amqpspec.model.protocol.methods import Content, Frame, event_of
+from amqpspec.model.protocol.methods import Content, Method, event_of
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.codec.methods_codec import (
@@ -59,9 +59,9 @@ class Peer:
             self._items += self._decoder.feed(octets)
         return self._items.pop(0)
 
-    def expect(self, method: str) -> Frame:
+    def expect(self, method: str) -> Method:
         frame = self.next()
-        assert isinstance(frame, Frame) and frame.method == method, f"{frame} came instead of {method}"
+        assert isinstance(frame, Method) and frame.name == method, f"{frame} came instead of {method}"
         return frame
 
     def send(self, method: str, channel: int = 0, content: Content | None = None, **arguments: Any) -> None:
@@ -70,7 +70,7 @@ class Peer:
     def write(self, data: bytes) -> None:
         self.socket.sendall(data)
 
-    def greet(self, *, heartbeat: int = 0, frame_max: int = 131_072, channel_max: int = 2047) -> list[Frame]:
+    def greet(self, *, heartbeat: int = 0, frame_max: int = 131_072, channel_max: int = 2047) -> list[Method]:
         """The whole handshake; start-ok, tune-ok and open of the client."""
         start_ok = self.start()
         self.send("connection.tune", heartbeat=heartbeat, frame_max=frame_max, channel_max=channel_max)
@@ -78,7 +78,7 @@ class Peer:
         self.send("connection.open-ok")
         return [start_ok, tune_ok, opened]
 
-    def start(self) -> Frame:
+    def start(self) -> Method:
         header = self.next()
         assert isinstance(header, ProtocolHeader) and header.octets == PROTOCOL_HEADER
         self.send(
@@ -155,22 +155,22 @@ def brokers() -> Iterator[Callable[..., Broker]]:
 
 
 @pytest.fixture
-def seen() -> Iterator[list[Frame]]:
+def seen() -> Iterator[list[Method]]:
     """What the observer saw; in the end its times must never decrease, and no credential must be in it."""
-    frames: list[Frame] = []
-    yield frames
-    assert [frame.time for frame in frames] == sorted(frame.time for frame in frames)
-    assert PASSWORD not in repr(frames)
+    methods: list[Method] = []
+    yield methods
+    assert [method.time for method in methods] == sorted(method.time for method in methods)
+    assert PASSWORD not in repr(methods)
 
 
-def methods(frames: list[Frame]) -> list[str]:
-    return [("> " if frame.sent else "< ") + frame.method for frame in frames]
+def methods(events: list[Method]) -> list[str]:
+    return [("> " if method.sent else "< ") + method.name for method in events]
 
 
-def receive(client: WireClient) -> Frame:
-    frame = client.receive(PATIENCE)
-    assert frame is not None, "nothing came"
-    return frame
+def receive(client: WireClient) -> Method:
+    event = client.receive(PATIENCE)
+    assert event is not None, "nothing came"
+    return event
 
 
 HANDSHAKE = [
@@ -182,8 +182,8 @@ Brokers = Callable[..., Broker]
 
 
 class TestOpening:
-    def test_handshake(self, brokers: Brokers, seen: list[Frame]) -> None:
-        theirs: list[Frame] = []
+    def test_handshake(self, brokers: Brokers, seen: list[Method]) -> None:
+        theirs: list[Method] = []
 
         def script(peer: Peer) -> None:
             theirs.extend(peer.greet(heartbeat=60, frame_max=8_192))
@@ -212,8 +212,8 @@ class TestOpening:
         assert methods(seen) == HANDSHAKE
         assert seen[1].arguments["response"] == "***"
 
-    def test_overrides_are_sent_as_they_are(self, brokers: Brokers, seen: list[Frame]) -> None:
-        theirs: list[Frame] = []
+    def test_overrides_are_sent_as_they_are(self, brokers: Brokers, seen: list[Method]) -> None:
+        theirs: list[Method] = []
         broker = brokers(lambda peer: theirs.extend(peer.greet(frame_max=4_096, channel_max=10)))
         with WireClient(broker.address, seen.append) as client:
             client.open(
@@ -234,7 +234,7 @@ class TestOpening:
         assert (tune.channel_max, tune.frame_max, tune.heartbeat) == (0, 200_000, 7)
         assert theirs[2].arguments == {"virtual_host": "v/w"}
 
-    def test_octet_by_octet(self, brokers: Brokers, seen: list[Frame]) -> None:
+    def test_octet_by_octet(self, brokers: Brokers, seen: list[Method]) -> None:
         class Slow(Peer):
             def write(self, data: bytes) -> None:
                 for value in data:
@@ -248,10 +248,10 @@ class TestOpening:
 
         with WireClient(brokers(script).address, seen.append) as client:
             client.open("a")
-            frame = receive(client)
-            assert frame.method == "basic.deliver" and frame.content == Content({"message_id": "m"}, b"body")
+            method = receive(client)
+            assert method.name == "basic.deliver" and method.content == Content({"message_id": "m"}, b"body")
 
-    def test_what_follows_open_ok_at_once_is_received(self, brokers: Brokers, seen: list[Frame]) -> None:
+    def test_what_follows_open_ok_at_once_is_received(self, brokers: Brokers, seen: list[Method]) -> None:
         def script(peer: Peer) -> None:
             peer.start()
             peer.send("connection.tune", frame_max=131_072)
@@ -264,16 +264,16 @@ class TestOpening:
             assert methods(seen) == HANDSHAKE
             assert receive(client).arguments == {"reason": "alarm"}
 
-    def test_refused_password(self, brokers: Brokers, seen: list[Frame]) -> None:
+    def test_refused_password(self, brokers: Brokers, seen: list[Method]) -> None:
         def script(peer: Peer) -> None:
             peer.start()
             peer.send("connection.close", reply_code=403, reply_text=f"ACCESS_REFUSED\n{PASSWORD} is wrong")
             peer.expect("connection.close-ok")
             peer.wait_for_end()
 
-        def observe(frame: Frame) -> None:
-            if frame.sent:  # what the broker itself gives away is not ours to mask
-                seen.append(frame)
+        def observe(method: Method) -> None:
+            if method.sent:  # what the broker itself gives away is not ours to mask
+                seen.append(method)
 
         with WireClient(brokers(script).address, observe) as client:
             with pytest.raises(AccessRefused) as caught:
@@ -299,7 +299,7 @@ class TestOpening:
     def test_refusals(
         self,
         brokers: Brokers,
-        seen: list[Frame],
+        seen: list[Method],
         stage: str,
         end: tuple[int, str] | None,
         kind: type[TargetError],
@@ -350,7 +350,7 @@ class TestOpening:
             (octets("connection.close", reply_code=320, reply_text="CONNECTION_FORCED"), "320"),
         ],
     )
-    def test_no_broker(self, brokers: Brokers, seen: list[Frame], answer: bytes, words: str) -> None:
+    def test_no_broker(self, brokers: Brokers, seen: list[Method], answer: bytes, words: str) -> None:
         def script(peer: Peer) -> None:
             peer.next()
             peer.write(answer)
@@ -383,7 +383,7 @@ class TestOpening:
             WireClient(Address("x" * 70)).open("a")
 
     @pytest.mark.parametrize("drip", [b"", HEARTBEAT_OCTETS, octets("connection.start", mechanisms="P" * 3000)])
-    def test_one_deadline_for_the_whole_handshake(self, brokers: Brokers, seen: list[Frame], drip: bytes) -> None:
+    def test_one_deadline_for_the_whole_handshake(self, brokers: Brokers, seen: list[Method], drip: bytes) -> None:
         def script(peer: Peer) -> None:
             with contextlib.suppress(OSError):
                 peer.next()
@@ -421,18 +421,18 @@ def opened(then: Script) -> Script:
 
 
 class TestSendingAndReceiving:
-    def test_round_trips_in_order(self, brokers: Brokers, seen: list[Frame]) -> None:
+    def test_round_trips_in_order(self, brokers: Brokers, seen: list[Method]) -> None:
         def script(peer: Peer) -> None:
             while (frame := peer.next()) is not None:
-                peer.send("basic.get-empty" if frame.method == "basic.get" else "basic.qos-ok", frame.channel)
+                peer.send("basic.get-empty" if frame.name == "basic.get" else "basic.qos-ok", frame.channel)
 
         with WireClient(brokers(opened(script)).address, seen.append) as client:
             client.open("a")
             for channel in (1, 2):
-                client.send(Frame("a", channel, "basic.qos", {}, True))
-                client.send(Frame("a", channel, "basic.get", {"queue": "q"}, True))
+                client.send(Method("a", channel, "basic.qos", {}, True))
+                client.send(Method("a", channel, "basic.get", {"queue": "q"}, True))
             answers = [receive(client) for _ in range(4)]
-        assert [(frame.channel, frame.method) for frame in answers] == [
+        assert [(frame.channel, frame.name) for frame in answers] == [
             (1, "basic.qos-ok"), (1, "basic.get-empty"), (2, "basic.qos-ok"), (2, "basic.get-empty"),
         ]  # fmt: skip
         assert methods(seen[6:]) == ["> basic.qos", "> basic.get"] * 2 + ["< basic.qos-ok", "< basic.get-empty"] * 2
@@ -445,16 +445,16 @@ class TestSendingAndReceiving:
             peer.expect("basic.qos")
             written.set()
 
-        def observe(frame: Frame) -> None:
-            if frame.method == "basic.qos":
+        def observe(method: Method) -> None:
+            if method.name == "basic.qos":
                 assert not written.wait(0.1)
 
         with WireClient(brokers(opened(script)).address, observe) as client:
             client.open("a")
-            client.send(Frame("a", 1, "basic.qos", {}, True))
+            client.send(Method("a", 1, "basic.qos", {}, True))
             assert written.wait(PATIENCE)
 
-    def test_times_follow_the_order_in_which_frames_are_seen(self, brokers: Brokers, seen: list[Frame]) -> None:
+    def test_times_follow_the_order_in_which_frames_are_seen(self, brokers: Brokers, seen: list[Method]) -> None:
         def script(peer: Peer) -> None:
             peer.write(octets("basic.qos-ok", 1) + octets("basic.qos-ok", 2))
             peer.wait_for_end()
@@ -462,11 +462,11 @@ class TestSendingAndReceiving:
         with WireClient(brokers(opened(script)).address, seen.append) as client:
             client.open("a")
             receive(client)
-            client.send(Frame("a", 1, "basic.qos", {}, True))
+            client.send(Method("a", 1, "basic.qos", {}, True))
             receive(client)  # had come together with the first one
-            assert [frame.time for frame in seen] == sorted(frame.time for frame in seen)
+            assert [method.time for method in seen] == sorted(method.time for method in seen)
 
-    def test_several_connections(self, brokers: Brokers, seen: list[Frame]) -> None:
+    def test_several_connections(self, brokers: Brokers, seen: list[Method]) -> None:
         turn = [threading.Event(), threading.Event()]
 
         def script(number: int) -> Script:
@@ -482,8 +482,8 @@ class TestSendingAndReceiving:
             client.open("b")
             for number, name in ((1, "b"), (0, "a")):
                 turn[number].set()
-                frame = receive(client)
-                assert (frame.connection, frame.arguments["delivery_tag"]) == (name, number)
+                method = receive(client)
+                assert (method.connection, method.arguments["delivery_tag"]) == (name, number)
 
     def test_nothing_comes(self, brokers: Brokers) -> None:
         with WireClient(brokers(opened(Peer.wait_for_end)).address) as client:
@@ -501,32 +501,32 @@ class TestSendingAndReceiving:
 
         def script(peer: Peer) -> None:
             peer.greet(frame_max=4_096)
-            size = len(encode(Frame("", 1, "basic.publish", {}, True, Content({}, body)), 4_096))
+            size = len(encode(Method("", 1, "basic.publish", {}, True, Content({}, body)), 4_096))
             while size > len(b"".join(arrived)):
                 arrived.append(peer.socket.recv(65_536))
 
         broker = brokers(script)
         with WireClient(broker.address) as client:
             client.open("a")
-            client.send(Frame("a", 1, "basic.publish", {}, True, Content({}, body)))
+            client.send(Method("a", 1, "basic.publish", {}, True, Content({}, body)))
             broker.join()
         (frame,) = Decoder(frame_max=4_096).feed(b"".join(arrived))
-        assert isinstance(frame, Frame) and frame.content is not None and frame.content.body == body
+        assert isinstance(frame, Method) and frame.content is not None and frame.content.body == body
 
     def test_a_frame_above_the_negotiated_size_is_garbage(self, brokers: Brokers) -> None:
         def script(peer: Peer) -> None:
             peer.greet(frame_max=4_096)
-            peer.write(encode(Frame("", 1, "basic.get-ok", {}, False, Content({}, bytes(5_000))), 0))
+            peer.write(encode(Method("", 1, "basic.get-ok", {}, False, Content({}, bytes(5_000))), 0))
             peer.wait_for_end()
 
         with WireClient(brokers(script).address) as client:
             client.open("a")
-            frame = receive(client)
-            assert (frame.method, frame.arguments["reason"]) == (
+            method = receive(client)
+            assert (method.name, method.arguments["reason"]) == (
                 "socket.garbage", "a frame of 5008 octets exceeds the limit of 4096",
             )  # fmt: skip
 
-    def test_anything_at_all_can_be_sent(self, brokers: Brokers, seen: list[Frame]) -> None:
+    def test_anything_at_all_can_be_sent(self, brokers: Brokers, seen: list[Method]) -> None:
         def script(peer: Peer) -> None:
             assert peer.socket.recv(100) == b"\xffnonsense"
             peer.write(PROTOCOL_HEADER)
@@ -534,11 +534,11 @@ class TestSendingAndReceiving:
         with WireClient(brokers(script).address, seen.append) as client:
             client.connect("a")
             client.send_octets("a", b"\xffnonsense")
-            frame = receive(client)
-            assert (frame.method, frame.arguments) == ("protocol.header", {"octets": "414d515000000901"})
-            assert receive(client).method == "socket.closed"
+            method = receive(client)
+            assert (method.name, method.arguments) == ("protocol.header", {"octets": "414d515000000901"})
+            assert receive(client).name == "socket.closed"
 
-    def test_secrets_go_to_the_broker_but_not_to_the_observer(self, brokers: Brokers, seen: list[Frame]) -> None:
+    def test_secrets_go_to_the_broker_but_not_to_the_observer(self, brokers: Brokers, seen: list[Method]) -> None:
         secrets = {
             "connection.update-secret": "new_secret",
             "connection.secure-ok": "response",
@@ -569,9 +569,9 @@ class TestSendingAndReceiving:
 
         with WireClient(brokers(opened(script)).address) as client:
             client.open("a")
-            client.send(Frame("a", 1, "basic.publish", {}, True, Content({}, b"x" * size)))
+            client.send(Method("a", 1, "basic.publish", {}, True, Content({}, b"x" * size)))
             assert receive(client).content == Content({}, bytes(size))
-            assert receive(client).method == "basic.ack"
+            assert receive(client).name == "basic.ack"
 
     def test_a_write_waits_for_what_another_connection_is_owed(self, brokers: Brokers) -> None:
         size = 10_000_000
@@ -590,11 +590,11 @@ class TestSendingAndReceiving:
         with WireClient(brokers(opened(greedy), opened(held_up)).address) as client:
             client.open("a")
             client.open("b")
-            client.send(Frame("b", 1, "basic.publish", {}, True, Content({}, bytes(size))))
+            client.send(Method("b", 1, "basic.publish", {}, True, Content({}, bytes(size))))
             assert client.is_open("b")
-            assert receive(client).method == "basic.deliver"
+            assert receive(client).name == "basic.deliver"
 
-    def test_a_broker_that_reads_nothing(self, brokers: Brokers, seen: list[Frame]) -> None:
+    def test_a_broker_that_reads_nothing(self, brokers: Brokers, seen: list[Method]) -> None:
         done = threading.Event()
 
         def script(peer: Peer) -> None:
@@ -603,8 +603,8 @@ class TestSendingAndReceiving:
         with WireClient(brokers(opened(script)).address, seen.append, write_patience=0.2) as client:
             client.open("a")
             begin = time.monotonic()
-            frame = Frame("a", 1, "basic.publish", {}, True, Content({}, bytes(16_000_000)))
-            client.send(frame)
+            method = Method("a", 1, "basic.publish", {}, True, Content({}, bytes(16_000_000)))
+            client.send(method)
             assert time.monotonic() - begin < patience(3)
             assert not client.is_open("a")
             assert receive(client).arguments == {"reason": "the broker has stopped reading"}
@@ -618,24 +618,24 @@ class TestSendingAndReceiving:
 
         with WireClient(brokers(opened(script)).address, write_patience=3) as client:
             client.open("a")
-            client.send(Frame("a", 1, "basic.publish", {}, True, Content({}, bytes(16_000_000))))
+            client.send(Method("a", 1, "basic.publish", {}, True, Content({}, bytes(16_000_000))))
             waiting = 0
-            while receive(client).method == "basic.ack":
+            while receive(client).name == "basic.ack":
                 waiting += 1
             assert waiting < 30_000  # 630 KB of octets, but twenty times as much in memory
 
 
 class TestEnding:
-    def test_end_of_the_stream(self, brokers: Brokers, seen: list[Frame]) -> None:
+    def test_end_of_the_stream(self, brokers: Brokers, seen: list[Method]) -> None:
         with WireClient(brokers(opened(lambda peer: peer.send("basic.qos-ok", 1))).address, seen.append) as client:
             client.open("a")
-            assert receive(client).method == "basic.qos-ok"
-            frame = receive(client)
-            assert (frame.method, frame.channel, frame.sent) == ("socket.closed", 0, False)
-            assert frame.arguments == {"reason": "the broker ended the stream"}
+            assert receive(client).name == "basic.qos-ok"
+            method = receive(client)
+            assert (method.name, method.channel, method.sent) == ("socket.closed", 0, False)
+            assert method.arguments == {"reason": "the broker ended the stream"}
             assert not client.is_open("a")
             assert client.receive(1) is None
-            client.send(Frame("a", 1, "basic.qos", {}, True))
+            client.send(Method("a", 1, "basic.qos", {}, True))
             client.abort("a")
             assert methods(seen[6:]) == ["< basic.qos-ok", "< socket.closed"]
 
@@ -652,7 +652,7 @@ class TestEnding:
             client.open("a")
             assert receive(client).arguments == {"reason": "the broker reset the connection"}
 
-    def test_garbage(self, brokers: Brokers, seen: list[Frame]) -> None:
+    def test_garbage(self, brokers: Brokers, seen: list[Method]) -> None:
         def script(peer: Peer) -> None:
             peer.write(octets("basic.qos-ok", 1) + b"\x00\x01\x02" + octets("basic.qos-ok", 1))
             peer.wait_for_end()  # the client hangs up
@@ -660,16 +660,16 @@ class TestEnding:
         broker = brokers(opened(script), opened(Peer.wait_for_end))
         with WireClient(broker.address, seen.append) as client:
             client.open("a")
-            assert receive(client).method == "basic.qos-ok"
-            frame = receive(client)
-            assert (frame.method, frame.sent) == ("socket.garbage", False)
-            assert frame.arguments["reason"] == "there is no frame type 0"
-            assert frame.arguments["octets"].startswith("000102")
+            assert receive(client).name == "basic.qos-ok"
+            method = receive(client)
+            assert (method.name, method.sent) == ("socket.garbage", False)
+            assert method.arguments["reason"] == "there is no frame type 0"
+            assert method.arguments["octets"].startswith("000102")
             assert client.receive(0.1) is None and not client.is_open("a")
             client.open("a")
             assert client.is_open("a")
 
-    def test_what_the_broker_said_comes_before_the_failed_write(self, brokers: Brokers, seen: list[Frame]) -> None:
+    def test_what_the_broker_said_comes_before_the_failed_write(self, brokers: Brokers, seen: list[Method]) -> None:
         gone = threading.Event()
 
         def script(peer: Peer) -> None:
@@ -682,11 +682,11 @@ class TestEnding:
             client.open("a")
             assert gone.wait(PATIENCE)
             while client.is_open("a"):  # the first write may still succeed
-                client.send(Frame("a", 1, "basic.qos", {}, True))
-            assert [receive(client).method, receive(client).method] == ["connection.close", "socket.closed"]
+                client.send(Method("a", 1, "basic.qos", {}, True))
+            assert [receive(client).name, receive(client).name] == ["connection.close", "socket.closed"]
             assert client.receive(0.1) is None
 
-    def test_abort_resets(self, brokers: Brokers, seen: list[Frame]) -> None:
+    def test_abort_resets(self, brokers: Brokers, seen: list[Method]) -> None:
         ready = threading.Event()
 
         def script(peer: Peer) -> None:
@@ -706,7 +706,7 @@ class TestEnding:
             client.open("a")
             assert methods(seen) == [*HANDSHAKE, "< basic.qos-ok", "> socket.abort", *HANDSHAKE]
 
-    def test_close_ends_everything_silently(self, brokers: Brokers, seen: list[Frame]) -> None:
+    def test_close_ends_everything_silently(self, brokers: Brokers, seen: list[Method]) -> None:
         broker = brokers(opened(Peer.wait_for_end), opened(Peer.wait_for_end))
         client = WireClient(broker.address, seen.append)
         client.open("a")
@@ -719,7 +719,7 @@ class TestEnding:
     def test_names(self, brokers: Brokers) -> None:
         with WireClient(brokers(opened(lambda peer: None)).address) as client:
             for use in (
-                lambda: client.send(Frame("a", 1, "basic.qos", {}, True)),
+                lambda: client.send(Method("a", 1, "basic.qos", {}, True)),
                 lambda: client.send_octets("a", b""),
                 lambda: client.abort("a"),
                 lambda: client.tune("a"),
@@ -733,7 +733,7 @@ class TestEnding:
 
 
 class TestHeartbeats:
-    def test_sent_when_idle_and_never_handed_out(self, brokers: Brokers, seen: list[Frame]) -> None:
+    def test_sent_when_idle_and_never_handed_out(self, brokers: Brokers, seen: list[Method]) -> None:
         times: list[float] = []
 
         def script(peer: Peer) -> None:
@@ -813,14 +813,14 @@ def server_tls(certificate: Path) -> ssl.SSLContext:
 
 class TestTls:
     def test_messages_of_any_size(
-        self, brokers: Brokers, seen: list[Frame], certificate: Path, server_tls: ssl.SSLContext
+        self, brokers: Brokers, seen: list[Method], certificate: Path, server_tls: ssl.SSLContext
     ) -> None:
         sizes = (0, 1, 16_383, 16_384, 16_385, 100_000, 8_000_000)
 
         def script(peer: Peer) -> None:
             for _ in sizes:
-                frame = peer.expect("basic.publish")
-                peer.send("basic.deliver", 1, frame.content)
+                method = peer.expect("basic.publish")
+                peer.send("basic.deliver", 1, method.content)
             peer.wait_for_end()
 
         trusting = ssl.create_default_context(cafile=certificate)
@@ -828,7 +828,7 @@ class TestTls:
         with WireClient(broker.address, seen.append, trusting) as client:
             client.open("a")
             for size in sizes:
-                client.send(Frame("a", 1, "basic.publish", {}, True, Content({}, bytes(size))))
+                client.send(Method("a", 1, "basic.publish", {}, True, Content({}, bytes(size))))
                 assert receive(client).content == Content({}, bytes(size))
 
     def test_end_without_closing_alert(self, brokers: Brokers, certificate: Path, server_tls: ssl.SSLContext) -> None:

@@ -18,7 +18,7 @@ from pamqp.base import Frame as PamqpMethod
 from pamqp.body import ContentBody
 from pamqp.header import ContentHeader
 
-from amqpspec.model.protocol.methods import CONTENT_METHODS, METHOD_IDS, Content, Frame, Table, event_of
+from amqpspec.model.protocol.methods import CONTENT_METHODS, METHOD_IDS, Content, Method, Table, event_of
 from amqpspec.targets.codec.field_values import FarTimestamp
 from amqpspec.targets.codec.methods_codec import (
     HEARTBEAT_OCTETS,
@@ -80,7 +80,7 @@ properties = st.fixed_dictionaries(
 )
 
 
-def sent(method: str, arguments: Table, content: Content | None = None, channel: int = 1) -> Frame:
+def sent(method: str, arguments: Table, content: Content | None = None, channel: int = 1) -> Method:
     return event_of("", channel, method, arguments, True, content)
 
 
@@ -147,7 +147,7 @@ class TestEveryMethod:
     def test_what_is_left_out_is_zero(self, method: str) -> None:
         octets = encode(sent(method, {}, Content() if method in CONTENT_METHODS else None))
         (frame,) = decode(octets)
-        assert isinstance(frame, Frame) and frame.method == method
+        assert isinstance(frame, Method) and frame.name == method
         assert set(frame.arguments) == set(as_arguments(sample_fields(method)))
         assert not any(frame.arguments.values())
 
@@ -163,28 +163,28 @@ class TestEveryMethod:
 
 class TestMethods:
     def test_known_octets(self) -> None:
-        frame = sent("queue.declare", {"queue": "q", "durable": True, "nowait": True, "arguments": {"x": 5}})
+        method = sent("queue.declare", {"queue": "q", "durable": True, "nowait": True, "arguments": {"x": 5}})
         payload = b"\x00\x32\x00\x0a\x00\x00\x01q\x12\x00\x00\x00\x07\x01xI\x00\x00\x00\x05"
-        assert encode(frame) == b"\x01\x00\x01" + struct.pack(">I", len(payload)) + payload + b"\xce"
+        assert encode(method) == b"\x01\x00\x01" + struct.pack(">I", len(payload)) + payload + b"\xce"
 
     def test_tags_have_64_unsigned_bits(self) -> None:
-        frame = sent("basic.ack", {"delivery_tag": 2**64 - 1, "multiple": False})
-        assert decode(encode(frame)) == [frame]
+        method = sent("basic.ack", {"delivery_tag": 2**64 - 1, "multiple": False})
+        assert decode(encode(method)) == [method]
 
     def test_reserved_fields_can_be_sent(self) -> None:
         read = pamqp.frame.unmarshal(encode(sent("basic.get", {"ticket": 3, "queue": "q"})))[2]
         assert (read["ticket"], read["queue"]) == (3, "q")  # type: ignore[index]
 
     def test_what_pamqp_refuses_can_be_sent(self) -> None:
-        frame = sent("queue.declare", {"queue": "a\n\x7f*ü" * 20, "arguments": {"k" * 255: "v"}})
-        (read,) = decode(encode(frame))
-        assert isinstance(read, Frame) and read.arguments["queue"] == frame.arguments["queue"]
-        assert read.arguments["arguments"] == frame.arguments["arguments"]
+        method = sent("queue.declare", {"queue": "a\n\x7f*ü" * 20, "arguments": {"k" * 255: "v"}})
+        (read,) = decode(encode(method))
+        assert isinstance(read, Method) and read.arguments["queue"] == method.arguments["queue"]
+        assert read.arguments["arguments"] == method.arguments["arguments"]
 
     def test_octets_that_are_not_utf8_round_trip(self) -> None:
         octets = framed(1, 1, b"\x00\x32\x00\x0b\x03\xff\x00\xfe" + bytes(8))
         (frame,) = decode(octets)
-        assert isinstance(frame, Frame)
+        assert isinstance(frame, Method)
         assert encode(frame) == octets
 
     @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ class TestFieldValues:
     @given(tables)
     def test_round_trip(self, table: Table) -> None:
         (frame,) = decode(encode(sent("queue.declare", {"arguments": table})))
-        assert isinstance(frame, Frame)
+        assert isinstance(frame, Method)
         assert frame.arguments["arguments"] == table
         assert_same_types(frame.arguments["arguments"], table)
 
@@ -314,7 +314,7 @@ def decode_headers(fields: bytes, frame_max: int = 131_072) -> Table:
     payload = struct.pack(">HHQH", 60, 0, 0, 0x2000) + struct.pack(">I", len(fields)) + fields
     octets = encode_method(1, "basic.publish", {}) + framed(2, 1, payload)
     (frame,) = decode(octets, frame_max, content_max=10_000_000)
-    assert isinstance(frame, Frame) and frame.content is not None
+    assert isinstance(frame, Method) and frame.content is not None
     headers: Table = frame.content.properties["headers"]
     return headers
 
@@ -333,8 +333,8 @@ def nested_dict(value: Any) -> int:
 class TestContent:
     @given(properties)
     def test_properties_round_trip(self, given_properties: Table) -> None:
-        frame = sent("basic.publish", full_publish(), Content(given_properties, b"x"))
-        assert decode(encode(frame)) == [frame]
+        method = sent("basic.publish", full_publish(), Content(given_properties, b"x"))
+        assert decode(encode(method)) == [method]
 
     def test_all_properties_at_once_as_pamqp_reads_them(self) -> None:
         its = commands.Basic.Properties
@@ -347,8 +347,8 @@ class TestContent:
         assert {name: getattr(header.properties, name) for name in fields} == fields
 
     def test_an_empty_property_is_not_an_absent_one(self) -> None:
-        frame = sent("basic.publish", full_publish(), Content({"content_type": "", "headers": {}}))
-        assert decode(encode(frame)) == [frame]
+        method = sent("basic.publish", full_publish(), Content({"content_type": "", "headers": {}}))
+        assert decode(encode(method)) == [method]
 
     def test_unknown_properties_are_refused(self) -> None:
         with pytest.raises(EncodingError, match="message_type"):
@@ -358,8 +358,8 @@ class TestContent:
 
     @given(st.binary(max_size=300), st.integers(9, 64), st.lists(st.integers(1, 40)))
     def test_bodies_are_cut_to_frame_max_and_put_together(self, body: bytes, frame_max: int, cuts: list[int]) -> None:
-        frame = sent("basic.publish", full_publish(), Content({}, body))
-        octets = encode(frame, frame_max)
+        method = sent("basic.publish", full_publish(), Content({}, body))
+        octets = encode(method, frame_max)
         sizes = [len(each) for each in split_frames(octets)[2:]]
         assert all(size <= frame_max for size in sizes)
         assert len(sizes) == -(-len(body) // (frame_max - 8))
@@ -369,7 +369,7 @@ class TestContent:
             decoded += decoder.feed(octets[:cut])
             octets = octets[cut:]
         decoded += decoder.feed(octets)
-        assert decoded == [frame]
+        assert decoded == [method]
         assert not decoder.mid_frame
 
     def test_pamqp_reads_the_parts(self) -> None:
@@ -425,7 +425,7 @@ class TestDecoder:
 
     def test_frames_carry_the_given_connection_and_direction(self) -> None:
         (frame,) = Decoder("b").feed(QOS)
-        assert isinstance(frame, Frame) and (frame.connection, frame.sent, frame.time) == ("b", False, 0.0)
+        assert isinstance(frame, Method) and (frame.connection, frame.sent, frame.time) == ("b", False, 0.0)
 
     def test_octet_by_octet(self) -> None:
         octets = PROTOCOL_HEADER + QOS + HEARTBEAT_OCTETS + PUBLISH + FIVE + framed(3, 1, b"hello") + QOS

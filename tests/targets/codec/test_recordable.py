@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqpspec.model.protocol.credentials import Credentials, amqplain_response, credentials_of, plain_response
-from amqpspec.model.protocol.methods import MASK, Frame, event_of
+from amqpspec.model.protocol.methods import MASK, Method, event_of
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.handshake import recordable
 from amqpspec.targets.codec.field_values import encode_table
@@ -16,9 +16,9 @@ DEFAULT = Address("host", 5672, "guest", "guest")
 
 
 def recorded(response: str, address: Address = ADDRESS, mechanism: str = "PLAIN") -> str:
-    frame = Frame("a", 0, "connection.start-ok", {"mechanism": mechanism, "response": response}, sent=True)
-    text: str = recordable(frame, address).arguments["response"]
-    assert frame.arguments["response"] == response, "the frame itself is not touched"
+    method = Method("a", 0, "connection.start-ok", {"mechanism": mechanism, "response": response}, sent=True)
+    text: str = recordable(method, address).arguments["response"]
+    assert method.arguments["response"] == response, "the frame itself is not touched"
     return text
 
 
@@ -48,8 +48,8 @@ def test_nobody_can_send_a_mask() -> None:
 @pytest.mark.parametrize("method", ["connection.secure-ok", "connection.update-secret"])
 def test_other_secrets_are_masked_whatever_they_are(method: str) -> None:
     argument = {"connection.secure-ok": "response", "connection.update-secret": "new_secret"}[method]
-    frame = event_of("a", 0, method, {argument: "a secret", "reason": "why"}, sent=True)
-    assert recordable(frame, ADDRESS).arguments[argument] == MASK
+    event = event_of("a", 0, method, {argument: "a secret", "reason": "why"}, sent=True)
+    assert recordable(event, ADDRESS).arguments[argument] == MASK
 
 
 def test_amqplain_is_the_table_that_others_make() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqpspec.model.protocol.methods import METHOD_IDS, Content, Frame, Table, TraceEvent, event_of
+from amqpspec.model.protocol.methods import METHOD_IDS, Content, Method, Table, TraceEvent, event_of
 from amqpspec.targets.codec.framing import framed
 from amqpspec.targets.codec.methods_codec import (
     HEARTBEAT_OCTETS,
@@ -29,18 +29,18 @@ octets_as_text = st.binary(max_size=40).map(bytes.hex)
 unknown_methods = st.tuples(short, short).filter(lambda identifiers: identifiers not in set(METHOD_IDS.values()))
 
 
-def single(method: str, arguments: Table, content: Content | None = None, channel: int = 1) -> Frame:
+def single(method: str, arguments: Table, content: Content | None = None, channel: int = 1) -> Method:
     return event_of("", channel, method, arguments, True, content)
 
 
 PUBLISH = single("basic.publish", {"exchange": "", "routing_key": "q", "mandatory": False, "immediate": False})
 
 
-def header(size: int, **others: Any) -> Frame:
+def header(size: int, **others: Any) -> Method:
     return single("frame.header", {"class_id": 60, "weight": 0, "body_size": size, "payload": "0000"} | others)
 
 
-def body(octets: bytes, channel: int = 1) -> Frame:
+def body(octets: bytes, channel: int = 1) -> Method:
     return single("frame.body", {}, Content({}, octets), channel)
 
 
@@ -53,13 +53,13 @@ def opened(**limits: int) -> ServerDecoder:
     return decoder
 
 
-def decoded(*frames: TraceEvent, **limits: int) -> list[Any]:
-    return opened(**limits).feed(b"".join(encode(frame, 0) for frame in frames))
+def decoded(*events: TraceEvent, **limits: int) -> list[Any]:
+    return opened(**limits).feed(b"".join(encode(event, 0) for event in events))
 
 
-def known(frame: Frame) -> Frame:
+def known(method: Method) -> Method:
     """The frame with what its octets tell."""
-    return as_understood(frame)
+    return as_understood(method)
 
 
 class TestSingleFrames:
@@ -67,16 +67,16 @@ class TestSingleFrames:
     def test_a_method_that_does_not_exist(self, identifiers: tuple[int, int], payload: str, channel: int) -> None:
         class_id, method_id = identifiers
         arguments = {"class_id": class_id, "method_id": method_id, "payload": payload}
-        frame = single("frame.method", arguments, channel=channel)
-        assert decoded(frame) == [frame]
+        method = single("frame.method", arguments, channel=channel)
+        assert decoded(method) == [method]
 
     @given(short, short, st.integers(0, 2**64 - 1), octets_as_text)
     def test_a_content_header(self, class_id: int, weight: int, size: int, payload: str) -> None:
         arguments = {"class_id": class_id, "weight": weight, "body_size": size, "payload": payload}
-        frame = single("frame.header", arguments)
-        (read,) = decoded(frame)
+        method = single("frame.header", arguments)
+        (read,) = decoded(method)
         read.arguments.pop("properties", None)
-        assert read == frame
+        assert read == method
 
     @given(st.binary(max_size=100), short)
     def test_a_body(self, octets: bytes, channel: int) -> None:
@@ -84,14 +84,14 @@ class TestSingleFrames:
 
     @given(st.sampled_from([0, 4, 5, 6, 7, 9, 255]), octets_as_text, short)
     def test_an_unknown_type(self, kind: int, payload: str, channel: int) -> None:
-        frame = single("frame.other", {"type": kind, "payload": payload}, channel=channel)
-        assert decoded(frame, QOS) == [frame, QOS]
+        method = single("frame.other", {"type": kind, "payload": payload}, channel=channel)
+        assert decoded(method, QOS) == [method, QOS]
 
     @given(st.integers(0, 255), octets_as_text, st.integers(0, 255).filter(lambda end: end != 206))
     def test_a_wrong_end_is_the_last_frame(self, kind: int, payload: str, end: int) -> None:
-        frame = single("frame.other", {"type": kind, "payload": payload, "end": end})
+        method = single("frame.other", {"type": kind, "payload": payload, "end": end})
         decoder = opened()
-        assert decoder.feed(encode(frame) + encode(QOS)) == [frame]
+        assert decoder.feed(encode(method) + encode(QOS)) == [method]
         assert decoder.feed(encode(QOS)) == [] and decoder.is_lost
 
     @given(st.integers(0, 255), st.integers(131_073, 2**32 - 1))
@@ -109,8 +109,8 @@ class TestSingleFrames:
         ("kind", "payload", "channel"), [(1, "003c00", 1), (2, "003c00000000", 1), (8, "78", 0), (8, "", 1)]
     )
     def test_what_is_too_short_or_no_heartbeat(self, kind: int, payload: str, channel: int) -> None:
-        frame = single("frame.other", {"type": kind, "payload": payload}, channel=channel)
-        assert decoded(frame) == [frame]
+        method = single("frame.other", {"type": kind, "payload": payload}, channel=channel)
+        assert decoded(method) == [method]
 
     def test_a_heartbeat_that_is_right(self) -> None:
         assert opened().feed(HEARTBEAT_OCTETS) == [Heartbeat()]
@@ -135,8 +135,8 @@ class TestSingleFrames:
 class TestArguments:
     @pytest.mark.parametrize("payload", ["0001", "000000000000000000", ""])
     def test_lengths_that_are_wrong(self, payload: str) -> None:
-        frame = single("frame.method", {"class_id": 60, "method_id": 10, "payload": payload})
-        assert decoded(frame) == [frame]
+        method = single("frame.method", {"class_id": 60, "method_id": 10, "payload": payload})
+        assert decoded(method) == [method]
 
     def test_a_table_that_is_wrong_inside(self) -> None:
         declare = {"class_id": 50, "method_id": 10, "payload": "000001710000000004016b5a31"}
@@ -169,10 +169,10 @@ class TestArguments:
     @given(st.sampled_from(sorted(METHOD_IDS.values())), st.binary(max_size=60))
     def test_the_suite_and_the_server_understand_the_same(self, identifiers: tuple[int, int], payload: bytes) -> None:
         class_id, method_id = identifiers
-        frame = single("frame.method", {"class_id": class_id, "method_id": method_id, "payload": payload.hex()})
+        method = single("frame.method", {"class_id": class_id, "method_id": method_id, "payload": payload.hex()})
         # channel 0, where no content is waited for
-        frame.channel = 0
-        assert decoded(frame) == [as_understood(frame)]
+        method.channel = 0
+        assert decoded(method) == [as_understood(method)]
 
 
 class TestContents:
@@ -188,7 +188,7 @@ class TestContents:
         assert decoded(PUBLISH, others, header(3), others, body(b"abc")) == [others, others, whole]
 
     @pytest.mark.parametrize(
-        ("frames", "given"),
+        ("methods", "given"),
         [
             ((PUBLISH, QOS), None),
             ((PUBLISH, body(b"abc")), None),
@@ -206,13 +206,13 @@ class TestContents:
         ],
     )
     def test_what_does_not_fit_together_comes_in_pieces(
-        self, frames: Sequence[Frame], given: Sequence[Frame] | None
+        self, methods: Sequence[Method], given: Sequence[Method] | None
     ) -> None:
-        assert decoded(*frames) == [known(frame) for frame in given or frames]
+        assert decoded(*methods) == [known(method) for method in given or methods]
 
     def test_then_the_channel_stays_in_pieces(self) -> None:
-        frames = [PUBLISH, QOS, PUBLISH, header(3), body(b"abc")]
-        assert decoded(*frames) == [known(frame) for frame in frames]
+        methods = [PUBLISH, QOS, PUBLISH, header(3), body(b"abc")]
+        assert decoded(*methods) == [known(method) for method in methods]
 
     def test_properties_that_cannot_be_read_are_given_with_their_content(self) -> None:
         strange = header(3, payload="8000")
@@ -222,8 +222,8 @@ class TestContents:
         assert decoded(PUBLISH, empty, whole) == [PUBLISH, empty, whole]
 
     def test_flags_without_a_property_are_ignored(self) -> None:
-        frames = (PUBLISH, header(0, payload="100301"))
-        assert decoded(*frames) == [single("basic.publish", PUBLISH.arguments, Content({"delivery_mode": 1}))]
+        methods = (PUBLISH, header(0, payload="100301"))
+        assert decoded(*methods) == [single("basic.publish", PUBLISH.arguments, Content({"delivery_mode": 1}))]
 
     def test_contents_beyond_the_limit_come_in_pieces_and_the_next_whole_again(self) -> None:
         big = (PUBLISH, header(2500), body(bytes(1000)), body(bytes(1000)), body(bytes(500)))
@@ -231,8 +231,8 @@ class TestContents:
         assert decoded(*big, whole, content_max=2000) == [*map(known, big), whole]
 
     def test_before_login_everything_comes_by_itself(self) -> None:
-        frames = [PUBLISH, header(3), body(b"abc")]
-        assert decoded(*frames, content_max=0) == list(map(known, frames))
+        methods = [PUBLISH, header(3), body(b"abc")]
+        assert decoded(*methods, content_max=0) == list(map(known, methods))
 
     def test_methods_with_content_on_channel_0_are_not_waited_for(self) -> None:
         publish = single("basic.publish", PUBLISH.arguments, channel=0)

@@ -19,7 +19,7 @@ import amqpspec.targets.embedded.connection as embedded_connection
 from amqpspec.model.broker.queues import Message
 from amqpspec.model.promises.dialects import DIALECTS, dialect_of
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
-from amqpspec.model.protocol.methods import MASK, Content, Frame, event_of
+from amqpspec.model.protocol.methods import MASK, Content, Method, event_of
 from amqpspec.model.rules.table import RULES
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker, EmbeddedBrokerFailure
@@ -65,9 +65,9 @@ class RawClient:
             self._items += self._decoder.feed(octets)
         return self._items.pop(0)
 
-    def expect(self, method: str) -> Frame:
+    def expect(self, method: str) -> Method:
         frame = self.next()
-        assert isinstance(frame, Frame) and frame.method == method, f"{frame} came instead of {method}"
+        assert isinstance(frame, Method) and frame.name == method, f"{frame} came instead of {method}"
         return frame
 
     def send(self, method: str, channel: int = 0, content: Content | None = None, **arguments: Any) -> None:
@@ -99,7 +99,7 @@ class RawClient:
         self.expect("channel.open-ok")
         return self
 
-    def call(self, method: str, reply: str, content: Content | None = None, **arguments: Any) -> Frame:
+    def call(self, method: str, reply: str, content: Content | None = None, **arguments: Any) -> Method:
         self.send(method, 1, content, **arguments)
         return self.expect(reply)
 
@@ -303,7 +303,7 @@ class TestClosing:
         for _ in range(1000):
             raw.send("basic.publish", 1, Content({}, b"x"), routing_key="q")
         raw.socket.close()
-        assert [other.next().method for _ in range(1000)] == ["basic.deliver"] * 1000
+        assert [other.next().name for _ in range(1000)] == ["basic.deliver"] * 1000
 
 
 class TestBadOctets:
@@ -329,7 +329,7 @@ class TestBadOctets:
     @pytest.mark.parametrize(
         "octets",
         [
-            encode(Frame("", 1, "channel.open", {}, True))[:-1] + b"\xcd",
+            encode(Method("", 1, "channel.open", {}, True))[:-1] + b"\xcd",
             struct.pack(">BHI", 3, 1, 200_000),
             PROTOCOL_HEADER,
         ],
@@ -350,21 +350,21 @@ class TestBadOctets:
         other.call("basic.qos", "basic.qos-ok")
 
     def test_frames_before_them_count(self, raw: RawClient, other: RawClient) -> None:
-        raw.opened().write(encode(Frame("", 1, "queue.declare", {"queue": "q"}, True)) + b"\x09" * 7)
+        raw.opened().write(encode(Method("", 1, "queue.declare", {"queue": "q"}, True)) + b"\x09" * 7)
         raw.expect("queue.declare-ok")
         raw.expect("connection.close")
         assert other.message_count() == 0
 
     def test_frames_may_come_octet_by_octet(self, raw: RawClient) -> None:
         raw.opened()
-        for octet in encode(Frame("", 1, "queue.declare", {"queue": "q"}, True)):
+        for octet in encode(Method("", 1, "queue.declare", {"queue": "q"}, True)):
             raw.write(bytes((octet,)))
         raw.expect("queue.declare-ok")
 
     def test_an_agreed_frame_max_holds_in_both_directions(self, raw: RawClient) -> None:
         raw.opened(frame_max=8192).call("queue.declare", "queue.declare-ok", queue="q")
         body = bytes(10_000)
-        raw.write(encode(Frame("", 1, "basic.publish", {"routing_key": "q"}, True, Content({}, body)), 8192))
+        raw.write(encode(Method("", 1, "basic.publish", {"routing_key": "q"}, True, Content({}, body)), 8192))
         raw._decoder.frame_max = 8192
         reply = raw.call("basic.get", "basic.get-ok", queue="q")
         assert reply.content == Content({}, body)
@@ -372,7 +372,7 @@ class TestBadOctets:
         assert raw.expect("connection.close").arguments["reply_code"] == 501
 
     def test_content_before_login_is_not_taken(self, raw: RawClient) -> None:
-        raw.write(PROTOCOL_HEADER + encode(Frame("", 1, "basic.publish", {}, True, Content({}, b"x"))))
+        raw.write(PROTOCOL_HEADER + encode(Method("", 1, "basic.publish", {}, True, Content({}, b"x"))))
         raw.expect("connection.start")
         assert raw.next() is None
 
@@ -419,8 +419,8 @@ class TestManyClients:
         body = bytes(100_000)
         raw.opened().call("queue.declare", "queue.declare-ok", queue="q")
         raw.send("basic.publish", 1, Content({}, body), routing_key="q")
-        requests = encode(Frame("", 1, "basic.get", {"queue": "q"}, True)) + encode(
-            Frame("", 1, "basic.nack", {"delivery_tag": 0, "multiple": True, "requeue": True}, True)
+        requests = encode(Method("", 1, "basic.get", {"queue": "q"}, True)) + encode(
+            Method("", 1, "basic.nack", {"delivery_tag": 0, "multiple": True, "requeue": True}, True)
         )
         for _ in range(300):
             raw.write(requests)
@@ -476,21 +476,21 @@ class TestItsOwnLife:
             with WireClient(broker.address, None, ssl.create_default_context(cafile=certificate)) as client:
                 client.open("a")
 
-                def call(method: str, content: Content | None = None, **arguments: Any) -> Frame:
+                def call(method: str, content: Content | None = None, **arguments: Any) -> Method:
                     client.send(event_of("a", 1, method, arguments, True, content))
-                    frame = client.receive(PATIENCE)
-                    assert frame is not None
-                    return frame
+                    event = client.receive(PATIENCE)
+                    assert event is not None
+                    return event
 
                 call("channel.open")
                 call("queue.declare", queue="q")
                 call("confirm.select")
                 content = Content({}, bytes(1_000_000))
-                assert call("basic.publish", content, routing_key="q").method == "basic.ack"
+                assert call("basic.publish", content, routing_key="q").name == "basic.ack"
                 assert call("basic.get", queue="q").content == content
-                client.send(Frame("a", 0, "connection.close", {}, True))
+                client.send(Method("a", 0, "connection.close", {}, True))
                 ends = [client.receive(PATIENCE), client.receive(PATIENCE)]
-                assert [frame.method for frame in ends if frame] == ["connection.close-ok", "socket.closed"]
+                assert [event.name for event in ends if event] == ["connection.close-ok", "socket.closed"]
             with RawClient(broker.address) as plain, contextlib.suppress(ConnectionResetError):
                 plain.write(PROTOCOL_HEADER)
                 while plain.socket.recv(1000):
@@ -510,7 +510,7 @@ class TestItsOwnLife:
             thread.join(PATIENCE)
             assert not thread.is_alive()
             end = client.receive(PATIENCE)
-            assert end is not None and end.method == "socket.closed"
+            assert end is not None and end.name == "socket.closed"
 
     def test_a_port_in_use_is_told(self, broker: EmbeddedBroker) -> None:
         address = broker.address

@@ -20,7 +20,7 @@ from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Verdict
-from amqpspec.model.protocol.methods import Content, Frame, event_of
+from amqpspec.model.protocol.methods import Content, Method, event_of
 from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.client.wire import WireClient
@@ -160,11 +160,11 @@ class Examination:
         self._bodies = 0
         self.acceptor = acceptor_for(DEFAULT_DIALECT)
 
-    def observe(self, frame: Frame) -> None:
-        if frame.sent:
-            self.acceptor.sent(frame)
+    def observe(self, method: Method) -> None:
+        if method.sent:
+            self.acceptor.sent(method)
         else:
-            self.acceptor.received(frame)
+            self.acceptor.received(method)
 
     def run(self, steps: list[Step]) -> list[Failure]:
         for step in steps:
@@ -213,15 +213,15 @@ class Examination:
     def _await(self, connection: str, method: str) -> None:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline and not self.acceptor.finished:
-            frame = self._client.receive(deadline - time.monotonic())
-            if frame is not None and (frame.connection, frame.method) == (connection, method):
+            event = self._client.receive(deadline - time.monotonic())
+            if event is not None and (event.connection, event.name) == (connection, method):
                 return
         assert self.acceptor.failures, f"{method} did not come"
 
 
 def examine(fault: str | None, steps: list[Step]) -> Examination:
     with EmbeddedBroker(DEFAULT_DIALECT, fault=fault) as broker:
-        with WireClient(broker.address, observer=lambda frame: examination.observe(frame)) as client:
+        with WireClient(broker.address, observer=lambda event: examination.observe(event)) as client:
             examination = Examination(client)
             examination.run(steps)
         return examination
@@ -294,8 +294,8 @@ def test_an_unknown_fault_is_told_with_what_comes_close() -> None:
 def test_two_faults_of_one_name_are_refused() -> None:
     chapter = Chapter()
 
-    def hook(broker: object, frame: Frame) -> Iterator[Frame]:
-        yield frame
+    def hook(broker: object, method: Method) -> Iterator[Method]:
+        yield method
 
     chapter.on_output("same", "ACK-001", "It is wrong.", "basic.deliver")(hook)
     with pytest.raises(ValueError, match="two faults are named same"):

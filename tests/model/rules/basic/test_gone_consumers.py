@@ -6,7 +6,7 @@ import pytest
 
 from amqpspec.model.broker.internal_events import ConnectionTeardown
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import EMPTY_CONTENT, Frame
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, Method
 from amqpspec.model.rules.inputs import process
 from tests.model.judging.test_acceptor import Conversation, declared
 
@@ -60,9 +60,9 @@ def test_who_is_not_told_of_the_end_of_a_queue_may_be_handed_what_was_under_way(
 def test_a_channel_that_has_broken_its_connection_breaks_it_once(several: int) -> None:
     """Whatever was sent on it behind the error is ignored: one close is owed, and the other channels end once."""
     broker = declared().send("a.2 basic.qos 1").see("a.2", "basic.qos-ok").rest().acceptor.broker
-    process(broker, Frame("a", 1, "basic.publish", {"routing_key": "q", "immediate": True}, True, EMPTY_CONTENT))
+    process(broker, Method("a", 1, "basic.publish", {"routing_key": "q", "immediate": True}, True, EMPTY_CONTENT))
     for _ in range(several):
-        process(broker, Frame("a", 1, "basic.publish", {"routing_key": "q"}, True, EMPTY_CONTENT))
+        process(broker, Method("a", 1, "basic.publish", {"routing_key": "q"}, True, EMPTY_CONTENT))
     assert len(broker.connections["a"].owed) == 1
     assert broker.teardowns == [ConnectionTeardown("a")]
 

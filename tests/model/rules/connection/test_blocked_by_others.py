@@ -6,16 +6,16 @@ from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import OPERATOR, Frame, OperatorAction
+from amqpspec.model.protocol.methods import OPERATOR, Method, OperatorAction
 from tests.handshakes import opening
 
-BLOCKED = Frame("a", 0, "connection.blocked", {"reason": "low on disk"}, sent=False)
+BLOCKED = Method("a", 0, "connection.blocked", {"reason": "low on disk"}, sent=False)
 
 
 def connected(**capabilities: bool) -> Acceptor:
     acceptor = acceptor_for(dialect_named("rabbitmq-4.3"))
-    for frame in opening("a", capabilities=capabilities):
-        (acceptor.sent if frame.sent else acceptor.received)(frame)
+    for method in opening("a", capabilities=capabilities):
+        (acceptor.sent if method.sent else acceptor.received)(method)
     assert acceptor.verdict is Verdict.PASS, acceptor.failures
     return acceptor
 

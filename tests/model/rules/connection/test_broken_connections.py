@@ -11,7 +11,7 @@ from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Content, Frame, Table, event_of
+from amqpspec.model.protocol.methods import Content, Method, Table, event_of
 from tests.handshakes import opening
 from tests.model.judging.test_acceptor import Conversation, declared
 
@@ -23,7 +23,7 @@ CLOSE: Table = {
 }
 
 
-def deliver(connection: str, tag: int, consumer: str, redelivered: bool) -> Frame:
+def deliver(connection: str, tag: int, consumer: str, redelivered: bool) -> Method:
     arguments = {
         "consumer_tag": consumer,
         "delivery_tag": tag,
@@ -31,15 +31,15 @@ def deliver(connection: str, tag: int, consumer: str, redelivered: bool) -> Fram
         "exchange": "",
         "routing_key": "q",
     }
-    return Frame(connection, 1 if connection == "b" else 2, "basic.deliver", arguments, False, Content({}, b"m1"))
+    return Method(connection, 1 if connection == "b" else 2, "basic.deliver", arguments, False, Content({}, b"m1"))
 
 
 def before_the_error() -> Acceptor:
     """a.2 holds m1, b.1 consumes as well, a.1 is open."""
     acceptor = acceptor_for(RABBITMQ_4_3)
     for connection in "ab":
-        for frame in opening(connection, RABBITMQ_4_3):
-            (acceptor.sent if frame.sent else acceptor.received)(frame)
+        for method in opening(connection, RABBITMQ_4_3):
+            (acceptor.sent if method.sent else acceptor.received)(method)
     for line, answer, arguments in (
         ("a.1 channel.open", "channel.open-ok", {}),
         ("a.2 channel.open", "channel.open-ok", {}),
@@ -59,17 +59,17 @@ def before_the_error() -> Acceptor:
             acceptor.received(event_of(command.connection, command.channel, answer, arguments, False))
     acceptor.quiescent()
     assert acceptor.failures == []
-    acceptor.sent(Frame("a", 1, "basic.recover", {}, True))
+    acceptor.sent(Method("a", 1, "basic.recover", {}, True))
     return acceptor
 
 
 @pytest.mark.parametrize("close_comes_first", [True, False])
 def test_redelivery_and_close_come_in_either_order(close_comes_first: bool) -> None:
     acceptor = before_the_error()
-    frames = [Frame("a", 0, "connection.close", CLOSE, False), deliver("b", 1, "u", True)]
-    for frame in frames if close_comes_first else reversed(frames):
+    methods = [Method("a", 0, "connection.close", CLOSE, False), deliver("b", 1, "u", True)]
+    for method in methods if close_comes_first else reversed(methods):
         assert acceptor.owes()
-        acceptor.received(frame)
+        acceptor.received(method)
     assert not acceptor.owes()
     acceptor.quiescent()
     assert acceptor.failures == []
@@ -84,7 +84,7 @@ def test_the_close_is_owed_all_the_same() -> None:
 
 def test_the_message_is_owed_after_the_close() -> None:
     acceptor = before_the_error()
-    acceptor.received(Frame("a", 0, "connection.close", CLOSE, False))
+    acceptor.received(Method("a", 0, "connection.close", CLOSE, False))
     acceptor.overdue()
     assert [failure.requirement for failure in acceptor.failures] == ["CHAN-016"]
 

@@ -30,10 +30,10 @@ class Bench:
     def __init__(self, dialect: Dialect, channel_max: int = 0) -> None:
         self.acceptor = acceptor_for(dialect)
         for connection in "ab":
-            for frame in opening(connection, dialect):
-                if frame.method == "connection.tune-ok" and channel_max:
-                    frame.arguments["channel_max"] = channel_max
-                (self.acceptor.sent if frame.sent else self.acceptor.received)(frame)
+            for method in opening(connection, dialect):
+                if method.name == "connection.tune-ok" and channel_max:
+                    method.arguments["channel_max"] = channel_max
+                (self.acceptor.sent if method.sent else self.acceptor.received)(method)
             self.open(1, connection)
         self.send("queue.declare", queue="q", exclusive=True, on="b")
         self.come("queue.declare-ok", {"queue": "q", "message_count": 0, "consumer_count": 0}, on="b", channel=1)

@@ -40,8 +40,8 @@ class Talk:
     def __init__(self, dialect: Dialect = RABBITMQ_4_3, steps: int = 2) -> None:
         self.acceptor = acceptor_for(dialect)
         self.time = 0.0
-        for frame in opening("a", dialect)[:steps]:
-            (self.acceptor.sent if frame.sent else self.acceptor.received)(frame)
+        for method in opening("a", dialect)[:steps]:
+            (self.acceptor.sent if method.sent else self.acceptor.received)(method)
 
     def say(self, method: str, channel: int = 0, /, **arguments: Any) -> Talk:
         self.acceptor.sent(event_of("a", channel, method, arguments, sent=True, time=self.time))
@@ -249,8 +249,8 @@ def test_users_that_the_operator_made() -> None:
 def test_the_owner_of_the_target_is_known_only_by_a_name_that_is_no_secret() -> None:
     assert Talk(steps=RUNNING).acceptor.broker.connections["a"].user == ""
     acceptor = acceptor_for(RABBITMQ_4_3, own_user="guest")
-    for frame in opening("a"):
-        (acceptor.sent if frame.sent else acceptor.received)(frame)
+    for method in opening("a"):
+        (acceptor.sent if method.sent else acceptor.received)(method)
     assert acceptor.broker.connections["a"].user == "guest"
 
 
@@ -297,8 +297,8 @@ def test_virtual_hosts() -> None:
     talk = Talk(steps=OPEN).say("connection.open", virtual_host="nope").see("connection.open-ok")
     assert talk.failure.requirement == "CONN-008"
     acceptor = acceptor_for(RABBITMQ_4_3, virtual_host="v/1")
-    for frame in opening("a"):
-        (acceptor.sent if frame.sent else acceptor.received)(frame)
+    for method in opening("a"):
+        (acceptor.sent if method.sent else acceptor.received)(method)
     assert acceptor.failures[0].requirement == "CONN-008", "the one that exists is not /"
 
 
@@ -419,8 +419,8 @@ def test_a_name_can_be_used_again() -> None:
     talk = Talk(steps=RUNNING)
     talk.say("channel.open", 1).see("channel.open-ok", 1)
     talk.say("connection.close").see("connection.close-ok")
-    for frame in opening("a"):
-        (talk.acceptor.sent if frame.sent else talk.acceptor.received)(frame)
+    for method in opening("a"):
+        (talk.acceptor.sent if method.sent else talk.acceptor.received)(method)
     assert talk.state is ConnectionState.OPEN
     assert talk.acceptor.broker.channels == {}
     talk.say("channel.open", 1).see("channel.open-ok", 1)

@@ -14,7 +14,7 @@ from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Failure
-from amqpspec.model.protocol.methods import Content, Frame, event_of
+from amqpspec.model.protocol.methods import Content, Method, event_of
 from amqpspec.model.rules.inputs import process
 
 DIALECT = dialect_named("rabbitmq-4.3")
@@ -37,19 +37,19 @@ class Bench:
         command = parse_command(line)
         key = (command.connection, command.channel)
         if key not in self.sound.channels:
-            self._send(Frame(*key, "channel.open", {}, sent=True))
+            self._send(Method(*key, "channel.open", {}, sent=True))
             self.answer()
         self._send(event_of(*key, command.method, dict(command.arguments), sent=True, content=command.content))
 
-    def _send(self, frame: Frame) -> None:
-        process(self.sound, frame)
-        self.acceptor.sent(frame)
+    def _send(self, method: Method) -> None:
+        process(self.sound, method)
+        self.acceptor.sent(method)
 
     def answer(self) -> None:
         """Everything that a sound broker sends now."""
-        while (frame := next(iter(permitted(self.sound)), None)) is not None:
-            assert observe(self.sound, frame) == ()
-            self.acceptor.received(frame)
+        while (event := next(iter(permitted(self.sound)), None)) is not None:
+            assert observe(self.sound, event) == ()
+            self.acceptor.received(event)
         assert self.acceptor.failures == []
 
     def receive(self, method: str, body: bytes | None = None, on: str = "b", **arguments: Any) -> None:

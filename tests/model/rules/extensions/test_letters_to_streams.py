@@ -8,7 +8,7 @@ from amqpspec.model.broker.queues import Arrival
 from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.promises.dialects import dialect_named
-from amqpspec.model.protocol.methods import Content, Frame, event_of
+from amqpspec.model.protocol.methods import Content, Method, event_of
 from tests.handshakes import opening
 from tests.model.rules.extensions.test_time_to_live import Timed
 
@@ -20,8 +20,8 @@ class Lettered(Timed):
 
     def __init__(self, *publishes: str) -> None:
         self.acceptor = acceptor_for(dialect_named("rabbitmq-3"))
-        for frame in opening("a", self.acceptor.dialect):
-            (self.acceptor.sent if frame.sent else self.acceptor.received)(frame)
+        for method in opening("a", self.acceptor.dialect):
+            (self.acceptor.sent if method.sent else self.acceptor.received)(method)
         self.ask(0.1, "a.1 channel.open", "channel.open-ok")
         for name, arguments in (("s", "x-queue-type=stream"), ("q", TO_STREAM)):
             line = f"a.1 queue.declare {name} durable {arguments}"
@@ -38,7 +38,7 @@ class Lettered(Timed):
     def read(self, time: float) -> None:
         self.ask(time, "a.1 basic.qos 9", "basic.qos-ok")
         self.send(time + 0.1, "a.1 basic.consume s tag=t x-stream-offset=first")
-        self.acceptor.received(Frame("a", 1, "basic.consume-ok", {"consumer_tag": "t"}, sent=False, time=time + 0.11))
+        self.acceptor.received(Method("a", 1, "basic.consume-ok", {"consumer_tag": "t"}, sent=False, time=time + 0.11))
 
     @property
     def known(self) -> list[str]:
@@ -79,8 +79,8 @@ def test_what_a_commit_publishes_to_the_stream_moves_up_where_a_letter_is_lost()
     for line in lines:
         plan.carry_out(parse_command(line))
     broker = plan.broker
-    loses.process(broker, Frame("a", 1, "tx.commit", {}, sent=True))
+    loses.process(broker, Method("a", 1, "tx.commit", {}, sent=True))
     (kept,) = broker.queues["s"].log
     assert (kept.content.body, kept.position) == (b"m2", 0)
-    observe(broker, Frame("a", 1, "tx.commit-ok", {}, sent=False))
+    observe(broker, Method("a", 1, "tx.commit-ok", {}, sent=False))
     assert kept.arrival is Arrival.PROVEN

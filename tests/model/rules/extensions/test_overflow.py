@@ -51,7 +51,7 @@ def answers(broker: Broker, line: str) -> list[str]:
     command = parse_command(line)
     arguments = dict(command.arguments)
     process(broker, event_of(command.connection, command.channel, command.method, arguments, True, command.content))
-    return [frame.method for frame in permitted(broker)]
+    return [event.name for event in permitted(broker)]
 
 
 @EVERYWHERE

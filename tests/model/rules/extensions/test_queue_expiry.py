@@ -10,7 +10,7 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import ClockWait, Frame, event_of
+from amqpspec.model.protocol.methods import ClockWait, Method, event_of
 from tests.handshakes import opening
 
 #: Milliseconds that the queue of these tests lives unused.
@@ -22,8 +22,8 @@ class Timed:
 
     def __init__(self, kind: str = "classic") -> None:
         self.acceptor = acceptor_for(dialect_named("rabbitmq-4.3"))
-        for frame in opening("a", self.acceptor.dialect):
-            (self.acceptor.sent if frame.sent else self.acceptor.received)(frame)
+        for method in opening("a", self.acceptor.dialect):
+            (self.acceptor.sent if method.sent else self.acceptor.received)(method)
         self.ask(0.1, "a.1 channel.open", "channel.open-ok")
         line = f"a.1 queue.declare q durable x-queue-type={kind} x-expires={LIFETIME}"
         self.ask(1.0, line, "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
@@ -37,7 +37,7 @@ class Timed:
     def see(self, time: float, key: tuple[str, int], method: str, **arguments: Any) -> Self:
         self.acceptor.received(event_of(*key, method, arguments, sent=False, time=time))
         if method == "channel.close":
-            self.acceptor.sent(Frame(*key, "channel.close-ok", {}, sent=True, time=time))
+            self.acceptor.sent(Method(*key, "channel.close-ok", {}, sent=True, time=time))
         self.acceptor.quiescent()
         return self
 
@@ -84,7 +84,7 @@ def test_a_quorum_queue_counts_nothing_while_it_goes() -> None:
     def filled() -> Timed:
         timed = Timed("quorum")
         command = parse_command("a.1 basic.publish q body=m")
-        timed.acceptor.sent(Frame("a", 1, command.method, dict(command.arguments), sent=True, time=1.1,
+        timed.acceptor.sent(Method("a", 1, command.method, dict(command.arguments), sent=True, time=1.1,
                                   content=command.content))  # fmt: skip
         return timed.ask(1.2, line, "queue.declare-ok", message_count=1, **numbers)
 

@@ -10,7 +10,7 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Content, Frame, event_of
+from amqpspec.model.protocol.methods import Content, Method, event_of
 from tests.handshakes import opening
 
 
@@ -19,8 +19,8 @@ class Timed:
 
     def __init__(self, *publishes: str, arguments: str = "") -> None:
         self.acceptor = acceptor_for(dialect_named("rabbitmq-4.3"))
-        for frame in opening("a", self.acceptor.dialect):
-            (self.acceptor.sent if frame.sent else self.acceptor.received)(frame)
+        for method in opening("a", self.acceptor.dialect):
+            (self.acceptor.sent if method.sent else self.acceptor.received)(method)
         self.ask(0.1, "a.1 channel.open", "channel.open-ok")
         line = f"a.1 queue.declare q {arguments}"
         self.ask(0.2, line, "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
@@ -37,7 +37,7 @@ class Timed:
 
     def ask(self, time: float, line: str, method: str, **arguments: Any) -> Self:
         self.send(time, line)
-        self.acceptor.received(Frame("a", 1, method, arguments, sent=False, time=time + 0.01))
+        self.acceptor.received(Method("a", 1, method, arguments, sent=False, time=time + 0.01))
         self.acceptor.quiescent()
         return self
 
@@ -118,7 +118,7 @@ def test_a_letter_may_have_come_when_there_was_no_room_for_it(overflow: str) -> 
 def test_an_answer_that_takes_its_time_may_come_from_behind_the_end() -> None:
     slow = Timed(SECOND).send(1.2, "a.1 queue.declare q passive")
     arguments = {"queue": "q", "message_count": 0, "consumer_count": 0}
-    slow.acceptor.received(Frame("a", 1, "queue.declare-ok", arguments, sent=False, time=2.5))
+    slow.acceptor.received(Method("a", 1, "queue.declare-ok", arguments, sent=False, time=2.5))
     slow.acceptor.quiescent()
     assert slow.blamed == ""
 
@@ -131,7 +131,7 @@ def test_what_comes_back_too_late_and_is_too_much_goes_by_what_its_queue_looks_a
     got = {"delivery_tag": 1, "redelivered": False, "exchange": "", "routing_key": "q", "message_count": 0}
     content = Content({"expiration": "1000"}, b"m1")
     timed.send(1.1, "a.1 basic.get q")
-    timed.acceptor.received(Frame("a", 1, "basic.get-ok", got, sent=False, time=1.11, content=content))
+    timed.acceptor.received(Method("a", 1, "basic.get-ok", got, sent=False, time=1.11, content=content))
     timed.send(1.2, "a.1 basic.publish q body=m2").count(1.3, 1)
     timed.send(3.5, "a.1 basic.nack 1 requeue").count(3.6, 1)
     assert timed.blamed == ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqpspec.model.protocol.methods import Content, Frame, Table
+from amqpspec.model.protocol.methods import Content, Method, Table
 from tests.model.timed_client import QUORUM, Timed
 
 #: In milliseconds; a delivery of `Timed.hold` is made between 1.0 and 1.02.
@@ -21,7 +21,7 @@ def refused_tag(timed: Timed) -> Timed:
     text = "NOT_ALLOWED - attempt to reuse consumer tag 'c'"
     arguments = {"reply_code": 530, "reply_text": text, "class_id": 60, "method_id": 20}
     timed.send(2.3, "a.1 basic.consume q tag=c")
-    timed.acceptor.received(Frame("a", 0, "connection.close", arguments, sent=False, time=2.32))
+    timed.acceptor.received(Method("a", 0, "connection.close", arguments, sent=False, time=2.32))
     return timed
 
 

@@ -31,14 +31,14 @@ class Talk:
     def open(
         self, name: str, user: str = "", vhost: str = "/", capabilities: Mapping[str, Any] = CANCELLED
     ) -> Self:
-        for frame in opening(name, self.acceptor.dialect, capabilities):
-            arguments = dict(frame.arguments)
-            if frame.method == "connection.start-ok" and user:
+        for method in opening(name, self.acceptor.dialect, capabilities):
+            arguments = dict(method.arguments)
+            if method.name == "connection.start-ok" and user:
                 arguments["response"] = plain_response(Credentials(user, "p"))
-            if frame.method == "connection.open":
+            if method.name == "connection.open":
                 arguments["virtual_host"] = vhost
-            told = event_of(name, 0, frame.method, arguments, frame.sent)
-            (self.acceptor.sent if frame.sent else self.acceptor.received)(told)
+            told = event_of(name, 0, method.name, arguments, method.sent)
+            (self.acceptor.sent if method.sent else self.acceptor.received)(told)
         return self
 
     def send(self, *lines: str) -> Self:

@@ -8,13 +8,13 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import dialect_named
-from amqpspec.model.protocol.methods import Frame, event_of
+from amqpspec.model.protocol.methods import Method, event_of
 from amqpspec.model.rules.inputs import process
 
 THREE, FOUR_0, FOUR_3 = DIALECTS = ("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3")
 
 
-def answer_to(dialect: str, *lines: str) -> Frame | None:
+def answer_to(dialect: str, *lines: str) -> Method | None:
     """What a broker answers to the last line, after it has answered all others."""
     plan = Plan(dialect_named(dialect))
     *before, last = map(parse_command, ("a.1 channel.open", "b.1 channel.open", *lines))
@@ -27,7 +27,7 @@ def answer_to(dialect: str, *lines: str) -> Frame | None:
 def refusal(dialect: str, *lines: str) -> str:
     answer = answer_to(dialect, *lines)
     assert answer is not None
-    assert answer.method == "channel.close", str(answer)
+    assert answer.name == "channel.close", str(answer)
     assert answer.arguments["reply_code"] == 406
     text: str = answer.arguments["reply_text"]
     return text.removeprefix("PRECONDITION_FAILED - ")
@@ -35,7 +35,7 @@ def refusal(dialect: str, *lines: str) -> str:
 
 def is_accepted(dialect: str, *lines: str) -> bool:
     answer = answer_to(dialect, *lines)
-    return answer is not None and answer.method in ("queue.declare-ok", "queue.delete-ok")
+    return answer is not None and answer.name in ("queue.declare-ok", "queue.delete-ok")
 
 
 def invalid(argument: str, reason: str) -> str:
@@ -229,7 +229,7 @@ def test_conditions_of_deletion() -> None:
     assert refusal(FOUR_3, "a.1 queue.declare q durable", *used, unused) == "queue 'q' in vhost '/' in use"
     hard = answer_to(FOUR_3, "a.1 queue.declare q durable x-queue-type=quorum", both)
     assert hard is not None
-    assert hard.method == "connection.close"
+    assert hard.name == "connection.close"
     assert hard.arguments["reply_code"] == 540
     assert "if-unused flag" in hard.arguments["reply_text"]
     assert is_accepted(FOUR_3, "a.1 queue.declare q durable x-queue-type=stream", *used, both)

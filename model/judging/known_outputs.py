@@ -7,37 +7,37 @@ from amqpspec.model.judging.known_defect import DefectsFollowed
 from amqpspec.model.outputs.debts import Debt, debts
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.outputs.observation import observe
-from amqpspec.model.protocol.methods import Frame, TraceEvent
+from amqpspec.model.protocol.methods import Method, TraceEvent
 
 
-def observe_as_known(broker: Broker, frame: TraceEvent, known: DefectsFollowed) -> Mismatches:
+def observe_as_known(broker: Broker, event: TraceEvent, known: DefectsFollowed) -> Mismatches:
     """As `observe`, with the names of the known defects that explain what is wrong."""
-    mismatches = observe(broker, frame)
-    if not mismatches or not known.of_frames or not isinstance(frame, Frame):
+    mismatches = observe(broker, event)
+    if not mismatches or not known.of_outputs or not isinstance(event, Method):
         return mismatches
-    return explained(broker, frame, mismatches, known)
+    return explained(broker, event, mismatches, known)
 
 
-def explained(broker: Broker, frame: Frame, mismatches: Mismatches, known: DefectsFollowed) -> Mismatches:
+def explained(broker: Broker, method: Method, mismatches: Mismatches, known: DefectsFollowed) -> Mismatches:
     """The mismatches with their names. One that is fatal and known is none any more: the state is the broker's then."""
     for mismatch in mismatches:
         if mismatch.fatal:
-            return _going_on(broker, frame, mismatch, known) or mismatches
-    return tuple(each for mismatch in mismatches for each in _named(broker, frame, mismatch, known))
+            return _going_on(broker, method, mismatch, known) or mismatches
+    return tuple(each for mismatch in mismatches for each in _named(broker, method, mismatch, known))
 
 
-def _going_on(broker: Broker, frame: Frame, mismatch: Mismatch, known: DefectsFollowed) -> Mismatches:
-    for defect in known.of_frames:
-        told = defect.goes_on(broker, frame, mismatch) if defect.goes_on is not None else None
+def _going_on(broker: Broker, method: Method, mismatch: Mismatch, known: DefectsFollowed) -> Mismatches:
+    for defect in known.of_outputs:
+        told = defect.goes_on(broker, method, mismatch) if defect.goes_on is not None else None
         if told is not None:
-            further = observe(broker, frame) if defect.is_observed_again else ()
-            return told + explained(broker, frame, further, known)
+            further = observe(broker, method) if defect.is_observed_again else ()
+            return told + explained(broker, method, further, known)
     return ()
 
 
-def _named(broker: Broker, frame: Frame, mismatch: Mismatch, known: DefectsFollowed) -> Mismatches:
-    for defect in known.of_frames:
-        told = defect.names(broker, frame, mismatch) if defect.names is not None else None
+def _named(broker: Broker, method: Method, mismatch: Mismatch, known: DefectsFollowed) -> Mismatches:
+    for defect in known.of_outputs:
+        told = defect.names(broker, method, mismatch) if defect.names is not None else None
         if told is not None:
             return told
     return (mismatch,)
@@ -54,7 +54,7 @@ def first_debt(broker: Broker, known: DefectsFollowed) -> tuple[Debt, str] | Non
 
 
 def _name(broker: Broker, debt: Debt, known: DefectsFollowed) -> str:
-    frame = debt.frame
-    if not isinstance(frame, Frame):
+    event = debt.event
+    if not isinstance(event, Method):
         return ""
-    return next((name for name, explains in known.of_missing.items() if explains(broker, frame)), "")
+    return next((name for name, explains in known.of_missing.items() if explains(broker, event)), "")

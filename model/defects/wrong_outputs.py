@@ -1,6 +1,6 @@
 """Known defects that need no following, as the broker goes on as it should: a wrong argument, a frame too many or none.
 
-The law says what is wrong. Only where something is, these are asked why (`model.judging.known_frames`).
+The law says what is wrong. Only where something is, these are asked why (`model.judging.known_outputs`).
 """
 
 from __future__ import annotations
@@ -10,28 +10,28 @@ from collections.abc import Callable, Mapping
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.defects.channel_closing import CLOSING_DEFECTS
 from amqpspec.model.defects.channel_mailbox import MAILBOX_DEFECTS
-from amqpspec.model.defects.direct_replies import DIRECT_REPLY_FRAME_DEFECTS
+from amqpspec.model.defects.direct_replies import DIRECT_REPLY_OUTPUT_DEFECTS
 from amqpspec.model.defects.expiry_by_priority import EXPIRY_DEFECTS
 from amqpspec.model.defects.queue_counts import COUNT_DEFECTS
 from amqpspec.model.defects.stream_content import STREAM_CONTENT_DEFECTS
-from amqpspec.model.defects.timeouts import NEXT_DEADLINE_FORGOTTEN, TIMEOUT_FRAME_DEFECTS, is_forgotten
+from amqpspec.model.defects.timeouts import NEXT_DEADLINE_FORGOTTEN, TIMEOUT_OUTPUT_DEFECTS, is_forgotten
 from amqpspec.model.defects.virtual_hosts import END_OF_STREAM_UNTOLD, VIRTUAL_HOST_DEFECTS, is_not_told
-from amqpspec.model.judging.known_defect import FrameDefect
-from amqpspec.model.protocol.methods import Frame
+from amqpspec.model.judging.known_defect import OutputDefect
+from amqpspec.model.protocol.methods import Method
 
-FRAME_DEFECTS: tuple[FrameDefect, ...] = (
+OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (
     *COUNT_DEFECTS,
-    *TIMEOUT_FRAME_DEFECTS,
+    *TIMEOUT_OUTPUT_DEFECTS,
     *CLOSING_DEFECTS,
     *VIRTUAL_HOST_DEFECTS,
     *STREAM_CONTENT_DEFECTS,
-    *DIRECT_REPLY_FRAME_DEFECTS,
+    *DIRECT_REPLY_OUTPUT_DEFECTS,
     *MAILBOX_DEFECTS,
     *EXPIRY_DEFECTS,
 )
 
 #: By name: does this known defect explain that the owed frame does not come?
-MISSING_FRAMES: Mapping[str, Callable[[Broker, Frame], bool]] = {
+MISSING_OUTPUTS: Mapping[str, Callable[[Broker, Method], bool]] = {
     NEXT_DEADLINE_FORGOTTEN: is_forgotten,
     END_OF_STREAM_UNTOLD: is_not_told,
 }
