@@ -68,9 +68,10 @@ class Workers(Protocol):
 def workers_for(place: Place, options: RunOptions, is_enough: Callable[[], bool]) -> Workers:
     """As many as the options say. Who shares a clock with the broker shares its process.
 
-    `is_enough`: is nothing more to be begun?
+    `is_enough`: is nothing more to be begun? A daemonic process of `multiprocessing` cannot have any others.
     """
-    if options.jobs > 1 and not isinstance(place.target.clock, FastForwardClock):
+    can_share = not isinstance(place.target.clock, FastForwardClock) and not multiprocessing.current_process().daemon
+    if options.jobs > 1 and can_share:
         return SeveralProcesses(place, options, is_enough)
     return ThisProcess(place, options, is_enough)
 
