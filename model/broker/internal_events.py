@@ -105,7 +105,7 @@ class ConnectionCleanup(PossibleEvent):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryLimitExcess(PossibleEvent):
-    """A quorum queue drops a message because of deliveries that nobody saw (`model.rules.unseen`)."""
+    """A quorum queue drops a message because of deliveries that nobody saw (`model.rules.basic.unseen`)."""
 
     queue: str
     position: int

@@ -98,7 +98,7 @@ def _start_next_queue_again(broker: Broker, method: Method) -> None:
 
 CRASHING_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
-        name="crashed-namesake-is-empty",
+        name="crashed-next-queue-is-empty",
         requirement="ACK-024",
         statement="When a new classic queue of the name of a deleted one has crashed so and is there again before"
         " somebody asks, its transient messages are gone, those that somebody holds as well, and so are consumers that"
@@ -112,7 +112,7 @@ CRASHING_DEFECTS: tuple[DefectTransition, ...] = (
         shows_within=ANY_NUMBER,
     ),
     DefectTransition(
-        name="deleted-queue-crashes-namesake",
+        name="deleted-queue-crashes-next-queue",
         requirement="ACK-024",
         statement="Settling a delivery of a deleted queue crashes the process of a new classic queue of the same name,"
         " which does not have that number: its consumers and transient messages are gone, and what is asked of it"

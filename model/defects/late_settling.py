@@ -124,7 +124,7 @@ def _settle_at_queue(
 
 LATE_SETTLING_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
-        name="late-settlement-settles-namesake",
+        name="late-settlement-settles-for-next-consumer",
         requirement="TIMEOUT-019",
         statement="When a consumer has timed out and was cancelled, and another one was made with its tag, to settle a"
         " delivery of the first settles the delivery of the second that has the same number: the message is lost.",

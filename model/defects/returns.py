@@ -14,7 +14,7 @@ from amqpspec.model.defects.channel_limiter import DELIVERY_EVENTS, DELIVERY_MET
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method
-from amqpspec.model.rules.basic.requeue import delivery_limit, exceeded_limit
+from amqpspec.model.rules.basic.requeue import delivery_limit, was_dropped_at_limit
 from amqpspec.model.rules.basic.settlement import tags_meant
 from amqpspec.model.rules.inputs import process
 
@@ -41,7 +41,7 @@ class ReturnsBeyondLimit(Guest):
 
     def deliveries_given_back(self, broker: Broker, queue: Queue, entries: Sequence[Unacknowledged]) -> None:
         for entry in entries:
-            if entry.consumer in queue.consumers and exceeded_limit(entry.message):
+            if entry.consumer in queue.consumers and was_dropped_at_limit(entry.message):
                 dropped = _memory(broker).dropped
                 dropped[entry.consumer] = dropped.get(entry.consumer, 0) + 1
 

@@ -310,7 +310,7 @@ def _settle_hit(broker: Broker, channel: Channel, hit: _Hit, gives_room: bool) -
 
 SETTLING_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
-        name="deleted-queue-settles-namesake",
+        name="deleted-queue-settles-in-next-queue",
         requirement="ACK-024",
         statement="Settling a delivery of a deleted queue settles, in a new queue of the same name, a delivery that has"
         " the same number there, if that is a classic queue to whichever channel; of what is settled together with"

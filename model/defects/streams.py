@@ -112,7 +112,7 @@ def _has_offset_of_wrong_type(broker: Broker, method: Method) -> bool:
 
 STREAM_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
-        name="stream-refuses-for-namesake",
+        name="next-stream-refuses-settlement",
         requirement="ACK-012",
         statement="Giving back a delivery of a deleted queue is refused with 540, or crashes the channel if by"
         " basic.recover, when the channel has dealt with a new stream of its name.",

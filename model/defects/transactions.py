@@ -132,7 +132,7 @@ def _reply_at_once(broker: Broker, method: Method) -> None:
 
 TRANSACTION_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
-        name="commit-cancels-namesakes-consumers",
+        name="commit-cancels-consumers-of-next-queue",
         requirement="CANCEL-007",
         statement="A commit that publishes to a deleted classic queue cancels the channel's consumers of a new queue of"
         " that name, before the channel closes.",

@@ -540,7 +540,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         shows_within=ANY_NUMBER,  # what it keeps may come back, which is counted
     ),
     DefectTransition(
-        name="cancelled-namesake-waits-on",
+        name="consumer-of-same-tag-waits-on",
         requirement="SAC-002",
         statement="A waiting consumer that is cancelled, and whose channel holds deliveries of an earlier one with its"
         " tag, goes on to wait. When its turn comes it has the seat, and nobody is served.",
@@ -553,7 +553,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         process=_serve_nobody(Why.CANCELLED),
     ),
     DefectTransition(
-        name="namesake-never-active",
+        name="consumer-of-same-tag-never-active",
         requirement="SAC-002",
         statement="A waiting consumer whose channel holds deliveries of a cancelled one with its tag takes the seat and"
         " is handed nothing, and nobody else is.",

@@ -30,7 +30,7 @@ REPLY_CODES: dict[int, tuple[str, bool]] = {
 class ProtocolError(Exception):
     """The input breaks `requirement`: the broker owes a close with this code and text.
 
-    Raised by rules, turned into an obligation by `Broker.process`. It never leaves the model.
+    Raised by rules, turned into an obligation by `model.rules.inputs.process`. It never leaves the model.
     """
 
     def __init__(

@@ -103,7 +103,7 @@ settlement.let_go.taken_by(stream_settlement.return_credit)
 settlement.all_settled.taken_by(late_settlement.settle_behind)
 recover.recovering.taken_by(stream_settlement.check_recovered)
 requeue.given_back.taken_by(message_expiry.look_at_returned)
-requeue.limit_exceeded.taken_by(dead_letter.exceed_limit)
+requeue.dropped_at_limit.taken_by(dead_letter.dead_letter_at_limit)
 
 tx.published.taken_by(message_expiry.expire_timeless)
 

@@ -1,7 +1,10 @@
 """Chapter basic, cancel (0-9-1 section 1.8.3.5), and the broker's (seed: consumer cancel notification; area CANCEL).
 
-The step is `Broker.remove_consumer`: what the consumer holds stays with its channel. The end of a queue, with which its
-consumers end, is `Broker.delete_queue`.
+The step is `Broker.remove_consumer`: what the consumer holds stays with its channel, and can be settled there as before
+(`model.rules.basic.settlement`); it goes on counting where the channel has a limit of its own (`model.broker.limits`).
+The queue's next message goes to another consumer with room (`model.broker.dispatch`); where only one is served, the
+next in line is from now on (`Broker.elect`). A new consumer of the tag has all its room (CONSUME-016). The end of a
+queue, with which its consumers end, is `Broker.delete_queue`.
 
 Requirements:
 
@@ -88,14 +91,14 @@ def cancel(broker: Broker, channel: Channel, method: Method) -> None:
             broker.fired("CANCEL-016")
             if consumer.queue.type is QueueType.QUORUM:
                 broker.fired("QUORUM-008")
-        # a lane of its own: its order towards the consume-ok is open (CONSUME-005)
+        # a lane of its own (`Expected.lane`): its order towards the consume-ok is open (CONSUME-005)
         if consumer.queue.reply_address:
             requirements = ("REPLY-004",)
         else:
             lane = f"{CANCELLING}{consumer.queue.name}"
             broker.touch(channel, consumer.queue)
             if method.arguments.get("nowait") and consumer.queue in broker.deliverable and broker.has_room(consumer):
-                # no cancel-ok says where what the queue has handed over ends
+                # without a cancel-ok nothing tells which message was the last that it was handed
                 channel.may_still_be_served[tag] = consumer
         has_recalled = recall(broker, consumer)
         if has_recalled:

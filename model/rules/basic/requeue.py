@@ -82,7 +82,7 @@ from amqpspec.model.rules.common.steps import Step
 #: These messages are in the queue again, from that channel. The last ones were on their way to consumers before.
 given_back: Step[Broker, Queue, Sequence[Message], ChannelKey, Collection[Message]] = Step()
 #: The message came back to the queue, from that channel, more often than the queue bears, and is gone for it.
-limit_exceeded: Step[Broker, Queue, Message, ChannelKey] = Step()
+dropped_at_limit: Step[Broker, Queue, Message, ChannelKey] = Step()
 
 #: Another client, for which the delivery had timed out, has settled it: that is no reason for it not to come back.
 SETTLED_LATE = "TIMEOUT-019"
@@ -101,7 +101,7 @@ def _has_negative_limit(queue: Queue) -> bool:
     return type(limit) is int and limit < 0
 
 
-def exceeded_limit(message: Message) -> bool:
+def was_dropped_at_limit(message: Message) -> bool:
     """Has its queue dropped the message when it came back?"""
     return message.reason in ("QUORUM-003", "QUORUM-004")
 
@@ -169,7 +169,7 @@ def _put_back(
         broker.fired(*{"QUORUM-003", requirement})
         del queue.unproven[message]
         broker.drop(queue, message, requirement)
-        limit_exceeded(broker, queue, message, holder)
+        dropped_at_limit(broker, queue, message, holder)
         return
     if (message.delivery_count == limit or requirement == "QUORUM-004") and message.reason != "TIMEOUT-013":
         queue.reason = requirement  # what lets it stay

@@ -31,7 +31,7 @@ from amqpspec.model.broker.internal_events import DeliveryLimitExcess, MessageLo
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.broker.state import Channel, Lost
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.rules.basic.requeue import delivery_limit, limit_exceeded
+from amqpspec.model.rules.basic.requeue import delivery_limit, dropped_at_limit
 
 
 def recall(broker: Broker, consumer: Consumer) -> bool:
@@ -184,5 +184,5 @@ def drop_over_limit(broker: Broker, event: DeliveryLimitExcess) -> None:
     broker.take(queue, queue.messages.index(message))
     broker.drop(queue, message, "QUORUM-003")
     holder = message.via if message.via in broker.channels else next(iter(broker.channels))
-    limit_exceeded(broker, queue, message, holder)
+    dropped_at_limit(broker, queue, message, holder)
     broker.refresh(queue)

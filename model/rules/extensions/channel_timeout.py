@@ -34,7 +34,7 @@ from amqpspec.model.broker.consumer_timeouts import of_queue_and_policy
 from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.rules.basic.requeue import exceeded_limit
+from amqpspec.model.rules.basic.requeue import was_dropped_at_limit
 from amqpspec.model.rules.extensions.consumer_timeout import close_for
 
 
@@ -58,7 +58,7 @@ def close_channel(broker: Broker, channel: Channel) -> None:
     close_for(broker, channel, entry, *dict.fromkeys(requirements))
     broker.counting = counting
     for each in returning:
-        if not each.queue.deleted and not exceeded_limit(each.message):
+        if not each.queue.deleted and not was_dropped_at_limit(each.message):
             each.message.reason = each.queue.reason = "TIMEOUT-004"
 
 

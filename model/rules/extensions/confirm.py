@@ -1,6 +1,7 @@
 """RabbitMQ's extension confirm.select (area CONFIRM; guide: publisher confirms).
 
-Confirms themselves are owed in `model.rules.basic.publish`, and sent and judged in `model.outputs.confirms`.
+Confirms themselves are owed in `model.rules.basic.publish`; `model.outputs.permitted` says which may be sent, and
+`model.outputs.confirms` judges those that came.
 
 Requirements:
 

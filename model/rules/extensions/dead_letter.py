@@ -27,6 +27,10 @@ Requirements:
   counting towards the limit. A classic queue that hands the message to a waiting consumer at once does not look at it:
   redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag
   (4.3)]
+* QUORUM-002: What counts as failed (4.3). reject(requeue=true), channel/connection close: x-delivery-count +1 and
+  x-acquired-count +1. nack(requeue=true), recover, timeout: only x-acquired-count +1. In rabbitmq-3: every return +1
+  x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
+  reject->settle(true,false)]
 * QUORUM-003: Delivery limit. With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or
   dropped) when its count would exceed L: L=2 gives 3 deliveries. In rabbitmq-3: nack or reject; default none. In
   rabbitmq-4.0: nack or reject; default 20. In rabbitmq-4.3: reject/close only: nack(requeue) loops for ever; default
@@ -63,7 +67,7 @@ from amqpspec.model.rules.extensions.overflow import drop_excess, refuse, refuse
 
 
 def discard_message(broker: Broker, queue: Queue, message: Message, holder: ChannelKey, failed: bool) -> None:
-    """The client refused the message for good. `failed`: by basic.reject, which counts as a failed delivery."""
+    """The client refused the message for good. `failed`: it counts as a failed delivery (QUORUM-002)."""
     carried = broker.dialect.carried_failures
     if carried is CarriedFailures.OF_QUORUM_QUEUES and queue.type is QueueType.QUORUM:
         message.failures += 1  # rabbit_fifo:discard, whatever the method
@@ -72,7 +76,7 @@ def discard_message(broker: Broker, queue: Queue, message: Message, holder: Chan
     _dead_letter(broker, queue, message, holder, REJECTED)
 
 
-def exceed_limit(broker: Broker, queue: Queue, message: Message, holder: ChannelKey) -> None:
+def dead_letter_at_limit(broker: Broker, queue: Queue, message: Message, holder: ChannelKey) -> None:
     """The message came back more often than its queue bears (QUORUM-003)."""
     _dead_letter(broker, queue, message, holder, DELIVERY_LIMIT)
 

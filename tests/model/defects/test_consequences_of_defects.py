@@ -68,7 +68,7 @@ def test_a_queue_takes_back_once_more_what_it_still_counts_for_a_channel_that_en
         dialect="rabbitmq-4.0",
     )  # fmt: skip
     settled = input_of(parse_command("b.1 basic.nack 1 requeue"))
-    defect("deleted-queue-settles-namesake").process(plan.broker, settled)
+    defect("deleted-queue-settles-in-next-queue").process(plan.broker, settled)
     [entry] = plan.broker.channels["a", 1].unacknowledged.values()
     assert entry.queue.deleted
     for broker in (plan.broker, copy_broker(plan.broker)):
@@ -146,7 +146,7 @@ def test_messages_may_be_on_their_way_to_who_gives_up_the_seat(at_rest: bool) ->
 def test_a_commit_refuses_for_the_stream_that_it_publishes_to_first(
     outcome: str, published: str, refused: bool
 ) -> None:
-    refuses = defect("stream-refuses-for-namesake")
+    refuses = defect("next-stream-refuses-settlement")
     broker = planned(
         "a.1 queue.declare s durable", "b.1 queue.declare other durable", "a.1 basic.publish s body=m1",
         "a.1 basic.get s", "b.1 queue.delete s", "b.1 queue.declare s durable x-queue-type=stream", "a.1 tx.select",
@@ -198,7 +198,7 @@ def test_what_what_has_the_same_name_has_settled_is_told_of_among_what_its_consu
         "b.1 queue.declare q durable", "a.1 basic.qos 2", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m2",
         "b.1 basic.publish q body=m3", dialect="rabbitmq-4.0",
     )  # fmt: skip
-    settles = defect("deleted-queue-settles-namesake")
+    settles = defect("deleted-queue-settles-in-next-queue")
     settles.process(plan.broker, input_of(parse_command("a.1 basic.ack 1")))
     entry = plan.broker.channels["a", 1].unacknowledged[2]
     assert entry.consumer is None

@@ -75,7 +75,7 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "a.1 basic.consume q tag=u x-priority=10"),
         ("a.1 channel.close",),
     ),
-    "cancelled-namesake-waits-on": (
+    "consumer-of-same-tag-waits-on": (
         (_QUORUM_SEAT, "b.1 basic.qos 1", "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=u",
          "b.1 basic.publish q body=m1", "a.1 basic.cancel t", "a.1 basic.consume q tag=t", "a.1 basic.cancel t",
          "c.1 basic.consume q tag=v", "b.1 basic.publish q body=m2", "b.1 basic.publish q body=m3"),
@@ -91,7 +91,7 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "b.1 basic.publish q body=m1", "b.1 basic.cancel u", "b.1 basic.consume q tag=u x-priority=1"),
         ("b.1 channel.close",),
     ),
-    "namesake-never-active": (
+    "consumer-of-same-tag-never-active": (
         (_QUORUM_SEAT, "b.1 basic.qos 1", "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=u",
          "b.1 basic.publish q body=m1", "a.1 basic.cancel t", "a.1 basic.consume q tag=t",
          "b.1 basic.publish q body=m2", "b.1 basic.publish q body=m3"),
@@ -172,24 +172,24 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "a.1 basic.qos 5", "a.1 basic.consume s tag=t"),
         ("a.1 basic.consume s tag=u x-stream-offset=first",),
     ),
-    "deleted-queue-crashes-namesake": (
+    "deleted-queue-crashes-next-queue": (
         ("a.1 queue.declare q durable", "b.1 basic.publish q body=m1", "a.1 basic.get q", "b.1 queue.delete q",
          "b.1 queue.declare q durable x-max-priority=4", "a.1 basic.consume q tag=t"),
         ("a.1 basic.ack 1",),
     ),
-    "crashed-namesake-is-empty": (
+    "crashed-next-queue-is-empty": (
         ("b connection.open consumer_cancel_notify=false",
          "a.1 queue.declare q durable", "a.1 basic.publish q body=m1", "a.1 basic.get q", "a.1 queue.delete q",
          "a.1 queue.declare q durable x-max-priority=4", "a.1 basic.publish q body=m2", "a.1 basic.get q",
          "b.1 basic.consume q tag=t"),
         ("a.1 basic.nack 0 multiple requeue",),
     ),
-    "commit-cancels-namesakes-consumers": (
+    "commit-cancels-consumers-of-next-queue": (
         ("a.1 queue.declare q durable", "a.2 tx.select", "a.2 basic.publish q body=m1", "a.1 queue.delete q",
          "a.1 queue.declare q durable", "a.2 basic.consume q tag=t"),
         ("a.2 tx.commit",),
     ),
-    "stream-refuses-for-namesake": (
+    "next-stream-refuses-settlement": (
         ("a.1 queue.declare s durable", "a.1 basic.publish s body=m1", "a.1 basic.get s", "b.1 queue.delete s",
          "b.1 queue.declare s durable x-queue-type=stream", "a.1 basic.publish s body=m2"),
         ("a.1 basic.nack 1 requeue",),
@@ -239,7 +239,7 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("a.1 channel.open",),
         ("a.1 queue.declare amq.rabbitmq.reply-to.nobody passive",),
     ),
-    "deleted-queue-settles-namesake": (
+    "deleted-queue-settles-in-next-queue": (
         ("a.1 queue.declare q", "b.1 basic.publish q body=m1", "a.1 basic.get q", "b.1 queue.delete q",
          "b.1 queue.declare q", "b.1 basic.publish q body=m2", "a.1 basic.get q", "b.1 basic.consume q tag=t"),
         ("a.1 basic.reject 1 requeue",),
@@ -317,7 +317,7 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (_TIMED, "b.1 basic.publish q body=m1", "a.1 basic.consume q tag=c", "broker clock.wait 600"),
         ("a.1 basic.consume q tag=c",),
     ),
-    "late-settlement-settles-namesake": (
+    "late-settlement-settles-for-next-consumer": (
         (_TIMED, "b.1 basic.publish q body=m1", "a.1 basic.consume q tag=c", "broker clock.wait 600",
          "a.1 basic.cancel c", "a.1 basic.consume q tag=c"),
         ("a.1 basic.reject 1 requeue",),
@@ -350,7 +350,7 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 #: behind it.
 OPEN_WHERE_LAWFUL = {
     "consume-ok-dropped", "cancel-crossing-deletion-breaks", "cancel-crossing-deletion-answered-twice",
-    "stream-serves-before-consume-ok", "deleted-queue-crashes-namesake",
+    "stream-serves-before-consume-ok", "deleted-queue-crashes-next-queue",
     "next-queue-gets-consumers", "takeover-forgets-deliveries",
 }  # fmt: skip
 
@@ -537,8 +537,8 @@ def test_a_publish_that_crosses_the_cancel_crashes_the_queue_with_a_backlog(cros
     assert plan.broker.is_unpredictable is crossing
 
 
-#: What a namesake does to others, or much later: commands, the last ones as a broker that settles namesakes takes them,
-#: and what is missing or too much in the end.
+#: What the next queue of a name does to others, or much later: commands, the last ones as a broker takes them that
+#: settles in that queue, and what is missing or too much in the end.
 HARMED = {
     "another channel's delivery": (
         ("a.1 queue.declare q durable", "b.1 basic.publish q body=m1", "a.1 basic.get q", "b.1 queue.delete q",
@@ -558,7 +558,7 @@ HARMED = {
 @pytest.mark.parametrize("way", list(HARMED))
 def test_what_what_has_the_same_name_does_shows_later(way: str, dialect: str) -> None:
     """Nothing is wrong behind the settlement; what it did shows when something is due that it should not touch."""
-    settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
+    settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-in-next-queue")
     answered, (settlement, last) = HARMED[way]
     plan = Plan(dialect_named(dialect), HOOKS)
     for line in answered:
@@ -578,7 +578,7 @@ def test_what_what_has_the_same_name_does_shows_later(way: str, dialect: str) ->
     process(target, method)
     assert next(permitted(target), None) is None, "nothing is delivered"
     acceptor.overdue()
-    assert [failure.defect for failure in acceptor.failures] == ["deleted-queue-settles-namesake"]
+    assert [failure.defect for failure in acceptor.failures] == ["deleted-queue-settles-in-next-queue"]
 
 
 @pytest.mark.parametrize("dialect", ["rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"])
@@ -616,7 +616,7 @@ def test_what_is_refused_by_a_new_queue_of_the_name_is_forgotten_as_well() -> No
 
 
 def test_where_a_limiter_has_shown_the_next_limit_is_counted_by_it() -> None:
-    """Another channel, another way of counting, and together with what a namesake does (QOS-010, QOS-013, ACK-024)."""
+    """Another channel, another way of counting, and together with the next queue of a name (QOS-010, QOS-013, ACK-024)."""
     lifts = next(each for each in DEFECT_TRANSITIONS if each.name == "consumer-limit-lifts-channel-limit")
     plan = Plan(dialect_named("rabbitmq-4.0"), HOOKS)
     lines = (
@@ -634,7 +634,7 @@ def test_where_a_limiter_has_shown_the_next_limit_is_counted_by_it() -> None:
 
 
 def test_what_what_has_the_same_name_was_told_makes_no_room_by_the_limiter_until_it_is_settled() -> None:
-    settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
+    settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-in-next-queue")
     plan = Plan(dialect_named("rabbitmq-3"), HOOKS)
     lines = (
         "a.1 queue.declare q durable", "b.1 basic.publish q body=m1", "a.1 basic.get q", "b.1 queue.delete q",
@@ -667,7 +667,7 @@ def test_who_is_served_by_a_former_priority_breaks_as_well() -> None:
 
 
 def test_a_commit_settles_at_what_has_the_same_name_what_was_reserved() -> None:
-    settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
+    settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-in-next-queue")
     plan = Plan(dialect_named("rabbitmq-4.3"), HOOKS)
     lines = (
         "a.1 queue.declare q durable", "b.1 basic.publish q body=m1", "a.1 basic.get q", "a.1 tx.select",
@@ -696,7 +696,7 @@ def test_a_classic_queue_with_consumers_takes_back_twice_by_different_consumers(
     old: str, new: str, twice: bool, dialect: str
 ) -> None:
     """The first time it delivers the message again before it hears of it once more, if it knows the channel still."""
-    settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
+    settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-in-next-queue")
     plan = Plan(dialect_named(dialect), HOOKS)
     for line in (
         "a.1 queue.declare q durable", "a.1 basic.publish q body=m1", f"a.1 basic.{old}", "a.1 queue.delete q",
@@ -711,7 +711,7 @@ def test_a_classic_queue_with_consumers_takes_back_twice_by_different_consumers(
 @pytest.mark.parametrize(("dialect", "failures"), [("rabbitmq-3", 1), ("rabbitmq-4.0", 1), ("rabbitmq-4.3", 0)])
 def test_what_a_quorum_same_name_gives_back_has_failed_as_the_method_says(dialect: str, failures: int) -> None:
     """From 4.3 on basic.nack counts no failed delivery (QUORUM-002)."""
-    settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-namesake")
+    settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-in-next-queue")
     plan = Plan(dialect_named(dialect), HOOKS)
     for line in (
         "a.1 queue.declare q durable", "a.1 basic.publish q body=m1", "a.1 basic.consume q tag=t", "a.1 queue.delete q",
@@ -741,5 +741,5 @@ def test_what_what_has_the_same_name_does_not_do_is_no_failure(way: str) -> None
             acceptor.received(answer)
         acceptor.quiescent()
     assert acceptor.failures == []
-    assert "deleted-queue-settles-namesake" in acceptor.refuted
+    assert "deleted-queue-settles-in-next-queue" in acceptor.refuted
     assert len(acceptor.explanations) == 1, "what was contradicted is followed no longer"

@@ -66,7 +66,7 @@ def test_one_of_a_cancelled_ones_tag_on_the_seat_is_not_served_even_when_all_is_
     talk.send("a.1 basic.ack 1").rest().send("c.1 basic.publish q body=m2")
     served = talk.fork().deliver("a.1", 2, "m2").rest()
     assert served.acceptor.failures == []
-    assert talk.rest().failure.defect == "namesake-never-active"
+    assert talk.rest().failure.defect == "consumer-of-same-tag-never-active"
 
 
 @pytest.mark.parametrize("dialect", ALL)
@@ -77,7 +77,7 @@ def test_one_of_a_cancelled_ones_tag_that_is_cancelled_waits_on(dialect: str) ->
     talk.send("c.1 basic.publish q body=m2")
     served = talk.fork().deliver("d.1", 1, "m2", consumer="v").rest()
     assert served.acceptor.failures == []
-    assert talk.rest().failure.defect == "cancelled-namesake-waits-on"
+    assert talk.rest().failure.defect == "consumer-of-same-tag-waits-on"
 
 
 def test_a_cancelled_one_that_waits_goes_with_its_channel() -> None:

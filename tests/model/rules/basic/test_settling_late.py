@@ -119,7 +119,7 @@ def test_a_defect_that_may_have_come_about_in_many_ways_leaves_room_for_others()
         latent[-1].defect = named["next-deadline-forgotten"]
         latent[-1].broker.not_before = 1.0 + number
     latent.append(lawful.fork())
-    latent[-1].defect = named["late-settlement-settles-namesake"]
+    latent[-1].defect = named["late-settlement-settles-for-next-consumer"]
     latent[-1].broker.not_before = 100.0
     followed = latent_beside([lawful], latent)
     assert len(followed) == MOST_LATENT
@@ -163,7 +163,7 @@ def test_a_late_number_gives_back_what_it_hits_as_its_method_does() -> None:
         timed.consume(2.4).redeliver(2.42, 2).rest().send(2.5, f"a.1 basic.{method} 1 requeue")
         returned: Table = {"headers": {**counted, "x-acquired-count": 2}}
         timed.deliver_with(2.51, 3, returned).rest()
-        assert [failure.defect for failure in timed.acceptor.failures] == ["late-settlement-settles-namesake"]
+        assert [failure.defect for failure in timed.acceptor.failures] == ["late-settlement-settles-for-next-consumer"]
 
 
 def test_what_comes_back_with_the_rest_is_hit_by_a_late_number() -> None:
@@ -175,7 +175,7 @@ def test_what_comes_back_with_the_rest_is_hit_by_a_late_number() -> None:
     timed.rest().ask(2.3, "a.1 basic.cancel c", "basic.cancel-ok", consumer_tag="c").consume(2.4).rest()
     timed.send(2.5, "a.1 basic.nack 2 multiple requeue")
     timed.deliver(2.51, 3, acquired=2).deliver(2.52, 4, acquired=3)
-    assert timed.defect == "late-settlement-settles-namesake"
+    assert timed.defect == "late-settlement-settles-for-next-consumer"
 
 
 def test_behind_the_close_for_an_error_it_is_handed_what_times_out_with_others() -> None:
@@ -198,4 +198,4 @@ def test_a_late_number_hits_what_is_not_settled_though_another_hits_what_is() ->
     timed.send(2.8, "b.1 queue.declare q passive")
     timed.see(2.81, "queue.declare-ok", on="b", queue="q", message_count=0, consumer_count=0)
     timed.acceptor.overdue()
-    assert timed.defect == "late-settlement-settles-namesake"
+    assert timed.defect == "late-settlement-settles-for-next-consumer"
