@@ -616,7 +616,7 @@ def test_what_is_refused_by_a_new_queue_of_the_name_is_forgotten_as_well() -> No
 
 
 def test_where_a_limiter_has_shown_the_next_limit_is_counted_by_it() -> None:
-    """Another channel, another way of counting, and together with the next queue of a name (QOS-010, QOS-013, ACK-024)."""
+    """Another channel, another way of counting, and the next queue of a name (QOS-010, QOS-013, ACK-024)."""
     lifts = next(each for each in DEFECT_TRANSITIONS if each.name == "consumer-limit-lifts-channel-limit")
     plan = Plan(dialect_named("rabbitmq-4.0"), HOOKS)
     lines = (
