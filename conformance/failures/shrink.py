@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE, first_of
-from amqpspec.model.broker.state import TimedOut, Unacknowledged
+from amqpspec.model.broker.channels import TimedOut, Unacknowledged
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import CLOCK_WAIT
 

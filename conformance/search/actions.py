@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.search.plan import Plan
-from amqpspec.model.broker.state import Channel
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Content, Table
 

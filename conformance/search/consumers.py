@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.search.actions import QUEUES, Draw, Key, flags, picks, queues, seldom
 from amqpspec.conformance.search.traffic import TrafficActions
+from amqpspec.model.broker.channels import Unacknowledged
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import Unacknowledged
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Table
 

@@ -12,11 +12,12 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.names import REPLY_ADDRESS
 from amqpspec.conformance.session.handshake_steps import STEPS, step
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.reply_addresses import ADDRESS
-from amqpspec.model.broker.state import Channel, ChannelState, Connection, ConnectionState
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.choices import Dialect

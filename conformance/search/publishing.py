@@ -12,7 +12,7 @@ from amqpspec.conformance.search.actions import Draw, Key, flags, picks, seldom
 from amqpspec.conformance.search.contents import content_of
 from amqpspec.conformance.search.targets import TARGETS, TargetActions, limit_of, some_target
 from amqpspec.conformance.search.traffic import SETTLING
-from amqpspec.model.broker.state import Channel
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Content, Table
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from amqpspec.conformance.search.actions import QUEUES, Actions, Draw, Key, flags, picks, queues, seldom, types
-from amqpspec.model.broker.state import Channel
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.protocol.methods import Content, Table
 
 #: How tags begin that brokers choose (CONSUME-002).

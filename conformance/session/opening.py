@@ -12,7 +12,7 @@ from typing import Any
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.session.conversation import Conversation
 from amqpspec.conformance.session.handshake_steps import STEPS, step
-from amqpspec.model.broker.state import ConnectionState
+from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.model.rules.connection.handshake import DUE
 

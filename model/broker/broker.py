@@ -15,12 +15,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
+from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.effects import ConsumerOver
 from amqpspec.model.broker.limits import own_limit_holds, sharing
 from amqpspec.model.broker.message_order import note_all_left
+from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queue_steps import QueueSteps
 from amqpspec.model.broker.queues import Consumer, Queue
-from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
 from amqpspec.model.broker.stream_log import stored
 from amqpspec.model.broker.topology import remove_bindings_to
 from amqpspec.model.promises.queue_types import QueueType

@@ -10,7 +10,10 @@ from collections import Counter, deque
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import ClassVar
 
+from amqpspec.model.broker.administration import Policy, User
 from amqpspec.model.broker.bookkeeping import Bookkeeping
+from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.broker.effects import Effect
 from amqpspec.model.broker.field_kinds import apart, derived, doubt, law, to_blame
@@ -18,8 +21,8 @@ from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.broker.internal_events import PossibleEvent, Teardown
 from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.memories import Memories
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Exchange, Queue
-from amqpspec.model.broker.state import Channel, Connection, Expected, Policy, User
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Table

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from amqpspec.model.broker.broker_state import BrokerState
+from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.queues import Consumer, Queue
-from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Table

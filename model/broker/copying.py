@@ -22,7 +22,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.memories import Memories
-from amqpspec.model.broker.state import Expected
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Content, Table, TraceEvent
 

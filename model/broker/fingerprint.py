@@ -19,11 +19,13 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.broker_state import PREDECLARED_EXCHANGES
+from amqpspec.model.broker.channels import Channel, TimedOut
+from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.dispatch import priority, service_is_unknown
 from amqpspec.model.broker.field_kinds import is_compared, view_of
+from amqpspec.model.broker.owed import PendingGet
 from amqpspec.model.broker.queues import Consumer, Exchange, Message, Queue, Seat
 from amqpspec.model.broker.routing import Routes
-from amqpspec.model.broker.state import Channel, Connection, PendingGet, TimedOut
 
 #: Gives what is compared of a record of the broker's.
 View = Callable[[Any, Broker], Hashable]

@@ -15,8 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from amqpspec.model.broker.channels import Channel, Unacknowledged
+from amqpspec.model.broker.connections import Connection
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Message, Queue
-from amqpspec.model.broker.state import Channel, Connection, Expected, Unacknowledged
 from amqpspec.model.protocol.methods import Method
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker_state import BrokerState
+from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.hooks import answer
+from amqpspec.model.broker.owed import PendingGet
 from amqpspec.model.broker.queues import Consumer, Queue
-from amqpspec.model.broker.state import Channel, PendingGet, Unacknowledged
 from amqpspec.model.promises.queue_types import QueueType
 
 

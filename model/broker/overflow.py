@@ -13,11 +13,12 @@ from enum import Enum
 from itertools import islice
 
 from amqpspec.model.broker.broker_state import BrokerState
+from amqpspec.model.broker.channels import Admission, Channel
 from amqpspec.model.broker.dispatch import contenders
 from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.limits import counted, own_limit_holds, shared_limit_holds
+from amqpspec.model.broker.owed import PendingGet
 from amqpspec.model.broker.queues import Consumer, Message, Queue
-from amqpspec.model.broker.state import Admission, Channel, PendingGet
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker_state import BrokerState
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.dispatch import contenders, elect, highest, rests, service_is_unknown, was_on_its_way
 from amqpspec.model.broker.limits import own_limit_holds, shared_limit_holds, sharing, shown_by_waiting
 from amqpspec.model.broker.message_order import note_all_left, note_left, put_new
 from amqpspec.model.broker.overflow import forget_dropped, most_ready, tell_publishers
+from amqpspec.model.broker.owed import PendingGet
 from amqpspec.model.broker.queues import Arrival, Consumer, Dropping, Message, Queue
-from amqpspec.model.broker.state import Channel, PendingGet
 from amqpspec.model.broker.stream_log import append, close_chunks, goes_on_in_chunk
 from amqpspec.model.broker.time_to_live import begin
 from amqpspec.model.promises.queue_types import QueueType

@@ -4,7 +4,7 @@ Plain mutable records without behaviour of their own; `model.broker.broker` chan
 of each record stand in groups: what is law, what is in doubt, what is kept to blame (`model.broker.field_kinds`).
 
 A message that is in a queue is in exactly one of two places: its queue's `messages` (ready) or one channel's
-`unacknowledged` (`model.broker.state`).
+`unacknowledged` (`model.broker.channels`).
 """
 
 from __future__ import annotations

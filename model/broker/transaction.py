@@ -1,6 +1,6 @@
 """What a channel in transaction mode keeps until tx.commit carries it out or tx.rollback drops it (area TX).
 
-Plain records, like those of `model.broker.state`. RabbitMQ: the `tx` of a rabbit_channel, a queue of publishes and a
+Plain records, like those of `model.broker.channels`. RabbitMQ: the `tx` of a rabbit_channel, a queue of publishes and a
 list of acknowledgements.
 """
 

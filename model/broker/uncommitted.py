@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.broker.transaction import Publication, Ruling, Transaction
 
 #: Bodies beyond this many octets are not kept to recognize them.

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.hooks import Guest
-from amqpspec.model.broker.state import Channel, ChannelState, Connection, Expected
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.late_deliveries import check_lost_delivery, ends_unseen, lost_message
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches

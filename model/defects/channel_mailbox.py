@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.hooks import Guest
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.deliveries import first_get
 from amqpspec.model.outputs.messages import find

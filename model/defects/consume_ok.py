@@ -8,8 +8,9 @@ tag again, before that.
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import ChannelState
+from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Consumer
-from amqpspec.model.broker.state import ChannelState, Expected, PendingGet
 from amqpspec.model.defects.crash import break_some_time
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.protocol.methods import Method

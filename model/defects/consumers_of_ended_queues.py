@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Queue
-from amqpspec.model.broker.state import Channel, ChannelState, Expected
 from amqpspec.model.defects import classic_active_consumer
 from amqpspec.model.defects.stalled_queues import is_stalled, stall
 from amqpspec.model.judging.known_defect import DefectTransition

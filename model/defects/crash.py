@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown
-from amqpspec.model.broker.state import ConnectionState, Expected
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.rules.connection.closing import break_connection
 

@@ -7,8 +7,8 @@ it waits for, and with its persistent messages only (rabbit_variable_queue:init)
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.defects.crash import internal_error
 from amqpspec.model.defects.delivery_numbers import NAME, has_priorities
 from amqpspec.model.defects.settling import RECOVERS, knows, meant, settling_channel

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.queues import Consumer, Message, Queue
-from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey
 

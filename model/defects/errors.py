@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import ChannelState
+from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.copying import copy_broker
-from amqpspec.model.broker.state import ChannelState, ConnectionState, Expected
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.protocol.methods import Method

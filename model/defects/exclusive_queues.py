@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import ChannelState
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.inputs import process

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Unacknowledged
 from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.queues import Consumer, Message, Queue
-from amqpspec.model.broker.state import Unacknowledged
 from amqpspec.model.broker.time_to_live import time_to_live
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches

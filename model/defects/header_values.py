@@ -12,9 +12,9 @@ from decimal import Decimal
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.queues import Binding, Exchange
 from amqpspec.model.broker.routing import TIME_STAMPS
-from amqpspec.model.broker.state import ChannelState
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.defects.stream_content import is_nested
 from amqpspec.model.judging.known_defect import DefectTransition

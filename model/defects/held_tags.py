@@ -5,9 +5,9 @@ one (`model.defects.merged_consumers`, `model.defects.waiting_consumers`).
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Unacknowledged
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.queues import Consumer, Message, Queue
-from amqpspec.model.broker.state import Unacknowledged
 
 NAME = "held tags"
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState, TimedOut, Unacknowledged
 from amqpspec.model.broker.hooks import arm
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import Channel, ChannelState, TimedOut, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome
 from amqpspec.model.defects import delivery_numbers
 from amqpspec.model.defects.delivery_numbers import number_of

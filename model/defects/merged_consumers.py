@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.limits import own_limit_holds
 from amqpspec.model.broker.queues import Consumer
-from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.defects import held_tags
 from amqpspec.model.defects.crash import break_some_time
 from amqpspec.model.defects.service_queue import LEAD_TO_DELIVERIES, is_misplaced

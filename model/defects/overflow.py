@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE, published_expiration, without_history
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.internal_events import (
@@ -18,7 +19,6 @@ from amqpspec.model.broker.internal_events import (
 )
 from amqpspec.model.broker.overflow import BYTES, tell_publishers
 from amqpspec.model.broker.queues import Message, Queue
-from amqpspec.model.broker.state import Channel, ChannelState
 from amqpspec.model.defects.transactions import forgetting_refusals
 from amqpspec.model.defects.waiting_consumers import OFTEN_WRONG
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, Unacknowledged
+from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.dispatch import rests, service_is_unknown
 from amqpspec.model.broker.effects import CountsTold
 from amqpspec.model.broker.hooks import Guest
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import Channel, Connection, Expected, Unacknowledged
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.queue_types import QueueType

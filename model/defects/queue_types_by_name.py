@@ -8,9 +8,9 @@ the old type. That a channel which has dealt with both goes right is QUEUE-029.
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import Channel, ChannelState
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType

@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Teardown
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Arrival, Message, Queue
-from amqpspec.model.broker.state import Channel, ChannelState, Expected
 from amqpspec.model.defects.consumers_of_ended_queues import untold_of
 from amqpspec.model.defects.crash import crash_with, internal_error
 from amqpspec.model.judging.known_defect import DefectTransition

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import ChannelState, Unacknowledged
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.internal_events import Teardown
 from amqpspec.model.broker.queues import Consumer, Queue
-from amqpspec.model.broker.state import ChannelState, Unacknowledged
 from amqpspec.model.defects.channel_limiter import DELIVERY_EVENTS, DELIVERY_METHODS, brings_deliveries
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType

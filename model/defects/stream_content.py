@@ -12,10 +12,10 @@ from itertools import combinations
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.dead_letter_headers import HISTORY, published_expiration
 from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.queue_types import QueueType

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import astuple, dataclass, field, replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
+from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.internal_events import DeliveryTimeout, OverdueTimeout
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Message, Queue
-from amqpspec.model.broker.state import Channel, ChannelState, Connection, ConnectionState, Expected, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome
 from amqpspec.model.defects.channel_closing import note_closed
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition, OutputDefect

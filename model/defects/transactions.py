@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.overflow import Overflow, is_limited, overflow
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Queue
-from amqpspec.model.broker.state import Channel, ChannelState, Expected
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError

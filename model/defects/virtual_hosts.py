@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import ConnectionState
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Method

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.consumer_timeouts import LONGEST
 from amqpspec.model.broker.dispatch import priority, rank
 from amqpspec.model.broker.hooks import Guest, arm
@@ -29,7 +30,6 @@ from amqpspec.model.broker.internal_events import (
     lane_of,
 )
 from amqpspec.model.broker.queues import Consumer, Queue
-from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.defects import held_tags
 from amqpspec.model.defects.stalled_queues import is_stalled, stall, stalled_before
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import ChannelState
+from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import ChannelState, Connection, ConnectionState
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.judging.doubts import may_give_up, unprocessed
 from amqpspec.model.judging.questions import KnownConnection

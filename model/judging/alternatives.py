@@ -11,10 +11,11 @@ from dataclasses import replace
 from functools import partial
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.internal_events import DeliveryTimeout, Input, InternalEvent, Teardown, kind_of
 from amqpspec.model.broker.limits import counted, room_on
+from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet
 from amqpspec.model.broker.time_to_live import time_to_live
 from amqpspec.model.broker.transaction import Outcome, Transaction
 from amqpspec.model.judging.alternative import Alternative

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.internal_events import (
     ConnectionCleanup,
@@ -15,7 +16,7 @@ from amqpspec.model.broker.internal_events import (
     Teardown,
     kind_of,
 )
-from amqpspec.model.broker.state import ConnectionState, Expected
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.judging.alternatives import alternatives_to
 from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
 from amqpspec.model.protocol.methods import TraceEvent

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from amqpspec.model.broker.broker import Broker, crossed_by_cancel
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import Expected
 from amqpspec.model.protocol.methods import TraceEvent
 
 #: Methods whose replies the channel itself sends, in their order. Those to consume and cancel come from the queue.

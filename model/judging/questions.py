@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from amqpspec.model.broker.state import ConnectionState
+from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.protocol.methods import ChannelKey, Table, TraceEvent
 
 

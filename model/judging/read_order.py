@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.internal_events import Input, Teardown, lane_of
+from amqpspec.model.broker.owed import PendingGet
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import PendingGet
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TraceEvent
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import Channel, ChannelState, Expected
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TraceEvent

@@ -50,9 +50,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.overflow import refusal_of, refused_for_nothing, tells_of_arrival
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Arrival, Message, Queue
-from amqpspec.model.broker.state import Channel, ChannelState, Expected
 from amqpspec.model.broker.stream_log import stored
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches, unexpected
 from amqpspec.model.promises.queue_types import QueueType

@@ -31,7 +31,8 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.state import Connection, ConnectionState, Expected
+from amqpspec.model.broker.connections import Connection, ConnectionState
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
 from amqpspec.model.outputs.replies import take_expected
 from amqpspec.model.promises.capabilities import missing

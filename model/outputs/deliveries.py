@@ -53,14 +53,15 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.consumer_timeouts import begin_delivery, spare
 from amqpspec.model.broker.dead_letter_headers import EXPIRED, is_first_here, is_likely
 from amqpspec.model.broker.dead_letter_headers import shown_by as shown_by_dead_letter
 from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.limits import broken_by_delivery, note_delivery, nothing_was_got, shown_by_delivery
 from amqpspec.model.broker.message_order import priority_requirement, shows_priority
+from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Message, Queue
-from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet, Unacknowledged
 from amqpspec.model.broker.time_to_live import BEHIND, dropped_by_fetch, is_long_over, missed
 from amqpspec.model.outputs.late_deliveries import (
     check_late_delivery,

@@ -25,9 +25,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, Lost
 from amqpspec.model.broker.overflow import BEYOND_LIMIT
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Message
-from amqpspec.model.broker.state import Channel, Expected, Lost
 from amqpspec.model.outputs.messages import check_delivery
 from amqpspec.model.outputs.mismatch import Mismatches, unexpected
 from amqpspec.model.promises.queue_types import QueueType

@@ -62,6 +62,7 @@ from itertools import product
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.dead_letter_headers import (
     CYCLES,
     as_seen,
@@ -83,7 +84,6 @@ from amqpspec.model.broker.overflow import undo_drop
 from amqpspec.model.broker.queues import Arrival, Message, Queue
 from amqpspec.model.broker.reply_addresses import agree
 from amqpspec.model.broker.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_KEYS, SEVERAL_BINDINGS
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.outputs.mismatch import Mismatch
 from amqpspec.model.promises.choices import CarriedFailures
 from amqpspec.model.promises.queue_types import QueueType

@@ -12,7 +12,9 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.state import Channel, ChannelState, ConnectionState, Expected
+from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.connections import ConnectionState
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.outputs.confirms import observe_confirm
 from amqpspec.model.outputs.connections import observe_on_connection
 from amqpspec.model.outputs.deliveries import observe_deliver, observe_get

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.dead_letter_headers import chosen
 from amqpspec.model.broker.overflow import refusal_of
+from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Message, Queue
-from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet
 from amqpspec.model.broker.stream_log import first_owed
 from amqpspec.model.broker.time_to_live import dropped_by_fetch
 from amqpspec.model.outputs.messages import expected_properties

@@ -63,12 +63,14 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker, take_further_notice
+from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.consumer_timeouts import spared_on
 from amqpspec.model.broker.effects import DeletionAnswered
+from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.reply_addresses import agree
 from amqpspec.model.broker.routing import BY_TYPE
-from amqpspec.model.broker.state import Channel, Connection, Expected, PendingGet
 from amqpspec.model.outputs.messages import ONE_COPY, routed_by
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
 from amqpspec.model.promises.choices import ConsumerTimeouts

@@ -45,10 +45,10 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.consumer_timeouts import begin_delivery
 from amqpspec.model.broker.dead_letter_headers import shown_by
 from amqpspec.model.broker.queues import Consumer, Message
-from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.broker.stream_log import begin, begins_at, first_owed, goes_on_in_chunk, stored
 from amqpspec.model.outputs.messages import check_delivery, routed_by
 from amqpspec.model.outputs.mismatch import Mismatches, unexpected

@@ -32,6 +32,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.dispatch import (
     contenders,
     is_beside,
@@ -42,7 +43,6 @@ from amqpspec.model.broker.dispatch import (
 )
 from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
-from amqpspec.model.broker.state import ChannelState
 from amqpspec.model.outputs.mismatch import NONE, Mismatches, unexpected
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey

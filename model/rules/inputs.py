@@ -18,8 +18,10 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.internal_events import Input, InternalEvent
-from amqpspec.model.broker.state import Channel, ChannelState, Connection, ConnectionState, Expected
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.errors import FrameError, ProtocolError, SilentEnd
 from amqpspec.model.protocol.methods import (
     CONTENT_METHODS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.internal_events import DeliveryTimeout
-from amqpspec.model.broker.state import ConnectionState
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.choices import Dialect

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Queue
-from amqpspec.model.broker.state import Channel, ChannelState, Expected
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import ChannelKey, Content, Method
 from amqpspec.model.rules.connection.closing import fail

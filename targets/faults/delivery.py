@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.queues import Consumer
-from amqpspec.model.broker.state import ChannelState
 from amqpspec.model.protocol.methods import Content, Method
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from amqpspec.model.broker.state import ChannelState, Expected
+from amqpspec.model.broker.channels import ChannelState
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, MASK, METHOD_IDS, Method
 from amqpspec.model.rules.connection.closing import break_connection
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered

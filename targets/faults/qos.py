@@ -5,9 +5,9 @@ Most show whatever the dialect; those of a limit of the channel only where there
 
 from __future__ import annotations
 
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.limits import can_share, limit_channel, own_limit_holds, shared_limit_holds
 from amqpspec.model.broker.queues import Consumer
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0
 from amqpspec.model.protocol.methods import Method
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered

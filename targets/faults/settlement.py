@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.queues import Message, Queue
-from amqpspec.model.broker.state import Channel, ChannelState
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method

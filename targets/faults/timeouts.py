@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.consumer_timeouts import (
     ARGUMENT,
     DEFAULTS,
@@ -22,7 +23,6 @@ from amqpspec.model.broker.consumer_timeouts import (
 from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.broker.queues import Consumer, Queue
-from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, ProceedTimeout

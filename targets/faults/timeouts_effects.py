@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.broker.queues import Consumer, Queue
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.extensions.consumer_timeout import close_saying
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, ProceedTimeout, altered

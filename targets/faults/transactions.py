@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from amqpspec.model.broker.state import Channel, ChannelState, Expected
+from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.transaction import Outcome, Ruling, Transaction
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.publish import deliver

@@ -57,8 +57,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import CANCELLING, Broker
+from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.effects import ConsumerOver, DeletionAnswered
-from amqpspec.model.broker.state import Channel, ChannelState, Connection, Expected
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method

@@ -46,11 +46,11 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.effects import ConsumerAnnounced
 from amqpspec.model.broker.hooks import answer as answered
 from amqpspec.model.broker.limits import is_limited
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method, Table

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.state import Channel
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.protocol.erlang_wording import wire_type
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Content, Table

@@ -29,9 +29,10 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Exchange, Message, Queue
 from amqpspec.model.broker.routing import ENDED_BINDING, Routes, out_of_the_ordinary, route
-from amqpspec.model.broker.state import Channel, Expected
 from amqpspec.model.broker.transaction import Publication
 from amqpspec.model.broker.uncommitted import LARGE_BODY, keep
 from amqpspec.model.protocol.errors import ProtocolError

@@ -69,11 +69,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Unacknowledged
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.message_order import put_back_as_new, put_back_in_front, put_back_in_place
 from amqpspec.model.broker.overflow import handed_over, is_limited
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
-from amqpspec.model.broker.state import Unacknowledged
 from amqpspec.model.promises.choices import CarriedFailures, QuorumRequeue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey

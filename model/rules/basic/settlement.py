@@ -72,9 +72,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.consumer_timeouts import note_oldest
 from amqpspec.model.broker.queues import Message, Queue
-from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.broker.uncommitted import reserve
 from amqpspec.model.promises.queue_types import QueueType

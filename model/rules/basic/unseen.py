@@ -26,10 +26,10 @@ from dataclasses import replace
 from itertools import islice
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, Lost
 from amqpspec.model.broker.dispatch import priority, service_is_unknown
 from amqpspec.model.broker.internal_events import DeliveryLimitExcess, MessageLoss
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
-from amqpspec.model.broker.state import Channel, Lost
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.rules.basic.requeue import delivery_limit, dropped_at_limit
 

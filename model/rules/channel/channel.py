@@ -37,8 +37,9 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.consumer_timeouts import begin_channel
-from amqpspec.model.broker.state import Channel, ChannelState, Expected
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.connection.closing import end_channel

@@ -9,8 +9,8 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.effects import Effect
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.protocol.methods import Method, Table
 
 

@@ -18,8 +18,8 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.queues import Exchange, Queue
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.protocol.errors import ProtocolError
 
 

@@ -25,8 +25,9 @@ import re
 from functools import cache
 from typing import Literal
 
+from amqpspec.model.broker.administration import User
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.state import Channel, User
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.patterns import UNKNOWN_NAME
 from amqpspec.model.rules.common.lookup import vhost_of

@@ -36,7 +36,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.state import Assembly, Channel, ChannelState
+from amqpspec.model.broker.channels import Assembly, Channel, ChannelState
 from amqpspec.model.protocol.errors import FrameError, ProtocolError
 from amqpspec.model.protocol.methods import CONTENT_METHODS, EMPTY_CONTENT, METHOD_IDS, Content, Method, RawFrame
 from amqpspec.model.rules.common.lookup import find_exchange

@@ -17,7 +17,8 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.state import Connection, ConnectionState, Expected
+from amqpspec.model.broker.connections import Connection, ConnectionState
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.model.protocol.patterns import Anything
 

@@ -59,21 +59,15 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
+from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.deadlines import LATE_SECONDS
 from amqpspec.model.broker.effects import Committed
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionCleanup, ConnectionTeardown
 from amqpspec.model.broker.limits import limit_channel
+from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Consumer, Message, Queue
-from amqpspec.model.broker.state import (
-    Channel,
-    ChannelState,
-    Connection,
-    ConnectionState,
-    Expected,
-    PendingGet,
-    Unacknowledged,
-)
 from amqpspec.model.broker.uncommitted import drop
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType

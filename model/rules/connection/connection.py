@@ -26,7 +26,8 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.state import Connection, ConnectionState, Expected
+from amqpspec.model.broker.connections import Connection, ConnectionState
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import HeaderEvent, Method, SocketEvent
 from amqpspec.model.rules.basic.cancel import recheck_consumers

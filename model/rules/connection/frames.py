@@ -39,7 +39,8 @@ from __future__ import annotations
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.state import Channel, ChannelState, Connection
+from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.connections import Connection
 from amqpspec.model.protocol.errors import REPLY_CODES, FrameError, SilentEnd
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, METHOD_IDS, Content, RawFrame
 from amqpspec.model.protocol.patterns import Printed

@@ -68,7 +68,8 @@ from collections.abc import Callable
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.state import Connection, ConnectionState, Expected
+from amqpspec.model.broker.connections import Connection, ConnectionState
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.credentials import AMQPLAIN, PLAIN, credentials_of
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import MASK, HeaderEvent, Method, RawFrame, SocketEvent, Table, TraceEvent

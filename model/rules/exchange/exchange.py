@@ -29,9 +29,9 @@ from __future__ import annotations
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.queues import Exchange
 from amqpspec.model.broker.routing import BY_TYPE
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.broker.topology import delete_exchange
 from amqpspec.model.protocol.erlang_wording import printed, wire_type
 from amqpspec.model.protocol.errors import ProtocolError

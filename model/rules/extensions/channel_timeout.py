@@ -30,8 +30,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.consumer_timeouts import of_queue_and_policy
-from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.rules.basic.requeue import was_dropped_at_limit

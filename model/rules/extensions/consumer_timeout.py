@@ -62,6 +62,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker, expect_further_notice
+from amqpspec.model.broker.channels import Channel, Lost, TimedOut, Unacknowledged
 from amqpspec.model.broker.consumer_timeouts import (
     OF_CONSUMER,
     OF_QUEUE,
@@ -71,8 +72,8 @@ from amqpspec.model.broker.consumer_timeouts import (
     time_of,
 )
 from amqpspec.model.broker.measurement import Due
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer
-from amqpspec.model.broker.state import Channel, Expected, Lost, TimedOut, Unacknowledged
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError

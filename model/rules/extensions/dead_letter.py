@@ -42,6 +42,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.dead_letter_headers import (
     CAUSES,
     CYCLES,
@@ -59,7 +60,6 @@ from amqpspec.model.broker.dead_letter_headers import (
 from amqpspec.model.broker.overflow import BYTES, Overflow, overflow
 from amqpspec.model.broker.queues import Arrival, Dropping, Exchange, Message, Queue
 from amqpspec.model.broker.routing import route
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.promises.choices import CarriedFailures
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Content, Table

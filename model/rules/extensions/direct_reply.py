@@ -33,10 +33,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.effects import ConsumerAnnounced
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue
 from amqpspec.model.broker.reply_addresses import ADDRESS, REPLY_TO
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Content, Method
 from amqpspec.model.protocol.patterns import Generated

@@ -22,8 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, TimedOut
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import Channel, TimedOut
 from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.rules.basic.settlement import Settled
 

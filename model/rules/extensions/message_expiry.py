@@ -26,13 +26,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.dispatch import contenders
 from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.internal_events import MessageExpiry
 from amqpspec.model.broker.overflow import handed_over
 from amqpspec.model.broker.queues import Message, Queue
-from amqpspec.model.broker.state import ChannelState
 from amqpspec.model.broker.time_to_live import (
     BEHIND,
     GIVEN_BACK,

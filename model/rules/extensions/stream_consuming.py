@@ -27,8 +27,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.queues import Consumer, Queue
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.erlang_wording import term, wire_type
 from amqpspec.model.protocol.errors import ProtocolError

@@ -32,8 +32,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import Channel, Unacknowledged
 from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError

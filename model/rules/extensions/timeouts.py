@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.consumer_timeouts import first_of_each, note_next_timeout
 from amqpspec.model.broker.deadlines import LATE_SECONDS, NEVER
 from amqpspec.model.broker.internal_events import DeliveryTimeout, OverdueTimeout
-from amqpspec.model.broker.state import Channel, ChannelState, Unacknowledged
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.protocol.methods import ChannelKey
 from amqpspec.model.rules.extensions.channel_timeout import close_channel, oldest

@@ -19,9 +19,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from amqpspec.model.broker.administration import User
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.internal_events import ConnectionTeardown
-from amqpspec.model.broker.state import Connection, ConnectionState, Expected, User
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.errors import shortened
 from amqpspec.model.protocol.methods import OperatorAction
 from amqpspec.model.protocol.patterns import Anything, OneOf

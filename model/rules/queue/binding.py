@@ -29,9 +29,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.headers_matching import MATCH_KINDS
 from amqpspec.model.broker.queues import Binding, Exchange, Queue
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.broker.topic_matching import ANY_WORDS, words
 from amqpspec.model.broker.topology import add_binding, remove_binding
 from amqpspec.model.protocol.erlang_wording import term, wire_type

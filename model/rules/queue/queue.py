@@ -77,9 +77,9 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker, crossed_by_cancel
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.effects import CountsTold, DeletionAnswered, QueueNamed
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.broker.time_to_live import missed
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError

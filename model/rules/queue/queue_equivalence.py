@@ -26,8 +26,8 @@ from __future__ import annotations
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.protocol.erlang_wording import printed, wire_type
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Table

@@ -21,10 +21,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.routing import OUT_OF_THE_ORDINARY
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.broker.transaction import Publication
 from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
 from amqpspec.model.promises.queue_types import QueueType

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.queues import Consumer, Queue
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.promises.queue_types import QueueType
 
 #: Asked before each command is carried out: the state, and the command. Asked at the end with None.

@@ -15,7 +15,7 @@ from amqpspec.conformance.session.conversation import Conversation
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.judgement import TargetDescription
-from amqpspec.model.broker.state import ConnectionState
+from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.judging.questions import KnownConnection, Questions
 from amqpspec.model.protocol.methods import ChannelKey, Method
 from tests.conformance.session.in_process import NOWHERE, InProcess

@@ -21,7 +21,7 @@ from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace, sequences
 from amqpspec.conformance.verdicts.judge import judge
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
-from amqpspec.model.broker.state import ConnectionState
+from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.promises.capabilities import CAPABILITIES
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS
 from amqpspec.model.promises.verdict import Verdict

@@ -12,11 +12,13 @@ import pytest
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, Unacknowledged
+from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.fingerprint import fingerprint
+from amqpspec.model.broker.owed import PendingGet
 from amqpspec.model.broker.queues import Binding, Consumer, Exchange, Message, Queue
 from amqpspec.model.broker.routing import Routes
-from amqpspec.model.broker.state import Channel, Connection, PendingGet, Unacknowledged
 from amqpspec.model.broker.transaction import Publication, Transaction
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import dialect_named

@@ -12,27 +12,17 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import pytest
 
 from amqpspec.model.broker import fingerprint as fingerprints
+from amqpspec.model.broker.administration import Policy, User
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Admission, Assembly, Channel, ChannelState, Lost, TimedOut, Unacknowledged
+from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.broker.field_kinds import NOT_COMPARED, Kind, kind_of, view_of
 from amqpspec.model.broker.fingerprint import VIEWS, fingerprint
 from amqpspec.model.broker.measurement import Due
+from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Binding, Consumer, Dropping, Exchange, Message, Queue
 from amqpspec.model.broker.routing import Routes
-from amqpspec.model.broker.state import (
-    Admission,
-    Assembly,
-    Channel,
-    ChannelState,
-    Connection,
-    Expected,
-    Lost,
-    PendingGet,
-    Policy,
-    TimedOut,
-    Unacknowledged,
-    User,
-)
 from amqpspec.model.broker.transaction import Outcome, Publication, Ruling, Transaction
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.queue_types import QueueType

@@ -7,9 +7,9 @@ import pytest
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.limits import broken_by_delivery, counted
 from amqpspec.model.broker.queues import Consumer
-from amqpspec.model.broker.state import Channel
 from amqpspec.model.outputs.debts import debts
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict

@@ -20,8 +20,9 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.machine import CommandSearch
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.fingerprint import fingerprint
-from amqpspec.model.broker.state import Channel, ChannelState, Expected, PendingGet
+from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.outputs.debts import debts
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted

@@ -15,7 +15,8 @@ from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
-from amqpspec.model.broker.state import ChannelState, ConnectionState
+from amqpspec.model.broker.channels import ChannelState
+from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, dialect_named
 from amqpspec.model.promises.registry import requirements

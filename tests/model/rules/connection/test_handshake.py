@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from amqpspec.model.broker.state import ConnectionState, User
+from amqpspec.model.broker.administration import User
+from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import DIALECTS

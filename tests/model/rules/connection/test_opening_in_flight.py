@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqpspec.model.broker.state import ConnectionState
+from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.promises.dialects import dialect_named

@@ -8,7 +8,7 @@ import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.state import Connection, ConnectionState
+from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted

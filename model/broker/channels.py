@@ -1,4 +1,4 @@
-"""Connections, channels and users: what a broker remembers of those it serves, and owes them.
+"""Channels, and what they hold: deliveries that wait for settlement, consumers, publishes that wait for a confirm.
 
 Plain mutable records without behaviour of their own, like those of `model.broker.queues`; `model.broker.broker`
 changes them, the rules say how. The fields of each stand in groups, as those there.
@@ -11,13 +11,12 @@ from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 
 from amqpspec.model.broker.deadlines import Deadline
-from amqpspec.model.broker.effects import Effect
-from amqpspec.model.broker.field_kinds import apart, doubt, law, to_blame
-from amqpspec.model.broker.measurement import Due
+from amqpspec.model.broker.field_kinds import doubt, law, to_blame
+from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.transaction import Transaction
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Content, Method, Table, TraceEvent
+from amqpspec.model.protocol.methods import ChannelKey, Method, Table
 
 
 @dataclass(slots=True, eq=False)
@@ -49,63 +48,6 @@ class Lost:
     consumer: Consumer
     message: Message
     as_it_was: Message
-
-
-@dataclass(slots=True)
-class Expected:
-    """A frame that a channel owes, in the order of its lane.
-
-    Arguments may be patterns. `requirements`: first the one that is broken if the frame does not come, then
-    further ones that it shows. `blame`: argument names that have a requirement of their own.
-    `lane`: replies of one lane keep their order; "channel", or the name of a queue that answers for the channel.
-    Never changed once it is made.
-    """
-
-    # ---- law
-    method: str
-    arguments: Table
-    #: first the one that is broken if it does not come, then further ones that it shows: to blame
-    requirements: tuple[str, ...] = to_blame()
-    _: KW_ONLY
-    content: Content | None = None
-    lane: str = "channel"
-    #: called with the broker and the observed arguments when the frame came
-    effect: Effect | None = apart("the frame says what follows from it", None)
-    #: sequence number of the publish that it answers (basic.return in confirm mode), else 0
-    publish: int = 0
-    #: seconds that it may take beyond the usual deadline
-    patience: float = 0.0
-    #: seconds after the client's last sign of life before which it may not come
-    not_before: float = 0.0
-    #: the time that is up, if it is sent because of one
-    due: Due | None = None
-
-    # ---- blame
-    blame: dict[str, str] = field(default_factory=dict)
-    #: counts as exercise of its requirements (barrier traffic does not)
-    counted: bool = True
-    #: the requirement that a request of the client's comes under which crosses it
-    crossing: str = ""
-
-
-@dataclass(slots=True, eq=False)
-class PendingGet:
-    """A basic.get that was processed: get-ok with a ready message, or get-empty (GET-001)."""
-
-    # ---- law
-    queue: Queue
-    no_ack: bool
-    #: only messages published before the request was processed
-    position_limit: int = law(view="position_limit")
-    _: KW_ONLY
-
-    # ---- doubt
-    #: how many messages came to the queue since, which it may have been too early for
-    missed: int = doubt(0)
-
-    # ---- blame
-    #: as in `Expected`
-    counted: bool = to_blame(True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,111 +196,3 @@ class Channel:
             return list(self.unsettled)
         reserved = self.transaction.reserved if self.transaction is not None else ()
         return sorted(tag for tags in (self.unacknowledged, self.timed_out) for tag in tags if tag not in reserved)
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What the operator said of a queue from outside."""
-
-    queue: str
-    virtual_host: str = "/"
-    #: of several that match, the highest one holds
-    priority: int = 0
-    #: milliseconds; None: it says nothing of that
-    consumer_timeout: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """Somebody whom the operator made. Users that the broker had already may do everything, for all that is known."""
-
-    name: str
-    password: str
-    #: by virtual host: patterns of the names that this user may configure, write and read; none: no access to it
-    permissions: dict[str, tuple[str, str, str]] = field(default_factory=dict)
-
-
-class ConnectionState(Enum):
-    """Where in its life a connection is; from STARTING to OPEN, and CLOSING, RabbitMQ's names are the values."""
-
-    #: TCP is connected, and the protocol header has not come
-    AWAITING_HEADER = "awaiting a protocol header"
-    #: connection.start is sent or owed, and start-ok has not come; and so on
-    STARTING = "starting"
-    TUNING = "tuning"
-    OPENING = "opening"
-    OPEN = "running"
-    #: a close was sent by either side; of the client nothing counts but its own close and close-ok
-    CLOSING = "closing"
-    #: refused without a word: of the client nothing counts any more
-    ENDING = "ending"
-    CLOSED = "closed"
-    #: it speaks another protocol that the broker knows as well: nothing is known of what is right there
-    FOREIGN = "foreign"
-
-    @property
-    def in_handshake(self) -> bool:
-        return self in _HANDSHAKE
-
-
-_HANDSHAKE = frozenset(
-    {
-        ConnectionState.AWAITING_HEADER,
-        ConnectionState.STARTING,
-        ConnectionState.TUNING,
-        ConnectionState.OPENING,
-    }
-)
-
-
-@dataclass(slots=True, eq=False)
-class Connection:
-    # ---- law
-    name: str
-    state: ConnectionState = ConnectionState.AWAITING_HEADER
-    #: those of the client
-    capabilities: Table = apart("every explanation has them of the same frame", factory=dict)
-    _: KW_ONLY
-    server_properties: Table = apart("every explanation has them of the same frame", factory=dict)
-    #: "": one that the broker had already, and whose name is nobody's business
-    user: str = ""
-    vhost: str = "/"
-    #: what connection.start and connection.tune offered, as far as they were seen
-    mechanisms: tuple[str, ...] = ()
-    offered: Table = field(default_factory=dict)
-    #: what the client's tune-ok said
-    channel_max: int = 0
-    frame_max: int = 0
-    heartbeat: int = 0
-    #: when TCP was connected, and when the client was last heard (of `TraceEvent.time`)
-    began: float = 0.0
-    heard: float = apart("the order in which the inputs of its channels are processed makes no difference", 0.0)
-    owed: list[Expected | PendingGet] = field(default_factory=list)
-    #: the broker may end the TCP connection from now on
-    may_end: bool = False
-    #: … and may say connection.close before it does, with words of its own choice
-    may_announce_end: bool = False
-    #: limit that the consumers of all channels share (QOS-016); 0: none
-    prefetch: int = 0
-    #: the broker does not read it because of an alarm (CAP-004); what it was sent meanwhile; the client knows (CAP-003)
-    blocked: bool = False
-    held: list[TraceEvent] = field(default_factory=list)
-    told_of_block: bool = False
-    #: the client sent a frame of another size than it says: where the next one begins is not known
-    out_of_step: bool = False
-
-    # ---- doubt
-    #: its beginning is not in the trace, and credentials were not recorded (traces of the first version)
-    is_assumed: bool = doubt(False)
-
-    # ---- blame
-    #: the client wants to be told of cancelled consumers, and says so in a way that does not count (CAP-005)
-    wish_in_vain: bool = to_blame(False)
-
-    @property
-    def is_told_of_cancels(self) -> bool:
-        """Both sides say that the broker tells of consumers that it cancels (CANCEL-010, CAP-005)."""
-        advertised = self.server_properties.get("capabilities", {"consumer_cancel_notify": True})
-        if not isinstance(advertised, dict) or advertised.get("consumer_cancel_notify") is not True:
-            return False
-        return self.capabilities.get("consumer_cancel_notify") is True

@@ -1,0 +1,99 @@
+"""Connections: where in its life each is, and what the two sides have agreed on.
+
+Plain mutable records without behaviour of their own; `model.broker.broker` changes them, the rules say how.
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from enum import Enum
+
+from amqpspec.model.broker.field_kinds import apart, doubt, to_blame
+from amqpspec.model.broker.owed import Expected, PendingGet
+from amqpspec.model.protocol.methods import Table, TraceEvent
+
+
+class ConnectionState(Enum):
+    """Where in its life a connection is; from STARTING to OPEN, and CLOSING, RabbitMQ's names are the values."""
+
+    #: TCP is connected, and the protocol header has not come
+    AWAITING_HEADER = "awaiting a protocol header"
+    #: connection.start is sent or owed, and start-ok has not come; and so on
+    STARTING = "starting"
+    TUNING = "tuning"
+    OPENING = "opening"
+    OPEN = "running"
+    #: a close was sent by either side; of the client nothing counts but its own close and close-ok
+    CLOSING = "closing"
+    #: refused without a word: of the client nothing counts any more
+    ENDING = "ending"
+    CLOSED = "closed"
+    #: it speaks another protocol that the broker knows as well: nothing is known of what is right there
+    FOREIGN = "foreign"
+
+    @property
+    def in_handshake(self) -> bool:
+        return self in _HANDSHAKE
+
+
+_HANDSHAKE = frozenset(
+    {
+        ConnectionState.AWAITING_HEADER,
+        ConnectionState.STARTING,
+        ConnectionState.TUNING,
+        ConnectionState.OPENING,
+    }
+)
+
+
+@dataclass(slots=True, eq=False)
+class Connection:
+    # ---- law
+    name: str
+    state: ConnectionState = ConnectionState.AWAITING_HEADER
+    #: those of the client
+    capabilities: Table = apart("every explanation has them of the same frame", factory=dict)
+    _: KW_ONLY
+    server_properties: Table = apart("every explanation has them of the same frame", factory=dict)
+    #: "": one that the broker had already, and whose name is nobody's business
+    user: str = ""
+    vhost: str = "/"
+    #: what connection.start and connection.tune offered, as far as they were seen
+    mechanisms: tuple[str, ...] = ()
+    offered: Table = field(default_factory=dict)
+    #: what the client's tune-ok said
+    channel_max: int = 0
+    frame_max: int = 0
+    heartbeat: int = 0
+    #: when TCP was connected, and when the client was last heard (of `TraceEvent.time`)
+    began: float = 0.0
+    heard: float = apart("the order in which the inputs of its channels are processed makes no difference", 0.0)
+    owed: list[Expected | PendingGet] = field(default_factory=list)
+    #: the broker may end the TCP connection from now on
+    may_end: bool = False
+    #: … and may say connection.close before it does, with words of its own choice
+    may_announce_end: bool = False
+    #: limit that the consumers of all channels share (QOS-016); 0: none
+    prefetch: int = 0
+    #: the broker does not read it because of an alarm (CAP-004); what it was sent meanwhile; the client knows (CAP-003)
+    blocked: bool = False
+    held: list[TraceEvent] = field(default_factory=list)
+    told_of_block: bool = False
+    #: the client sent a frame of another size than it says: where the next one begins is not known
+    out_of_step: bool = False
+
+    # ---- doubt
+    #: its beginning is not in the trace, and credentials were not recorded (traces of the first version)
+    is_assumed: bool = doubt(False)
+
+    # ---- blame
+    #: the client wants to be told of cancelled consumers, and says so in a way that does not count (CAP-005)
+    wish_in_vain: bool = to_blame(False)
+
+    @property
+    def is_told_of_cancels(self) -> bool:
+        """Both sides say that the broker tells of consumers that it cancels (CANCEL-010, CAP-005)."""
+        advertised = self.server_properties.get("capabilities", {"consumer_cancel_notify": True})
+        if not isinstance(advertised, dict) or advertised.get("consumer_cancel_notify") is not True:
+            return False
+        return self.capabilities.get("consumer_cancel_notify") is True
