@@ -25,7 +25,7 @@ from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method, TraceEvent
 from amqpspec.model.rules.basic.cancel import crosses_notice, withdraw_notice
-from amqpspec.model.rules.connection.closing import is_said_by_queue
+from amqpspec.model.rules.connection.ending import is_said_by_queue
 from amqpspec.model.rules.extensions.queue_expiry import is_in_use
 from amqpspec.model.rules.extensions.timeouts import others_due, process_timeouts
 from amqpspec.model.rules.inputs import process

@@ -39,7 +39,7 @@ from amqpspec.model.promises.capabilities import missing
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import NO_HEARTBEAT, SocketEvent, TraceEvent
 from amqpspec.model.rules.connection.blocking import requirement_of
-from amqpspec.model.rules.connection.closing import end_connection
+from amqpspec.model.rules.connection.ending import end_connection
 
 #: Seconds by which clocks may differ, of the two sides and of those who look at them.
 CLOCK_TOLERANCE = 0.05

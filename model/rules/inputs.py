@@ -35,8 +35,9 @@ from amqpspec.model.protocol.methods import (
 )
 from amqpspec.model.rules.connection.assembly import assembled
 from amqpspec.model.rules.connection.blocking import hold_back, released, requirement_of
-from amqpspec.model.rules.connection.closing import abandon_connection, fail, fail_frame
+from amqpspec.model.rules.connection.closing import fail, fail_frame
 from amqpspec.model.rules.connection.connection import closing_input, connection_input, second_header, socket_input
+from amqpspec.model.rules.connection.ending import abandon_connection
 from amqpspec.model.rules.connection.frames import admit_channel, frame_input
 from amqpspec.model.rules.connection.handshake import handshake_input, refuse_silently
 from amqpspec.model.rules.internal_events import come_about

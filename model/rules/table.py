@@ -26,7 +26,7 @@ from amqpspec.model.rules.basic import (
     settlement,
 )
 from amqpspec.model.rules.channel import channel
-from amqpspec.model.rules.connection import closing
+from amqpspec.model.rules.connection import ending
 from amqpspec.model.rules.exchange import exchange
 from amqpspec.model.rules.extensions import (
     confirm,
@@ -107,4 +107,4 @@ requeue.dropped_at_limit.taken_by(dead_letter.dead_letter_at_limit)
 
 tx.published.taken_by(message_expiry.expire_timeless)
 
-closing.unseen_is_back.taken_by(dead_letter.take_back_unseen)
+ending.unseen_is_back.taken_by(dead_letter.take_back_unseen)

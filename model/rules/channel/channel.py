@@ -42,7 +42,7 @@ from amqpspec.model.broker.consumer_timeouts import begin_channel
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
-from amqpspec.model.rules.connection.closing import end_channel
+from amqpspec.model.rules.connection.ending import end_channel
 
 
 def open_channel(broker: Broker, channel: Channel, method: Method) -> None:

@@ -31,7 +31,8 @@ from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import HeaderEvent, Method, SocketEvent
 from amqpspec.model.rules.basic.cancel import recheck_consumers
-from amqpspec.model.rules.connection.closing import abandon_connection, end_connection, fail_channel_zero
+from amqpspec.model.rules.connection.closing import fail_channel_zero
+from amqpspec.model.rules.connection.ending import abandon_connection, end_connection
 from amqpspec.model.rules.connection.handshake import connect, owe, owe_end
 
 #: Octets of a protocol header that stand where those of a frame's size do.

@@ -28,7 +28,7 @@ from amqpspec.model.protocol.errors import shortened
 from amqpspec.model.protocol.methods import OperatorAction
 from amqpspec.model.protocol.patterns import Anything, OneOf
 from amqpspec.model.rules.connection.blocking import clear_alarm, set_alarm
-from amqpspec.model.rules.connection.closing import end_connection
+from amqpspec.model.rules.connection.ending import end_connection
 from amqpspec.model.rules.connection.handshake import owe
 from amqpspec.model.rules.operator.settings import clear_policy, configure, reset_configuration, set_policy
 
