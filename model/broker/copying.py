@@ -12,6 +12,7 @@ the first one is copied. Who adds a field to a record has nothing to do here.
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
@@ -40,6 +41,9 @@ Copier = Callable[[Any, Copied], Any]
 
 #: The copiers, by the names under which they call each other: that of a class is made with the first that needs it.
 _COPIERS: dict[str, Any] = {"new_object": object.__new__, "deque": deque}
+#: Those that call only what has been made: several threads may judge at one time.
+_COMPLETE: dict[type, Copier] = {}
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def copy_broker(broker: Broker) -> Broker:
@@ -49,7 +53,10 @@ def copy_broker(broker: Broker) -> Broker:
 
 
 def _copier_of(record: type) -> Copier:
-    copier: Copier = _COPIERS[_copier_name(record)]
+    copier = _COMPLETE.get(record)
+    if copier is None:
+        with _ONE_AT_A_TIME:
+            copier = _COMPLETE[record] = _COPIERS[_copier_name(record)]
     return copier
 
 

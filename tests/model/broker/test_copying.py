@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import sys
+import threading
 from collections import Counter, deque
+from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.broker import copying
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.connections import Connection
@@ -118,3 +122,27 @@ def test_copy_shares_nothing_that_changes(broker: Broker) -> None:
     assert [copied[same][0] for same in original.keys() & copied.keys()] == []
     kinds = {type(value) for _, value in original.values()}
     assert kinds.issuperset(RECORDS), "the state does not hold a record of each kind"
+
+
+def test_several_threads_may_make_the_first_copy(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sequences that wait are judged side by side: whoever comes second waits until what copies is complete."""
+    interval = sys.getswitchinterval()
+    monkeypatch.setattr(copying, "_COMPLETE", {})
+    monkeypatch.setattr(copying, "_COPIERS", {name: it for name, it in copying._COPIERS.items() if not _is_made(name)})
+    begin = threading.Barrier(8)
+
+    def first_copy(_: int) -> Broker:
+        begin.wait()
+        return copy_broker(broker)
+
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            copies = list(pool.map(first_copy, range(8)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert {fingerprint(each) for each in copies} == {fingerprint(broker)}
+
+
+def _is_made(name: str) -> bool:
+    return name.rpartition("_")[2].isdigit()
