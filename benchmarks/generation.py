@@ -54,7 +54,7 @@ def _search(label: str, target: TargetUnderTest, sequences: int) -> tuple[str, .
     watch.watch(Connections, "_await_input", "waiting")
     watch.watch(WireClient, "open", "opening")
     watch.watch(cleanup, "clean_up", "cleaning up")
-    for method in ("__init__", "command", "frame", "mark", "judgement"):
+    for method in ("__init__", "command", "event", "mark", "judgement"):
         watch.watch(SequenceJudge, method, "judging")
     watch.watch(TraceWriter, "_write", "trace")
     for method in ("__init__", "run", "__exit__"):
