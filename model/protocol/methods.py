@@ -19,8 +19,8 @@ Octets are hexadecimal text everywhere. A `SocketEvent` is what becomes of the T
 A `HeaderEvent` is `protocol.header`, sent or received: the eight octets (argument `octets`) that come before any
 frame.
 
-The methods of the handshake (`connection.start` … `connection.open-ok`) are methods like any other. Credentials that the
-target was given are `***` in them; what stands there in clear is no secret of anybody's.
+The methods of the handshake (`connection.start` … `connection.open-ok`) are methods like any other. Credentials that
+the target was given are `***` in them; what stands there in clear is no secret of anybody's.
 
 A `RawFrame` is a single frame that is not one of the method frame, content header and bodies of one whole method; a
 client sends them on purpose, and a server's decoder gives them for what it cannot put together:
