@@ -55,7 +55,7 @@ def _memory(broker: Broker) -> VirtualHostMemory:
 def is_not_told(broker: Broker, method: Method) -> bool:
     """Is the notice that does not come that of a stream's consumer, whose connection is closed with its host?"""
     connection = broker.connections.get(method.connection)
-    if method.name != "basic.cancel" or connection is None or connection.state is not ConnectionState.CLOSING:
+    if method.name != "basic.cancel" or connection is None or connection.state is ConnectionState.OPEN:
         return False
     consumer = ((method.connection, method.channel), method.arguments.get("consumer_tag", ""))
     return consumer in _memory(broker).of_streams

@@ -241,12 +241,15 @@ def test_a_deleted_virtual_host_takes_queues_and_then_connections_along(reason: 
 
 
 @pytest.mark.known_defects
+@pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize(
     ("queue_type", "known_as"), [("classic", ""), ("quorum", ""), ("stream", "vhost-closes-before-stream-ends")]
 )
-def test_consumers_in_a_deleted_virtual_host_are_told_before(queue_type: str, known_as: str) -> None:
+def test_consumers_in_a_deleted_virtual_host_are_told_before(queue_type: str, known_as: str, closed: bool) -> None:
     talk = in_a_vhost(queue_type).send("broker operator.delete-vhost v")
     talk.see("b", 0, "connection.close", reply_text="CONNECTION_FORCED - vhost 'v' is deleted", **FORCED)
+    if closed:
+        talk.send("b connection.close-ok").see("b", 0, "socket.closed")
     assert talk.acceptor.owes()
     talk.acceptor.overdue()
     assert talk.blamed == "CANCEL-015"
