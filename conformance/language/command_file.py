@@ -9,10 +9,13 @@ Lines that begin with `@` say what the file is:
     @waits                          spends its time waiting, so it runs beside others
     @alone                          changes the broker as a whole, so it runs beside no other
     @rough                          sends what a broker may not survive, so it runs behind the others
+
+A line `1..60: COMMAND` stands for sixty commands, in which `$n` is 1, 2, 3 and so on.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +25,9 @@ from amqpspec.model.promises.dialects import DIALECTS
 
 KEYS = ("requirement", "title", "queue-types", "dialects", "waits", "alone", "rough")
 QUEUE_TYPES = ("classic", "quorum", "stream")
+#: Most commands that one line stands for.
+MOST_REPEATED = 1000
+_REPEATED = re.compile(r"\s*([0-9]{1,9})\.\.([0-9]{1,9}):\s*")
 _FLAGS = ("waits", "alone", "rough")
 _CHOICES = {"queue-types": ("queue type", QUEUE_TYPES), "dialects": ("dialect", tuple(DIALECTS))}
 
@@ -77,7 +83,7 @@ def parse_command_file(text: str, where: str = "<text>", name: str = "text") -> 
             if not line.strip() or line.startswith("@") or line.lstrip().startswith("#"):
                 continue
             try:
-                commands.append(parse_command(line.replace("$type", queue_type) if queue_type else line))
+                commands += _commands(line.replace("$type", queue_type) if queue_type else line)
             except CommandSyntaxError as error:
                 column = _column(line, queue_type, error.column)
                 raise CommandFileError(f"{where}:{number}:{column}: {error.message}") from None
@@ -85,6 +91,21 @@ def parse_command_file(text: str, where: str = "<text>", name: str = "text") -> 
     if not files[0].commands:
         raise CommandFileError(f"{where}:1:1: the file holds no command")
     return files
+
+
+def _commands(line: str) -> list[Command]:
+    """The command of a line, or those that it stands for."""
+    repeated = _REPEATED.match(line)
+    if repeated is None:
+        return [parse_command(line)]
+    first, last = int(repeated[1]), int(repeated[2])
+    if not first <= last < first + MOST_REPEATED:
+        raise CommandSyntaxError(f"{first}..{last} is no range of 1 to {MOST_REPEATED} numbers", 1)
+    behind = line[repeated.end() :]
+    try:
+        return [parse_command(behind.replace("$n", str(number))) for number in range(first, last + 1)]
+    except CommandSyntaxError as error:
+        raise CommandSyntaxError(error.message, error.column + repeated.end()) from None
 
 
 def _column(line: str, queue_type: str | None, column: int) -> int:

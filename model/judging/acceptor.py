@@ -50,6 +50,8 @@ from amqpspec.model.rules.extensions.queue_expiry import uses_are_over
 
 #: Most explanations kept alive.
 DEFAULT_BOUND = 256
+#: Most points that one frame may fit, for each of them: most points are reached from each other, and are one explanation.
+MOST_POINTS = 16
 
 
 class Acceptor:
@@ -333,16 +335,18 @@ class Acceptor:
                         flawed.append((candidate, mismatches))
                 elif best is None or not (candidate.pending or candidate.defect or candidate.is_unusual):
                     best = (candidate, mismatches)
-                if len(survivors) > self.bound:
-                    survivors = merged(survivors)
-                    if len(survivors) > self.bound:
-                        raise TooManyExplanations
+                if len(survivors) > MOST_POINTS * self.bound:
+                    raise TooManyExplanations
         if any(explanation.defect is None for explanation in survivors):
             survivors = merged(survivors)
             self.explanations = least_advanced(survivors)
+            if len(self.explanations) > self.bound:
+                raise TooManyExplanations
             self._is_certain = len(survivors) == 1
             note_refuted(contradicted, self.explanations)
         elif survivors:
+            if len(survivors) > self.bound and len(survivors := merged(survivors)) > self.bound:
+                raise TooManyExplanations
             # only a known defect explains it
             assert best is not None or flawed
             culprit, mismatches = best or flawed[0]

@@ -47,13 +47,12 @@ def points(
 ) -> Iterator[Explanation]:
     """The points at which the broker may be: some first part of each channel's pending inputs is processed.
 
-    The explanation is one of them, and no copy: whatever becomes of it takes its place. Raises `TooManyExplanations`:
-    what is left out might be the right one.
+    The explanation is one of them, and no copy: whatever becomes of it takes its place. Raises `TooManyExplanations`
+    where there are more than `bound` with the same number of inputs processed: what is left out might be the right one.
     """
     explanation.forget_if_unpredictable()
     explanation.begin_anew()
     frontier = [explanation]
-    count = 0
     while frontier:
         reached = merged(
             [
@@ -66,8 +65,7 @@ def points(
         )
         # what is behind them has been made of them: they are changed by whoever is given them
         yield from frontier
-        count += len(reached)
-        if count > bound:
+        if len(reached) > bound:
             raise TooManyExplanations
         frontier = reached
 

@@ -81,7 +81,7 @@ def dead_letter_at_limit(broker: Broker, queue: Queue, message: Message, holder:
     _dead_letter(broker, queue, message, holder, DELIVERY_LIMIT)
 
 
-def outlive(broker: Broker, queue: Queue, message: Message, holder: ChannelKey) -> None:
+def outlive(broker: Broker, queue: Queue, message: Message, holder: ChannelKey | None) -> None:
     """The message's time in the queue was up (area TTL)."""
     _dead_letter(broker, queue, message, holder, EXPIRED)
 
@@ -100,7 +100,7 @@ def refuse_published(broker: Broker, queue: Queue, message: Message, channel: Ch
     return True
 
 
-def _put(broker: Broker, queue: Queue, letter: Message, holder: ChannelKey, chain: tuple[str, ...]) -> None:
+def _put(broker: Broker, queue: Queue, letter: Message, holder: ChannelKey | None, chain: tuple[str, ...]) -> None:
     """A dead letter comes to the queue, by what that channel did; the queue may refuse it, or give up others for it.
 
     `chain`: the queues that have made dead letters one after another by themselves, which this is the next of.
@@ -123,7 +123,7 @@ def keep_within_limits(
     broker: Broker,
     queue: Queue,
     cause: Message,
-    holder: ChannelKey,
+    holder: ChannelKey | None,
     *,
     given_back: bool = False,
     away: Collection[Message] = (),
@@ -152,14 +152,14 @@ def _dead_letter(
     broker: Broker,
     queue: Queue,
     message: Message,
-    holder: ChannelKey,
+    holder: ChannelKey | None,
     reason: str,
     path: int = 0,
     chain: tuple[str, ...] = (),
 ) -> tuple[tuple[Queue, Message], ...]:
     """Publish the message to the queue's dead-letter exchange, if it has one. Gives what comes of it, and where.
 
-    `holder`: the channel that gave it up. `path`: letters of the queue that go by one path keep their order. `chain` as
+    `holder`: the channel that gave it up, if one did and is there. `path`: letters of the queue that go by one path keep their order. `chain` as
     for `_put`.
     """
     name = queue.arguments.get(EXCHANGE)
@@ -201,7 +201,8 @@ def _dead_letter(
         )
         begin_anew(broker, target, letter)
         _put(broker, target, letter, holder, (*chain, queue.name))
-        broker.touch(broker.channels[holder], target, keeps_state=False)
+        if holder is not None:
+            broker.touch(broker.channels[holder], target, keeps_state=False)
         letters.append((target, letter))
     return tuple(letters)
 

@@ -253,18 +253,18 @@ def give_up_expired(broker: Broker, queue: Queue, message: Message, by: float) -
     holder = _holder(broker, message)
     if holder is not None:
         broker.touch(broker.channels[holder], queue, keeps_state=False)
-        moments = broker.now, broker.done_by
-        if not broker.is_punctual:
-            broker.now = message.deadline.since + message.deadline.seconds
-        broker.done_by = by
-        counting, broker.counting = broker.counting, True
-        outlive(broker, queue, message, holder)
-        broker.counting = counting
-        broker.now, broker.done_by = moments
+    moments = broker.now, broker.done_by
+    if not broker.is_punctual:
+        broker.now = message.deadline.since + message.deadline.seconds
+    broker.done_by = by
+    counting, broker.counting = broker.counting, True
+    outlive(broker, queue, message, holder)
+    broker.counting = counting
+    broker.now, broker.done_by = moments
 
 
 def _holder(broker: Broker, message: Message) -> ChannelKey | None:
-    """Some channel by which to look after what becomes of the message, at best its publisher's."""
+    """Some channel by which to look after what becomes of the message, at best its publisher's; None: there is none."""
     if message.via is not None and message.via in broker.channels:
         return message.via
     return next((key for key, each in broker.channels.items() if each.state is ChannelState.OPEN), None) or next(

@@ -50,6 +50,14 @@ def test_a_file_without_head_is_read_once() -> None:
     assert file.commands == (parse_command("a.1 basic.get $type"),)
 
 
+def test_a_line_stands_for_several_commands() -> None:
+    (file,) = parse_command_file("1..3: a.1 basic.publish q body=m$n &\n7..7: a.1 basic.ack $n\n")
+    assert [str(command) for command in file.commands] == [
+        "a.1 basic.publish q body=m1 &", "a.1 basic.publish q body=m2 &", "a.1 basic.publish q body=m3 &",
+        "a.1 basic.ack 7",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
@@ -67,6 +75,9 @@ def test_a_file_without_head_is_read_once() -> None:
         ("@queue-types classic\na.1 queue.declare q x-queue-type=$type bogus\n", "2:40", "'bogus' is not an argument"),
         ("@queue-types quorum stream\na.1 queue.declare $type $type\n", "2:25", "'quorum' is not an argument"),
         ("@queue-types classic\na.1 basic.fly $type\n", "2:5", "'basic.fly' is not a method"),
+        ("a.1 queue.declare q\n1..3: a.1 basic.fly $n\n", "2:11", "'basic.fly' is not a method"),
+        ("3..1: a.1 basic.ack $n\n", "1:1", "3..1 is no range of 1 to 1000 numbers"),
+        ("1..1001: a.1 basic.ack $n\n", "1:1", "1..1001 is no range"),
     ],
 )
 def test_errors_name_line_and_column(tmp_path: Path, text: str, place: str, message: str) -> None:
