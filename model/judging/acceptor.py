@@ -50,7 +50,7 @@ from amqpspec.model.rules.extensions.queue_expiry import uses_are_over
 
 #: Most explanations kept alive.
 DEFAULT_BOUND = 256
-#: Most points that one frame may fit, for each of them: most points are reached from each other, and are one explanation.
+#: Most points that one frame may fit, for each of them: those that are reached from each other are one explanation.
 MOST_POINTS = 16
 
 

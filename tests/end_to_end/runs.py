@@ -56,7 +56,9 @@ def run_suite(
             label, str(properties["product"]), str(properties.get("version")), dialect_of(properties).name
         )
         trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
-        options = RunOptions(only, seed, sequences, 30, time_budget, shrinking_time, search_only, enough, themes, jobs=jobs)
+        options = RunOptions(
+            only, seed, sequences, 30, time_budget, shrinking_time, search_only, enough, themes, jobs=jobs
+        )
         under_test = TargetUnderTest(address, description, deadline, operator, advertised(properties), clock)
         return Runner(under_test, trace, options).run()
 

@@ -159,8 +159,8 @@ def _dead_letter(
 ) -> tuple[tuple[Queue, Message], ...]:
     """Publish the message to the queue's dead-letter exchange, if it has one. Gives what comes of it, and where.
 
-    `holder`: the channel that gave it up, if one did and is there. `path`: letters of the queue that go by one path keep their order. `chain` as
-    for `_put`.
+    `holder`: the channel that gave it up, if one did and is there. `path`: letters of the queue that go by one path
+    keep their order. `chain` as for `_put`.
     """
     name = queue.arguments.get(EXCHANGE)
     if name is None or not broker.dialect.extensions or queue.deleted:
