@@ -16,6 +16,7 @@ from amqpspec.model.judging.acceptor_questions import AcceptorQuestions
 from amqpspec.model.judging.questions import Questions
 from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
 from amqpspec.model.promises.verdict import Failure, Verdict
+from amqpspec.model.promises.versions import judged_version
 from amqpspec.model.protocol.methods import HeaderEvent, SocketEvent, TraceEvent
 from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1
 
@@ -107,6 +108,9 @@ class SequenceJudge:
             refuted=tuple(sorted(acceptor.refuted)),
             measurements=tuple(acceptor.measurements),
             repeats=self._start.get("repeats"),
+            version=judged_version(
+                self._start.get("product") or "", self._start.get("version") or "", self._start["dialect"]
+            ),
         )
 
     def row(self, row: TraceRow) -> bool:
