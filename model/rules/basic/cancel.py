@@ -23,8 +23,9 @@ Requirements:
 * CANCEL-008: nowait is true. Server-sent basic.cancel always has nowait=true: the client must not answer.
   [rabbit_channel.erl:cancel_consumer]
 * CANCEL-009: Answering with cancel-ok. A client that answers a server-sent basic.cancel with basic.cancel-ok: an
-  unhandled method (503) up to 4.2; accepted from 4.3, whether the consumer lives still or not. In rabbitmq-3: 503. In
-  rabbitmq-4.0: 503. In rabbitmq-4.3: accepted. [rabbit_channel.erl:basic.cancel_ok]
+  unhandled method (503) up to 4.2; accepted from 4.3, whether the consumer lives still or not. One that answers nothing
+  ends the consumer or is ignored. In rabbitmq-3: 503. In rabbitmq-4.0: 503. In rabbitmq-4.3: accepted.
+  [rabbit_channel.erl:basic.cancel_ok; consumer_timeout_SUITE of 4.3.7 (unsolicited_cancel_ok_keeps_active_consumer)]
 * CANCEL-010: Without the capability. Nothing is sent when the queue is deleted; the consumer is silently gone; a later
   cancel of its tag gets cancel-ok. [RabbitMQ guide: consumer cancel notification]
 * CANCEL-011: Order delete-ok / cancel on one channel. Deleting the queue from the channel that consumes it: DeleteOk
@@ -48,8 +49,9 @@ Requirements:
 * QUORUM-008: No ready messages lost by cancel. What a cancelled consumer was handed stays unacknowledged with its
   channel. What was on its way to it is given back by the channel, which counts as basic.nack does (QUORUM-002).
   [rabbit_fifo:maybe_return_all; rabbit_fifo_client:handle_delivery of an unknown tag (issue 3729)]
-* TIMEOUT-015: Leaving the timed-out state by cancel. Sending basic.cancel for the timed-out tag gets cancel-ok and
-  removes the consumer; the tag can be reused and returned messages are delivered again. [observed]
+* TIMEOUT-015: The client cancels what has timed out. basic.cancel for the tag of a consumer that was cancelled because
+  its time was up gets cancel-ok, as for any that the broker has cancelled; the tag can be used again and returned
+  messages are delivered again. [RabbitMQ guide: consumer cancel notification (not an error, answered as normal)]
 """
 
 from __future__ import annotations
