@@ -219,7 +219,15 @@ def _refuse_tag(broker: Broker, method: Method) -> None:
 
 
 def _recovering_by(outcome: Outcome) -> Callable[[Broker, Method], bool]:
-    return lambda broker, method: any(by is outcome for _, by in recovering(broker, method))
+    return lambda broker, method: any(
+        by is outcome and (outcome is not Outcome.REQUEUED or _stays_queued(broker, consumer))
+        for consumer, by in recovering(broker, method)
+    )
+
+
+def _stays_queued(broker: Broker, consumer: Consumer) -> bool:
+    """Is it, or may it be, among those to be served, though its client gives back all that timed out?"""
+    return consumer.queue.single_active_consumer or _place(broker, consumer).stays_queued
 
 
 def _resume_all(broker: Broker, method: Method) -> None:

@@ -52,6 +52,11 @@ Requirements:
 * TIMEOUT-015: The client cancels what has timed out. basic.cancel for the tag of a consumer that was cancelled because
   its time was up gets cancel-ok, as for any that the broker has cancelled; the tag can be used again and returned
   messages are delivered again. [RabbitMQ guide: consumer cancel notification (not an error, answered as normal)]
+* TIMEOUT-030: Tag reuse after a timeout. The server's basic.cancel is final: the client may consume again with the same
+  tag, as after a queue deletion. A broker that announces accept_consumer_cancel_ok may refuse it (530) until the client
+  has answered with basic.cancel-ok, or a short time has passed. In rabbitmq-4.3: as stated; 4.3.0 to 4.3.6 close the
+  connection with 530. [RabbitMQ guide: consumer cancel notification; release notes of RabbitMQ 4.3.7;
+  rabbit_channel:cancel_consumer/3 removes the tag, handle_queue_actions released does not]
 """
 
 from __future__ import annotations
@@ -190,6 +195,8 @@ def client_cancel_ok(broker: Broker, channel: Channel, method: Method) -> None:
     if consumer is not None:
         broker.touch(channel, consumer.queue)
         broker.remove_consumer(consumer, "CANCEL-009")
+        if consumer.timed_out:
+            channel.ended_consumers[consumer.tag] = "TIMEOUT-030"  # which it is the answer to
 
 
 def recheck_consumers(broker: Broker, connection: Connection) -> None:

@@ -183,7 +183,9 @@ def _tell(broker: Broker, channel: Channel, entry: Unacknowledged, *, is_first: 
         broker.fired("TIMEOUT-011")
     elif is_first:
         _notify(broker, channel, entry, consumer)
-    # else it has been told that the consumer is gone
+    else:
+        # it has been told that the consumer is gone
+        broker.fired("TIMEOUT-011")
 
 
 def _notify(broker: Broker, channel: Channel, entry: Unacknowledged, consumer: Consumer) -> None:
