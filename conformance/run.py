@@ -56,7 +56,9 @@ class Runner:
         self.tally = RunTally()
         self._dialect = dialect_named(target.description.dialect)
         self._place = Place(target, trace, options.seed, options.pace, patience=Patience(target.deadline))
-        self._findings = Findings(self._dialect, options.shrinking_time, self._run_again, self.listeners)
+        self._findings = Findings(
+            self._dialect, options.shrinking_time, self._run_again, self.listeners, target.description.judged_version
+        )
         self._began = time.monotonic()
 
     def run(self) -> RunResult:
@@ -184,6 +186,6 @@ class Runner:
             undecided=tuple(self.tally.undecided),
             seconds=time.monotonic() - self._began,
             lost=lost,
-            defects=self.tally.defects(dialect),
+            defects=self.tally.defects(dialect, self.target.description.judged_version),
             measurements=tuple(self.tally.measurements),
         )

@@ -21,6 +21,8 @@ from amqpspec.conformance.verdicts.tally import (
     DEFECT,
     FAILURE,
     MEASUREMENT,
+    NEWER,
+    OWN,
     REFUTED,
     REPEATED,
     SEEN,
@@ -66,6 +68,8 @@ class TableFailure:
     failure: Failure
     sequences: int
     sequence: str
+    #: a known defect explains it that is known of the target's version
+    is_as_known: bool = False
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -102,6 +106,8 @@ class ComplianceTable:
     defects: tuple[TableDefect, ...] = ()
     #: those targets only on which a time was up
     accuracies: tuple[TableAccuracy, ...] = ()
+    #: (target, version) of RabbitMQ where the version is newer than what was verified
+    newer: tuple[tuple[str, str], ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -131,7 +137,7 @@ def compliance_table(tally: Tally) -> ComplianceTable:
         for part in by_kind[VERDICT]
     )
     failures = tuple(
-        TableFailure(part.target, part.dialect, part.failure, part.sequences, part.example)
+        TableFailure(part.target, part.dialect, part.failure, part.sequences, part.example, part.as_known == OWN)
         for part in by_kind[FAILURE]
     )
     totals = by_kind[TOTAL]
@@ -143,6 +149,7 @@ def compliance_table(tally: Tally) -> ComplianceTable:
         sum(part.sequences for part in totals if part.name == REPEATED),
         _defects(by_kind[DEFECT]),
         _accuracies(by_kind[MEASUREMENT]),
+        tuple(sorted({(part.target, part.name) for part in by_kind[NEWER]})),
     )
 
 

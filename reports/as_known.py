@@ -10,6 +10,7 @@ from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome, Standin
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, known_defects
 from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.dialects import DIALECTS
+from amqpspec.model.promises.versions import is_newer
 from amqpspec.reports.text import plural
 
 #: The order in which known defects are listed: what an upgrade may have changed comes first.
@@ -25,7 +26,7 @@ class DefectEntry:
 
     defect: KnownDefect
     outcome: DefectOutcome
-    #: the target is of the product that is known for it: it may have been mended there
+    #: the target is of the product that is known for it, and of a version that was verified: it may have been mended
     is_own: bool = True
 
     @property
@@ -51,11 +52,11 @@ def broker_as_known(result: RunResult) -> str:
 
 def defect_entries(result: RunResult) -> tuple[DefectEntry, ...]:
     """The known defects of the target's dialect; those that were not seen come first."""
-    product = result.target.product
+    product, is_new = result.target.product, is_newer(result.target.judged_version)
     found = []
     for outcome in result.defects:
         defect = KNOWN_DEFECTS[outcome.name]
-        is_own = any(broker.startswith(f"{product} ") for broker in defect.brokers)
+        is_own = not is_new and any(broker.startswith(f"{product} ") for broker in defect.brokers)
         found.append(DefectEntry(defect, outcome, is_own))
     return tuple(sorted(found, key=lambda entry: _ORDER.index(entry.outcome.standing)))
 
@@ -76,7 +77,7 @@ def headline_as_known(result: RunResult) -> str | None:
 
     It says what is new to somebody who knows the broker, and never that the broker conforms.
     """
-    if not known_defects(result.target.dialect):
+    if not known_defects(result.target.dialect, result.target.judged_version):
         return None
     new = new_as_known(result)
     said = "no new failure"

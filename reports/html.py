@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from amqpspec.conformance.verdicts.judgement import RunResult
 from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line, accuracy_rows, seconds_text
 from amqpspec.reports.accuracy_plot import accuracy_plot
 from amqpspec.reports.as_known import (
@@ -43,6 +44,7 @@ def render_html(result: RunResult, registry: Mapping[str, Requirement] | None = 
         headline_as_known=headline_as_known(result),
         new_as_known=new_as_known(result),
         broker_as_known=broker_as_known(result),
+        newer=newer_sentence(result.target.judged_version),
         defects=defect_entries(result),
         standing_signs=STANDING_SIGNS,
         plot=accuracy_plot(result),

@@ -8,6 +8,7 @@ from typing import Any
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.as_known import DefectEntry, defect_entries
 
 
@@ -18,6 +19,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
     broker as it is known; `exit_code` goes by the promise. `requirements[].reason` is there for inconclusive and not
     applicable only. `failures[].rate` is [failed, tried] when the commands were run again, `failures[].known` what
     explains a known deviation, `failures[].as_known` "pass" where its known defect is known of the target's dialect.
+    `target.newer` is a sentence where the version is newer than what was verified, else null.
     `defects` are all that are known of it, with the sequences that showed them, and those that would have.
     `measurements` are of times that were up, all in seconds: `late` is by how much the broker was late, at least and
     at most, `expected` the same as the model expects it, `tick` the time between two looks at its clock.
@@ -29,6 +31,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
             "product": result.target.product,
             "version": result.target.version,
             "dialect": result.target.dialect,
+            "newer": newer_sentence(result.target.judged_version),
         },
         "seed": result.seed,
         "mode": result.mode,

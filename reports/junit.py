@@ -63,7 +63,7 @@ def _case(entry: Entry, result: RunResult) -> TestCase:
         case Verdict.FAIL:
             new = [found for found in entry.failures if found.known is None]
             for found in new:
-                _, *said = notes(found, result.target.dialect)
+                _, *said = notes(found, result.target.dialect, result.target.judged_version)
                 message = f"{found.failure.shape}: {found.failure.observed} ({', '.join(said)})"
                 case.add_failure_info(visible(message), _texts(entry, (found,), result), str(found.failure.shape))
             if not new:

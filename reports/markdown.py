@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.promises.registry import Requirement
+from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import as_known_text, broker_as_known, defect_entries, headline_as_known
 from amqpspec.reports.overview import VERDICTS, Entry, again, areas, entries, headline, notes
@@ -19,6 +20,7 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
     listed = entries(result, registry)
     as_known = headline_as_known(result)
     measured = accuracy_line(result)
+    newer = newer_sentence(target.judged_version)
     seed = "" if result.seed is None else f", seed {result.seed}"
     lines = [
         f"# {_prose(target.product)} {_prose(target.version)}: {_prose(headline(result))}",
@@ -26,6 +28,7 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
         f"{result.tool} {result.tool_version}, dialect {target.dialect}, {result.mode}{seed}; "
         f"{plural(result.sequences, 'sequence')}, {plural(result.frames, 'frame')}.",
         "",
+        *([f"{_prose(newer)}.", ""] if newer else []),
         *([f"{_prose(as_known)}.", ""] if as_known else []),
         *([f"{_prose(measured)}.", ""] if measured else []),
         "| area | " + " | ".join(map(str, VERDICTS)) + " |",
@@ -72,7 +75,7 @@ def _failure(entry: Entry, found: FoundFailure, result: RunResult) -> list[str]:
         f"{_prose(entry.statement)} ({_prose(entry.source)})" if entry.statement else "",
         "",
         *(f"As known in {broker_as_known(result)}: {_prose(as_known_text(each))}\n" for each in defects),
-        f"_{_prose(', '.join(notes(found, result.target.dialect)))}_",
+        f"_{_prose(', '.join(notes(found, result.target.dialect, result.target.judged_version)))}_",
         *_block("Commands", found.commands),
         *_block("Allowed", failure.allowed or ("nothing",)),
         *_block("Observed", (failure.observed,)),

@@ -12,6 +12,7 @@ from amqpspec.model.defects.known_defects import is_as_known, known_defects
 from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.registry import AS_STATED, Requirement, requirements
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.promises.versions import Version
 from amqpspec.reports.text import plural
 
 #: The order in which verdicts are listed.
@@ -96,9 +97,13 @@ def entries(result: RunResult, registry: Mapping[str, Requirement] | None = None
     return tuple(_entry(result, outcome, known.get(outcome.id)) for outcome in result.requirements)
 
 
+def _known(result: RunResult) -> tuple[KnownDefect, ...]:
+    return known_defects(result.target.dialect, result.target.judged_version)
+
+
 def _entry(result: RunResult, outcome: RequirementVerdict, requirement: Requirement | None) -> Entry:
     failures = tuple(found for found in result.failures if found.failure.requirement == outcome.id)
-    defects = tuple(each for each in known_defects(result.target.dialect) if each.requirement == outcome.id)
+    defects = tuple(each for each in _known(result) if each.requirement == outcome.id)
     if requirement is None:
         return Entry(outcome.id, UNREGISTERED, "", "", "", "", outcome, failures, defects)
     statement = requirement.statement
@@ -150,13 +155,14 @@ def _listed(parts: list[str]) -> str:
     return ", and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
-def notes(found: FoundFailure, dialect: str) -> tuple[str, ...]:
+def notes(found: FoundFailure, dialect: str, version: Version | None = None) -> tuple[str, ...]:
     """What is worth knowing about a failure beside what happened: its shape, whether it is known, flaky, how often.
 
-    Known is what the deviation file lists, and what is a known defect of the dialect's brokers; the rest is new.
+    Known is what the deviation file lists, and what is a known defect of the dialect's brokers of that version; the
+    rest is new.
     """
     said = [str(found.failure.shape)]
-    as_known = is_as_known(found.failure, dialect)
+    as_known = is_as_known(found.failure, dialect, version)
     if found.known is not None:
         said.append(f"known: {found.known}")
     elif not as_known:

@@ -24,6 +24,7 @@ from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.registry import Requirement, requirements
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.promises.versions import Version, newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import headline_as_known, not_seen
 from amqpspec.reports.overview import SIGNS, VERDICTS, Entry, again, areas, entries, headline, notes
@@ -60,6 +61,8 @@ def print_report(console: Console, result: RunResult, registry: Mapping[str, Req
     console.print()
     if measured := accuracy_line(result):
         console.print(_text(measured))
+    if newer := newer_sentence(result.target.judged_version):
+        console.print(_text(newer, STYLES[Verdict.INCONCLUSIVE]))
     if as_known := headline_as_known(result):
         console.print(_text(as_known))
     console.print(headline_text(result))
@@ -99,7 +102,8 @@ def failure_lines(entry: Entry, found: FoundFailure, result: RunResult) -> Rende
     failure = found.failure
     title = Text(f"{SIGNS[Verdict.FAIL]} {entry.id}", style=STYLES[Verdict.FAIL])
     title.append(visible(f" {entry.title}"), style="bold")
-    title.append(visible(f"  {', '.join(notes(found, result.target.dialect))}"), style="dim")
+    said = notes(found, result.target.dialect, result.target.judged_version)
+    title.append(visible(f"  {', '.join(said)}"), style="dim")
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -149,6 +153,7 @@ class LiveDisplay:
         self._counts: dict[Verdict, int] = dict.fromkeys(VERDICTS, 0)
         self._planned: int | None = None
         self._dialect = ""
+        self._version: Version | None = None
         self._frames = 0
         self._running: dict[str, None] = {}
         self._live = Live(console=console, get_renderable=self._line, refresh_per_second=8, transient=True)
@@ -176,7 +181,7 @@ class LiveDisplay:
             case RunStarted():
                 self._planned = event.planned
                 target = event.target
-                self._dialect = target.dialect
+                self._dialect, self._version = target.dialect, target.judged_version
                 seed = "" if event.seed is None else f", seed {event.seed}"
                 facts = f"at {target.label}, {target.dialect}, {event.mode}{seed}"
                 self._console.print(_text(f"{target.product} {target.version} {facts}"))
@@ -191,7 +196,7 @@ class LiveDisplay:
         line = Text(f"{SIGNS[Verdict.FAIL]} {id}", style=STYLES[Verdict.FAIL])
         line.append(visible(f" {requirement.title}" if requirement else ""), style="bold")
         line.append(visible(f"  {found.failure.shape}: {found.failure.observed}"), style="")
-        if is_as_known(found.failure, self._dialect):
+        if is_as_known(found.failure, self._dialect, self._version):
             line.append(f"  known defect {found.failure.defect}", style="dim")
         return line
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from amqpspec.model.promises.choices import Dialect
@@ -16,14 +16,17 @@ CAPABLE: Mapping[str, Any] = {"consumer_cancel_notify": True, "publisher_confirm
 
 
 def opening(
-    connection: str, dialect: Dialect = DEFAULT_DIALECT, capabilities: Mapping[str, Any] = CAPABLE
+    connection: str,
+    dialect: Dialect = DEFAULT_DIALECT,
+    capabilities: Mapping[str, Any] = CAPABLE,
+    server_capabilities: Collection[str] = (),
 ) -> list[Method]:
     """All of it, from the TCP connection to connection.open-ok, by a client who knows the password."""
     start_ok = {"client_properties": {"capabilities": dict(capabilities)}, "mechanism": "PLAIN", "response": MASK}
     exchanged: list[tuple[str, Table, bool]] = [
         ("socket.open", {}, True),
         ("protocol.header", {"octets": HEADER_0_9_1}, True),
-        ("connection.start", start(dialect), False),
+        ("connection.start", start(dialect, server_capabilities), False),
         ("connection.start-ok", start_ok, True),
         ("connection.tune", dict(TUNE_OFFER), False),
         ("connection.tune-ok", dict(TUNE_OFFER), True),
@@ -33,6 +36,11 @@ def opening(
     return [event_of(connection, 0, method, arguments, sent) for method, arguments, sent in exchanged]
 
 
-def start(dialect: Dialect = DEFAULT_DIALECT) -> Table:
-    """connection.start as it should be."""
-    return {name: choose(value) for name, value in start_arguments(dialect, (0, 9)).items()}
+def start(dialect: Dialect = DEFAULT_DIALECT, server_capabilities: Collection[str] = ()) -> Table:
+    """connection.start as it should be; `server_capabilities`: announced beside the usual."""
+    arguments = {name: choose(value) for name, value in start_arguments(dialect, (0, 9)).items()}
+    if server_capabilities:
+        properties = arguments["server_properties"]
+        announced = {**properties["capabilities"], **dict.fromkeys(server_capabilities, True)}
+        arguments["server_properties"] = {**properties, "capabilities": announced}
+    return arguments

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.traces.extras import needed_for
-from amqpspec.model.defects.known_defects import is_as_known
+from amqpspec.model.promises.versions import newer_sentence, version_of
 from amqpspec.reports.text import plural, visible
 
 if TYPE_CHECKING:
@@ -40,14 +40,18 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         for allowed in failure.allowed:
             console.print(Text(visible(f"    allowed  {allowed}")))
         if failure.defect:
-            whose = "" if is_as_known(failure, found.dialect) else f", not known of {found.dialect}"
+            whose = "" if found.is_as_known else f", not known of {found.dialect} or of that version of it"
             console.print(Text(f"    known as known defect {failure.defect}{whose}"))
+    newer = {target for target, _ in table.newer}
     for each in table.defects:
         if not each.seen:
             where = f"{each.target}, though {plural(each.refuted, 'sequence')} would have shown it"
+            perhaps = "" if each.target in newer else ": fixed?"
             console.print(
-                Text(visible(f"known defect {each.defect} not seen on {where}: fixed?"), style="yellow")
+                Text(visible(f"known defect {each.defect} not seen on {where}{perhaps}"), style="yellow")
             )
+    for target, version in table.newer:
+        console.print(Text(visible(f"{target}: {newer_sentence(version_of(version))}"), style="yellow"))
     for measured in table.accuracies:
         console.print(Text(visible(f"{measured.target}: {measured.accuracy.text}")))
     beside = f" ({table.repeats:,} that only repeat others are not counted)" if table.repeats else ""

@@ -22,6 +22,7 @@ from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict, worst
+from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.text import visible
 
 #: Frames that every connection begins with: they would hide what the commands bring about.
@@ -71,10 +72,15 @@ def _print(judgement: SequenceJudgement, queue_type: str | None, console: Consol
         for line in failure.state:
             console.print(Text(visible(f"    state     {line}")))
         if failure.defect:
-            known = is_as_known(failure, judgement.dialect)
-            who = dialect_named(judgement.dialect).title if known else f"not known of {judgement.dialect}"
+            known = is_as_known(failure, judgement.dialect, judgement.version)
+            here = judgement.version or judgement.dialect
+            who = dialect_named(judgement.dialect).title if known else f"not known of {here}"
             console.print(Text(f"    known as  {failure.defect} ({who})"))
     what = f"{judgement.verdict}" + (f": {judgement.reason}" if judgement.reason else "")
-    if judgement.failures and all(is_as_known(failure, judgement.dialect) for failure in judgement.failures):
+    if judgement.failures and all(
+        is_as_known(failure, judgement.dialect, judgement.version) for failure in judgement.failures
+    ):
         what += ", as known"
+    if newer := newer_sentence(judgement.version):
+        console.print(Text(newer, style="yellow"))
     console.print(Text(what + (f" ({queue_type})" if queue_type else ""), style="bold"))

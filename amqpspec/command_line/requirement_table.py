@@ -74,7 +74,8 @@ def render_details(requirement: Requirement) -> Table:
 def to_json(requirements: Iterable[Requirement]) -> list[dict[str, Any]]:
     """One object per requirement, all fields by name; `queue_types` is a list, `dialects` an object.
 
-    `defects` are those known from it: name, statement, source, and the dialects whose brokers do it.
+    `defects` are those known from it: name, statement, source, the dialects whose brokers do it, and these brokers by
+    product and versions.
     """
     return [
         {**_fields(each), "known_defects": [_defect(known) for known in defects_from(each.id)]}
@@ -132,6 +133,7 @@ def _defect(defect: KnownDefect) -> dict[str, Any]:
         "statement": defect.statement,
         "source": defect.source,
         "dialects": list(defect.dialects),
+        "brokers": list(defect.brokers),
     }
 
 

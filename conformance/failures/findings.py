@@ -13,6 +13,7 @@ from amqpspec.conformance.verdicts.judgement import FoundFailure, SequenceJudgem
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.verdict import Failure
+from amqpspec.model.promises.versions import Version
 
 #: Seconds for shrinking one failure.
 SHRINKING_TIME = 20.0
@@ -29,11 +30,16 @@ class Findings:
     """`found`: by identity. `shrinking_time`: seconds for all failures; those found after that keep all commands."""
 
     def __init__(
-        self, dialect: Dialect, shrinking_time: float, run_again: RunAgain, listeners: Iterable[Listener] = ()
+        self,
+        dialect: Dialect,
+        shrinking_time: float,
+        run_again: RunAgain,
+        listeners: Iterable[Listener] = (),
+        version: Version | None = None,
     ) -> None:
         self.found: dict[str, FoundFailure] = {}
         self._shown_by: dict[str, Sequence[Command]] = {}
-        self._dialect = dialect
+        self._dialect, self._version = dialect, version
         self._shrinking_left = shrinking_time
         self._run_again = run_again
         self._listeners = tuple(listeners)
@@ -61,7 +67,7 @@ class Findings:
     def shrink_all(self) -> None:
         """Look for the shortest commands that show each failure, and tell of it. Raises `TargetError`, after that."""
         for found in list(self.found.values()):
-            if is_as_known(found.failure, self._dialect.name):
+            if is_as_known(found.failure, self._dialect.name, self._version):
                 # what it is is known, and docs/findings.md has it as short as it can be
                 tell(self._listeners, FailureShrunk(found))
             else:

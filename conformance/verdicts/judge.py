@@ -16,6 +16,7 @@ from amqpspec.model.judging.acceptor_questions import AcceptorQuestions
 from amqpspec.model.judging.questions import Questions
 from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
 from amqpspec.model.promises.verdict import Failure, Verdict
+from amqpspec.model.promises.versions import judged_version
 from amqpspec.model.protocol.methods import HeaderEvent, SocketEvent, TraceEvent
 from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1
 
@@ -42,6 +43,8 @@ class SequenceJudge:
         self._start = start
         self._frames = 0
         self._in_flight: str | None = None
+        #: the client's last frame on a channel asks for the numbers of a queue
+        self._asks_for_numbers = False
         #: connections whose beginning was recorded
         self._begun: set[str] = set()
         #: why the sequence could not be judged to its end, as its end row says; the other rows do not show that
@@ -62,6 +65,8 @@ class SequenceJudge:
         if event.channel == 0:
             self._note_beginning(event)
         if event.sent:
+            if event.channel:
+                self._asks_for_numbers = event.name == "queue.declare"
             self.acceptor.overlapping = event.name == self._in_flight
             self.acceptor.sent(event)
         else:
@@ -84,7 +89,8 @@ class SequenceJudge:
             self.acceptor.quiescent()
             self.acceptor.barrier(False)
         else:
-            self.acceptor.overdue()
+            # who waited for a frame that is not owed, by what is known today, has asked for no numbers
+            self.acceptor.overdue(prove=self._asks_for_numbers)
 
     def judgement(self, complete: bool = True) -> SequenceJudgement:
         """What was found so far; inconclusive at best when the sequence is not `complete`."""
@@ -107,6 +113,9 @@ class SequenceJudge:
             refuted=tuple(sorted(acceptor.refuted)),
             measurements=tuple(acceptor.measurements),
             repeats=self._start.get("repeats"),
+            version=judged_version(
+                self._start.get("product") or "", self._start.get("version") or "", self._start["dialect"]
+            ),
         )
 
     def row(self, row: TraceRow) -> bool:

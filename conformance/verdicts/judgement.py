@@ -17,6 +17,7 @@ from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.verdict import Failure, Verdict
+from amqpspec.model.promises.versions import Version, judged_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class SequenceJudgement:
     measurements: tuple[Measurement, ...] = ()
     #: the sequence that this one repeats or shortens, to learn more of a failure: it belongs to no count
     repeats: str | None = None
+    #: whose known defects count (`model.promises.versions.judged_version`)
+    version: Version | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,11 @@ class TargetDescription:
     product: str
     version: str
     dialect: str
+
+    @property
+    def judged_version(self) -> Version | None:
+        """Whose known defects count."""
+        return judged_version(self.product, self.version, self.dialect)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +141,7 @@ class RunResult:
 
     def is_as_known(self, found: FoundFailure) -> bool:
         """Is the failure one of the known defects that are known of the target's dialect?"""
-        return is_as_known(found.failure, self.target.dialect)
+        return is_as_known(found.failure, self.target.dialect, self.target.judged_version)
 
     @property
     def exit_code(self) -> int:
@@ -180,7 +188,8 @@ def requirement_verdicts(judgement: SequenceJudgement) -> dict[str, Said]:
     said = {id: Said(verdict, verdict, exercised) for id, (verdict, exercised) in verdicts.items()}
     for failure in judgement.failures:
         id = failure.requirement
-        explained = is_as_known(failure, judgement.dialect) and (id not in blamed or said[id].as_known is Verdict.PASS)
+        is_known = is_as_known(failure, judgement.dialect, judgement.version)
+        explained = is_known and (id not in blamed or said[id].as_known is Verdict.PASS)
         said[id] = Said(Verdict.FAIL, Verdict.PASS if explained else Verdict.FAIL, judgement.exercised.get(id, 0))
         blamed.add(id)
     return said

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from amqpspec.model.defects.known_defects import known_defects
 from amqpspec.model.promises.verdict import Failure
+from amqpspec.model.promises.versions import Version
 
 
 class Standing(StrEnum):
@@ -40,17 +41,21 @@ class DefectOutcome:
         return Standing.NOT_SEEN if self.refuted else Standing.NOT_TESTED
 
 
-def defects_tested(failures: Iterable[Failure], refuted: Iterable[str], dialect: str) -> dict[str, bool]:
+def defects_tested(
+    failures: Iterable[Failure], refuted: Iterable[str], dialect: str, version: Version | None = None
+) -> dict[str, bool]:
     """By the name of each known defect known of the dialect that one sequence put to the test: was it seen?"""
     tested = dict.fromkeys(refuted, False) | {failure.defect: True for failure in failures}
     return {
-        defect.name: tested[defect.name] for defect in known_defects(dialect) if defect.name in tested
+        defect.name: tested[defect.name] for defect in known_defects(dialect, version) if defect.name in tested
     }
 
 
-def defect_outcomes(tested: Mapping[tuple[str, bool], int], dialect: str) -> tuple[DefectOutcome, ...]:
+def defect_outcomes(
+    tested: Mapping[tuple[str, bool], int], dialect: str, version: Version | None = None
+) -> tuple[DefectOutcome, ...]:
     """One for each known defect known of the dialect. `tested`: in how many sequences it was seen, and was not."""
     return tuple(
         DefectOutcome(defect.name, tested.get((defect.name, True), 0), tested.get((defect.name, False), 0))
-        for defect in known_defects(dialect)
+        for defect in known_defects(dialect, version)
     )

@@ -12,6 +12,7 @@ from amqpspec.conformance.verdicts.tally import DEFECT, FAILURE, REPEATED, SEEN,
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.verdict import Verdict, worst
+from amqpspec.model.promises.versions import Version
 
 #: How many inconclusive sequences are listed by name; all are counted.
 MAX_UNDECIDED = 1000
@@ -88,12 +89,12 @@ class RunTally:
             counts[part.name] += part.sequences
         return {id: FoundFailure(part.failure, part.example, sequences=counts[id]) for id, part in first.items()}
 
-    def defects(self, dialect: str) -> tuple[DefectOutcome, ...]:
-        """What became of the known defects that are known of a dialect."""
+    def defects(self, dialect: str, version: Version | None = None) -> tuple[DefectOutcome, ...]:
+        """What became of the known defects that are known of a dialect, and of that version of its brokers."""
         tested: Counter[tuple[str, bool]] = Counter()
         for part in self._of(DEFECT):
             tested[part.name, part.as_known == SEEN] += part.sequences
-        return defect_outcomes(tested, dialect)
+        return defect_outcomes(tested, dialect, version)
 
     def verdict(self, id: str) -> Verdict | None:
         """The verdict of a requirement over the sequences so far; None if no sequence concerned it.

@@ -15,14 +15,20 @@ from typing import Any
 from amqpspec.conformance.traces.trace_failures import failure_from_json, failure_to_json
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, requirement_verdicts
 from amqpspec.conformance.verdicts.known_behaviour import defects_tested
+from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.verdict import Failure, Verdict
+from amqpspec.model.promises.versions import is_newer
 
 #: What `Part.kind` may be.
 TOTAL, VERDICT, FAILURE, DEFECT, MEASUREMENT = "total", "verdict", "failure", "known_defect", "measurement"
+#: Of that kind are the versions that are newer than what was verified.
+NEWER = "newer_version"
 #: What `Part.name` is of a total of sequences that only repeat or shorten others.
 REPEATED = "repeated"
 #: What `Part.as_known` is of known defects, and of measurements.
 SEEN, REFUTED = "seen", "refuted"
+#: What `Part.as_known` is of a failure that a known defect explains which is known of the broker; else "".
+OWN = "own"
 EXPECTED, UNEXPECTED = "expected", "unexpected"
 
 #: What `Part.key` is.
@@ -36,7 +42,8 @@ class Part:
     `name` is the verdict, the failure's identity, the known defect's name, the milliseconds by which something was
     late, or of a total whether the sequences only repeated others. `as_known` is the second verdict, whether the known
     defect was "seen" or "refuted", or the lateness "expected" or "unexpected". `sequences` is a number of measurements
-    for these. `example` and `text` go together: the sequence whose name is the first, and its failure (JSON) or reason.
+    for these. A failure's `as_known` is "own" where a known defect of the target's version explains it. `example` and
+    `text` go together: the sequence whose name is the first, and its failure (JSON) or reason.
     """
 
     kind: str
@@ -90,20 +97,26 @@ class Tally:
 
         is_repeated = judgement.repeats is not None
         self._merge(part(TOTAL, "", REPEATED if is_repeated else "", frames=judgement.frames))
+        if is_newer(judgement.version):
+            self._merge(part(NEWER, "", str(judgement.version)))
         if is_repeated:
             return
         for id, (verdict, as_known, exercised) in requirement_verdicts(judgement).items():
             explained = verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
             text = reason_of(judgement) if explained else ""
             self._merge(part(VERDICT, id, str(verdict), text, str(as_known), exercised=exercised))
-        for name, seen in defects_tested(judgement.failures, judgement.refuted, dialect).items():
+        for name, seen in defects_tested(
+            judgement.failures, judgement.refuted, dialect, judgement.version
+        ).items():
             self._merge(part(DEFECT, "", name, "", SEEN if seen else REFUTED))
         for measured in judgement.measurements:
             outcome = EXPECTED if measured.is_expected else UNEXPECTED
             self._merge(part(MEASUREMENT, "", str(round(measured.most * 1000)), "", outcome))
         distinct = {failure.identity: failure for failure in reversed(judgement.failures)}
         for position, (identity, failure) in enumerate(distinct.items()):
-            one = part(FAILURE, failure.requirement, identity, json.dumps(failure_to_json(failure)))
+            text = json.dumps(failure_to_json(failure))
+            whose = OWN if is_as_known(failure, dialect, judgement.version) else ""
+            one = part(FAILURE, failure.requirement, identity, text, whose)
             self._merge(one if number is None else replace(one, place=(number, position)))
 
     def merge(self, other: Tally) -> None:

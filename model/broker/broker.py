@@ -94,8 +94,8 @@ class Broker(QueueSteps):
             channel.consumers.pop(consumer.tag, None)
             _remember_end(channel, consumer.tag, "CANCEL-007")
             if consumer.timed_out and self.connections[channel.connection].is_told_of_cancels:
-                expect_further_notice(channel, consumer)
-            elif consumer.channel != told_later:
+                continue  # the client has been told that it is gone
+            if consumer.channel != told_later:
                 first = "CANCEL-012" if consumer.channel in told else "CANCEL-007"
                 self.owe_notice(channel, consumer.tag, first, "CANCEL-007", "CANCEL-008", crossing=crossing)
                 told.add(consumer.channel)
@@ -238,20 +238,6 @@ class Broker(QueueSteps):
             else owed
             for owed in channel.owed
         ]
-
-
-def expect_further_notice(channel: Channel, consumer: Consumer) -> None:
-    """The client was told that the consumer is cancelled, and may hear of another thing that happens to it."""
-    channel.may_be_told[consumer.tag] = channel.may_be_told.get(consumer.tag, 0) + 1
-
-
-def take_further_notice(channel: Channel, method: Method) -> bool:
-    """Is the frame such a further basic.cancel? Then it is not expected any more."""
-    tag = method.arguments.get("consumer_tag", "")
-    if method.name != "basic.cancel" or not channel.may_be_told.get(tag):
-        return False
-    channel.may_be_told[tag] -= 1
-    return True
 
 
 def crossed_by_cancel(queue: Queue) -> str:

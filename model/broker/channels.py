@@ -135,9 +135,6 @@ class Channel:
     under_way: int = doubt(0, view="limit")
     #: quorum queues with reject-publish that it has published to
     admissions: dict[Queue, Admission] = doubt(factory=dict)
-    #: tags of consumers of whose end the client may be told once more, and how often
-    #: (model.rules.extensions.consumer_timeout)
-    may_be_told: dict[str, int] = doubt(factory=dict)
     #: consumers that are gone while messages may be under way to them: until the client hears that their queue is
     #: deleted; until cancel-ok where it has cancelled one that may have been served again; or until everything has come
     #: where it wants no answer

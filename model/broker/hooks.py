@@ -92,6 +92,9 @@ class Guest:
     ) -> None:
         """What a delivery says was compared with what it must say, in its properties these; `wrong`: the mismatches."""
 
+    def settled_late(self, broker: Any, consumer: Consumer) -> None:
+        """All that has timed out of a consumer that is gone is settled."""
+
     def delivery_timed_out(self, broker: Any, channel: Channel, entry: Unacknowledged) -> None:
         """The delivery is off the channel, as it was not settled in time, and its message has not come back yet; who
         has the seat of a single active consumer now was not looked at yet either.

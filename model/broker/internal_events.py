@@ -93,6 +93,18 @@ class OverdueTimeout(DeliveryTimeout):
 
 
 @dataclass(frozen=True, slots=True)
+class ConsumerClearing(PossibleEvent):
+    """A consumer is forgotten that was cancelled, and is served again (`model.rules.extensions.cancelled_consumer`)."""
+
+    key: ChannelKey
+    tag: str
+
+    @property
+    def lane(self) -> Lane:
+        return ("cleared", f"{self.key[0]}.{self.key[1]} {self.tag}"), 1
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectionCleanup(PossibleEvent):
     """The broker deletes what belonged to a client that is gone (CONN-021)."""
 

@@ -55,7 +55,6 @@ class QueueSteps(BrokerState):
             channel.under_way = 0
             channel.admissions = {queue: told.heard for queue, told in channel.admissions.items() if not queue.deleted}
             channel.may_still_be_served.clear()
-            channel.may_be_told.clear()
             channel.lost.clear()
 
     # ------------------------------------------------------------------------------------ deliverable
@@ -283,7 +282,7 @@ class QueueSteps(BrokerState):
         But while the queue counts somebody who is gone it may hand messages to that one yet, which come back.
         `counted`: the number that counts nobody who is gone; None: that of its consumers.
         """
-        if arguments["consumer_count"] <= (len(queue.consumers) if counted is None else counted):
+        if arguments["consumer_count"] <= (len(queue.present_consumers) if counted is None else counted):
             queue.still_counted = 0
             if queue.dropping and (self.counting or arguments["message_count"] > len(queue.messages)):
                 return  # what came has driven out as much as it brought, or is still to come; a barrier goes by this

@@ -124,10 +124,15 @@ class Consumer:
     #: when that one was created, if it still held something when this one came: a quorum queue knows it by that one's
     #: key then (rabbit_fifo:find_consumer, from 4.0)
     known_since: int | None = None
-    #: seconds in which it has to settle a delivery; how many of its deliveries have timed out and are not settled
-    #: (model.rules.extensions.consumer_timeout)
+    #: seconds in which it has to settle a delivery; how many of its deliveries have timed out: the broker has cancelled
+    #: it then (model.rules.extensions.consumer_timeout)
     timeout: float = 0.0
     timed_out: int = 0
+    #: it was cancelled, and may be served again until the broker has forgotten it
+    #: (model.rules.extensions.cancelled_consumer)
+    may_be_cleared: bool = False
+    #: when it was cancelled (of `TraceEvent.time`)
+    cancelled_at: float = apart("only how long ago it was matters, and that is alike in all explanations", 0.0)
 
     # ---- doubt
     #: it got its room so late that the queue may not know of it yet
@@ -244,6 +249,11 @@ class Queue:
     @property
     def single_active_consumer(self) -> bool:
         return bool(self.arguments.get("x-single-active-consumer"))
+
+    @property
+    def present_consumers(self) -> list[Consumer]:
+        """Without those that the broker has cancelled because their time was up."""
+        return [consumer for consumer in self.consumers if not consumer.timed_out]
 
 
 @dataclass(slots=True, eq=False)

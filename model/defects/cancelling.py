@@ -6,6 +6,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
+from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import Method
 
 
@@ -25,8 +26,10 @@ CANCELLING_DEFECTS: tuple[DefectTransition, ...] = (
         requirement="CANCEL-009",
         statement="A client that answers the basic.cancel for a deleted queue with cancel-ok crashes the channel, which"
         " knows the consumer no longer; the connection closes with 541.",
-        source="rabbit_channel:handle_method basic.cancel_ok, cancel_consumer: return_ok replies with undefined",
+        source="rabbit_channel:handle_method basic.cancel_ok, cancel_consumer: return_ok replies with undefined;"
+        " consumer_timeout_SUITE of 4.3.7: consumer_cancel_ok_after_queue_delete",
         dialects=("rabbitmq-4.3",),
+        versions=(versions("4.3.0", "4.3.6"),),
         methods=("basic.cancel-ok",),
         applies=_confirms_what_is_over,
         process=crash_with("CANCEL-009"),

@@ -14,6 +14,7 @@ from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
 from amqpspec.model.defects.wrong_outputs import OUTPUT_DEFECTS
 from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.verdict import Failure
+from amqpspec.model.promises.versions import Version
 
 KNOWN_DEFECTS: Mapping[str, KnownDefect] = MappingProxyType(
     {defect.name: defect for defect in (*DEFECT_TRANSITIONS, *OUTPUT_DEFECTS)}
@@ -21,9 +22,12 @@ KNOWN_DEFECTS: Mapping[str, KnownDefect] = MappingProxyType(
 
 
 @cache
-def known_defects(dialect_name: str) -> tuple[KnownDefect, ...]:
-    """The known defects of the brokers of a dialect, in the order of their requirements."""
-    own = (defect for defect in KNOWN_DEFECTS.values() if dialect_name in defect.dialects)
+def known_defects(dialect_name: str, version: Version | None = None) -> tuple[KnownDefect, ...]:
+    """The known defects of the brokers of a dialect and version, in the order of their requirements.
+
+    `version` None: of all versions of the dialect.
+    """
+    own = (defect for defect in KNOWN_DEFECTS.values() if defect.is_known_of(dialect_name, version))
     return tuple(sorted(own, key=lambda defect: (defect.requirement, defect.name)))
 
 
@@ -32,7 +36,7 @@ def defects_from(requirement: str) -> tuple[KnownDefect, ...]:
     return tuple(defect for defect in KNOWN_DEFECTS.values() if defect.requirement == requirement)
 
 
-def is_as_known(failure: Failure, dialect_name: str) -> bool:
-    """Is the failure explained by a known defect that is known of the dialect's brokers?"""
+def is_as_known(failure: Failure, dialect_name: str, version: Version | None = None) -> bool:
+    """Is the failure explained by a known defect that is known of the dialect's brokers of that version?"""
     defect = KNOWN_DEFECTS.get(failure.defect)
-    return defect is not None and dialect_name in defect.dialects
+    return defect is not None and defect.is_known_of(dialect_name, version)

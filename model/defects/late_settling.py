@@ -12,11 +12,12 @@ from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.transaction import Outcome
 from amqpspec.model.defects import delivery_numbers
 from amqpspec.model.defects.delivery_numbers import number_of
-from amqpspec.model.defects.timeouts import NAME, settled_late
+from amqpspec.model.defects.timeouts import NAME
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.requeue import give_back
+from amqpspec.model.rules.extensions.cancelled_consumer import resume, settled_late
 from amqpspec.model.rules.inputs import process
 
 _Delivery = Unacknowledged | TimedOut
@@ -95,11 +96,8 @@ def _recover_at_queue(broker: Broker, channel: Channel, tag: int, entry: TimedOu
         return
     channel.timed_out[tag] = replace(entry, consumer=None)
     consumer = entry.consumer
-    consumer.timed_out -= 1
-    if not consumer.timed_out:
-        consumer.stamp, consumer.is_doubtful = broker.stamp, True
-        broker.elect(entry.queue, "TIMEOUT-019")
-        broker.refresh(entry.queue)
+    if consumer.timed_out and not any(late.consumer is consumer for late in channel.timed_out.values()):
+        resume(broker, consumer)
     broker.touch(channel, entry.queue)
 
 

@@ -23,12 +23,14 @@ from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import Method, Table
 from amqpspec.model.protocol.patterns import between, matches
 
 NAME = "queue counts"
 
 HOLDERS_COUNTED = "quorum-consumer-count"
+TIMED_OUT_COUNTED = "timed-out-consumer-counted"
 COUNTS_GIVEN_UP = "late-counts-are-zero"
 STREAM_CONSUMERS_NOT_COUNTED = "stream-consumer-count"
 
@@ -90,7 +92,9 @@ class QueueCounts(Guest):
             # a stalled one may count a consumer that is gone (closed-seat-keeps-messages)
             is_unknown = service_is_unknown(broker, queue)  # it may count one that is gone
             consumers = between(0 if is_unknown else counted, most + queue.still_counted + settling + is_unknown)
-            told = CountsToldAsKnown(queue, HOLDERS_COUNTED, consumers, method.time)
+            is_known = len(queue.present_consumers) == len(queue.consumers)
+            name = HOLDERS_COUNTED if is_known else TIMED_OUT_COUNTED
+            told = CountsToldAsKnown(queue, name, consumers, method.time)
         elif queue.type is QueueType.STREAM and queue.consumers:
             told = CountsToldAsKnown(queue, STREAM_CONSUMERS_NOT_COUNTED, 0, NEVER)
         else:
@@ -202,6 +206,15 @@ COUNT_DEFECTS: tuple[OutputDefect, ...] = (
         source="rabbit_fifo:query_stat, the size of its map of consumers",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         names=lambda broker, method, mismatch: _counts_otherwise(broker, method, mismatch, HOLDERS_COUNTED),
+    ),
+    OutputDefect(
+        name=TIMED_OUT_COUNTED,
+        requirement="TIMEOUT-014",
+        statement="A consumer of which the client was told by basic.cancel that it is gone is still counted.",
+        source="rabbit_fifo:query_stat; rabbit_channel:handle_queue_actions released, which leaves it at its queue",
+        dialects=("rabbitmq-4.3",),
+        versions=(versions("4.3.0", "4.3.6"),),
+        names=lambda broker, method, mismatch: _counts_otherwise(broker, method, mismatch, TIMED_OUT_COUNTED),
     ),
     OutputDefect(
         name=COUNTS_GIVEN_UP,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import astuple, dataclass, field, replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.cancelled_consumers import waits_for_answer
 from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.deadlines import NEVER, Deadline
@@ -18,9 +19,12 @@ from amqpspec.model.defects.channel_closing import note_closed
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition, OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.choices import ConsumerTimeouts
+from amqpspec.model.promises.verdict import Shape
+from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.protocol.patterns import matches
+from amqpspec.model.rules.extensions.cancelled_consumer import recovering, resume
 from amqpspec.model.rules.extensions.consumer_timeout import close_saying, close_text, is_told
 from amqpspec.model.rules.extensions.timeouts import doubted_delivery
 from amqpspec.model.rules.inputs import process
@@ -28,10 +32,16 @@ from amqpspec.model.rules.inputs import process
 NAME = "consumer timeouts"
 
 _DIALECTS = ("rabbitmq-4.3",)
+#: What the release notes of 4.3.7 say was mended: a consumer stayed, of which the client was told that it is cancelled.
+_MENDED = (versions("4.3.0", "4.3.6"),)
+
+_REFUSALS = ("basic.nack", "basic.reject", "tx.commit")
+_RECOVERS = ("basic.recover", "basic.recover-async")
 
 
 TEXT_WITHOUT_VALUE = "timeout-text-without-value"
 NEXT_DEADLINE_FORGOTTEN = "next-deadline-forgotten"
+TOLD_AGAIN = "timeout-told-again"
 
 
 @dataclass(slots=True)
@@ -40,8 +50,6 @@ class Place:
 
     #: of a single-active-consumer queue: it held more when it timed out, so that its place is not free
     is_kept: bool = False
-    #: it was to leave the seat when it timed out
-    was_leaving: bool = False
     #: somebody else had room when it timed out: perhaps it was not come to, and stays among those to be served
     stays_queued: bool = False
     #: it is not served, until it settles something
@@ -53,6 +61,10 @@ class Place:
 @dataclass(slots=True)
 class TimeoutMemory:
     places: dict[Consumer, Place] = field(default_factory=dict)
+    #: consumers of whose end the client may be told once more, by channel and tag, and how often
+    told_again: dict[tuple[ChannelKey, str], int] = field(default_factory=dict)
+    #: consumers that are served again as soon as all that timed out of them is settled
+    resuming: list[Consumer] = field(default_factory=list)
     #: deadlines, by channel, that are over and may have been forgotten
     forgettable: set[tuple[ChannelKey, Deadline]] = field(default_factory=set)
 
@@ -77,6 +89,15 @@ class TimedDeliveries(Guest):
         consumer = entry.consumer
         if consumer is not None and channel.consumers.get(consumer.tag) is consumer:
             _note_places(broker, entry.queue, consumer)
+            _note_told_again(broker, consumer)
+
+    def queue_deleted(self, broker: Broker, queue: Queue) -> None:
+        for consumer in queue.consumers:
+            _note_told_again(broker, consumer)
+
+    def settled_late(self, broker: Broker, consumer: Consumer) -> None:
+        if consumer in _memory(broker).resuming:
+            resume(broker, consumer)
 
     def consumer_served(self, broker: Broker, consumer: Consumer) -> None:
         place = _memory(broker).places.get(consumer)
@@ -105,12 +126,14 @@ class TimedDeliveries(Guest):
     def came_to_rest(self, broker: Broker) -> None:
         memory = _memory(broker)
         memory.forgettable.clear()
+        memory.told_again.clear()
         if memory.places:
             memory.places = {each: place for each, place in memory.places.items() if each in each.queue.consumers}
 
     def fingerprint(self, broker: Broker) -> object:
-        places = _memory(broker).places.items()
-        return tuple(sorted((c.channel, c.tag, *astuple(p)) for c, p in places))
+        memory = _memory(broker)
+        places = sorted((c.channel, c.tag, *astuple(p)) for c, p in memory.places.items())
+        return tuple(places), tuple(sorted(memory.told_again.items()))
 
 
 def _memory(broker: Broker) -> TimeoutMemory:
@@ -130,10 +153,17 @@ def _note_places(broker: Broker, queue: Queue, consumer: Consumer) -> None:
     place.stays_queued = any(other is not consumer for other in broker.with_room(queue))
     if queue.single_active_consumer:
         place.is_kept, place.is_beside = True, False
-        place.was_leaving |= queue.seat.holder is consumer and queue.seat.is_being_left
         for other in queue.consumers:
             if other in places:
                 places[other].is_kept &= other.outstanding > 0
+
+
+def _note_told_again(broker: Broker, consumer: Consumer) -> None:
+    """Something more happens to a consumer of which the client was told that it is cancelled."""
+    channel = broker.channels[consumer.channel]
+    if consumer.timed_out and is_told(broker, channel):
+        told, key = _memory(broker).told_again, (consumer.channel, consumer.tag)
+        told[key] = told.get(key, 0) + 1
 
 
 def _kept(broker: Broker, consumer: Consumer) -> Place:
@@ -155,7 +185,10 @@ def _is_cancelled(broker: Broker, event: DeliveryTimeout) -> bool:
         return False
     channel, entry = found
     consumer = entry.consumer
-    return consumer is not None and channel.consumers.get(consumer.tag) is not consumer and is_told(broker, channel)
+    if consumer is None or not is_told(broker, channel):
+        return False
+    is_present = channel.consumers.get(consumer.tag) is consumer
+    return not is_present or (consumer.timed_out > 0 and waits_for_answer(broker, channel.key))
 
 
 def _close_all_the_same(broker: Broker, event: DeliveryTimeout) -> None:
@@ -182,51 +215,40 @@ def _refuse_tag(broker: Broker, method: Method) -> None:
     process(broker, method)
 
 
-# -------------------------------------------------------------------------------------- given back, and not served
+# ------------------------------------------------------------------------------------------ settled late, and served
 
 
-def settled_late(channel: Channel, method: Method) -> Iterator[tuple[Outcome, list[int]]]:
-    """What has timed out and is settled by the input at once, and in what way."""
-    if method.name == "tx.commit":
-        for ruling, tags in channel.transaction.batches() if channel.transaction is not None else ():
-            yield ruling.outcome, [tag for tag in tags if tag in channel.timed_out]
-    elif method.name.startswith("basic.recover"):
-        yield Outcome.REQUEUED, list(channel.timed_out)
-    elif channel.transaction is None:
-        tag, multiple = method.arguments.get("delivery_tag", 0), method.arguments.get("multiple")
-        outcome = Outcome.REQUEUED if method.arguments.get("requeue") else Outcome.DONE
-        yield outcome, [late for late in channel.timed_out if late == tag or (multiple and (late < tag or not tag))]
+def _recovering_by(outcome: Outcome) -> Callable[[Broker, Method], bool]:
+    return lambda broker, method: any(
+        by is outcome and (outcome is not Outcome.REQUEUED or _stays_queued(broker, consumer))
+        for consumer, by in recovering(broker, method)
+    )
 
 
-def _recovering(broker: Broker, method: Method) -> Iterator[tuple[Consumer, Outcome]]:
-    """Consumers that have timed out, all of whose late deliveries the input settles; and how it settles the last."""
-    channel = _channel(broker, method)
-    if channel is None or not channel.timed_out:
-        return
-    left = {
-        consumer: {tag for tag, entry in channel.timed_out.items() if entry.consumer is consumer}
-        for consumer in channel.consumers.values()
-        if consumer.timed_out
-    }
-    for outcome, tags in settled_late(channel, method):
-        for consumer, late in left.items():
-            if late:
-                late.difference_update(tags)
-                if not late:
-                    yield consumer, outcome
+def _stays_queued(broker: Broker, consumer: Consumer) -> bool:
+    """Is it, or may it be, among those to be served, though its client gives back all that timed out?"""
+    return consumer.queue.single_active_consumer or _place(broker, consumer).stays_queued
+
+
+def _resume_all(broker: Broker, method: Method) -> None:
+    memory = _memory(broker)
+    memory.resuming = [consumer for consumer, _ in recovering(broker, method)]
+    process(broker, method)
+    memory.resuming = []
 
 
 def _given_back(broker: Broker, method: Method) -> list[Consumer]:
     return [
         consumer
-        for consumer, outcome in _recovering(broker, method)
+        for consumer, outcome in recovering(broker, method)
         if outcome is Outcome.REQUEUED and not consumer.queue.single_active_consumer
     ]
 
 
-def _forget_consumer(broker: Broker, method: Method) -> None:
+def _resume_later(broker: Broker, method: Method) -> None:
+    """Those whose client gives back what timed out are among those who are served only when they settle more."""
     forgotten = _given_back(broker, method)
-    process(broker, method)
+    _resume_all(broker, method)
     for consumer in forgotten:
         _kept(broker, consumer).is_forgotten = True
         broker.refresh(consumer.queue)
@@ -239,7 +261,7 @@ def _returning(broker: Broker, method: Method) -> list[Consumer]:
     """Consumers that come back to a place of their own beside the seat."""
     return [
         consumer
-        for consumer, outcome in _recovering(broker, method)
+        for consumer, outcome in recovering(broker, method)
         if outcome is not Outcome.REQUEUED
         and _place(broker, consumer).is_kept
         and consumer.queue.seat.holder is not None
@@ -248,24 +270,25 @@ def _returning(broker: Broker, method: Method) -> list[Consumer]:
 
 def _serve_both(broker: Broker, method: Method) -> None:
     returning = _returning(broker, method)
-    process(broker, method)
+    _resume_all(broker, method)
     for consumer in returning:
         _kept(broker, consumer).is_beside = True
         broker.refresh(consumer.queue)
 
 
-# -------------------------------------------------------------------------------------- leaving for ever
+# ------------------------------------------------------------------------------------------------- told once more
 
 
-def _leaving_for_ever(broker: Broker, method: Method) -> list[Consumer]:
-    recovering = (consumer for consumer, _ in _recovering(broker, method))
-    return [each for each in recovering if (place := _place(broker, each)).was_leaving and not place.is_kept]
-
-
-def _leave_for_ever(broker: Broker, method: Method) -> None:
-    for consumer in _leaving_for_ever(broker, method):
-        _kept(broker, consumer).is_forgotten = True
-    process(broker, method)
+def _tells_again(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
+    """The broker says once more that it has cancelled the consumer, when something happens to it."""
+    if method.name != "basic.cancel" or mismatch.shape is not Shape.UNEXPECTED:
+        return None
+    key = (method.connection, method.channel), method.arguments.get("consumer_tag", "")
+    told = _memory(broker).told_again
+    if not told.get(key):
+        return None
+    told[key] -= 1
+    return (replace(mismatch, requirement="TIMEOUT-008", fatal=False, defect=TOLD_AGAIN),)
 
 
 # --------------------------------------------------------------------------------------- the next deadline is lost
@@ -335,14 +358,25 @@ TIMEOUT_OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (
         dialects=("rabbitmq-4.3",),
         names=_names_no_value,
     ),
+    OutputDefect(
+        name=TOLD_AGAIN,
+        requirement="TIMEOUT-008",
+        statement="A client that was told that its consumer is cancelled is told so once more when another delivery of"
+        " the consumer times out, and when its queue is deleted.",
+        source="rabbit_channel:handle_queue_actions released, handle_eol: the tag is still in consumer_mapping",
+        dialects=_DIALECTS,
+        versions=_MENDED,
+        goes_on=_tells_again,
+    ),
 )
 
 TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="timeout-after-cancel-closes-channel",
         requirement="TIMEOUT-011",
-        statement="When the client has cancelled its consumer and holds a delivery of it until its time is up, its"
-        " channel is closed, with the capability consumer_cancel_notify as without.",
+        statement="When the client has cancelled its consumer, or the broker has forgotten one whose time was up, and"
+        " the client holds a delivery of it until its time is up, its channel is closed, with the capability"
+        " consumer_cancel_notify as without.",
         source="rabbit_channel:handle_queue_actions released, where the tag is none of consumer_mapping",
         dialects=_DIALECTS,
         methods=(),
@@ -358,37 +392,47 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         " to consume with it again closes the connection (530).",
         source="rabbit_channel:handle_queue_actions released, which leaves consumer_mapping as it is",
         dialects=_DIALECTS,
+        versions=_MENDED,
         methods=("basic.consume",),
         guest=NAME,
         applies=lambda broker, method: _timed_out_consumer_of_same_tag(broker, method) is not None,
         process=_refuse_tag,
     ),
+    *(
+        DefectTransition(
+            name=name,
+            requirement=requirement,
+            statement="A consumer of which the client was told by basic.cancel that it is gone is handed messages"
+            f" again, under its tag, when the client has {how} all that timed out.",
+            source="rabbit_fifo:complete_and_checkout, maybe_untimeout; rabbit_channel:handle_queue_actions released,"
+            " which leaves the consumer at its queue",
+            dialects=_DIALECTS,
+            versions=_MENDED,
+            methods=methods,
+            guest=NAME,
+            applies=_recovering_by(outcome),
+            process=_resume_all,
+            shows_within=ANY_NUMBER,
+        )
+        for name, requirement, how, outcome, methods in (
+            ("late-ack-resumes-consumer", "TIMEOUT-016", "acknowledged", Outcome.DONE, ("basic.ack", "tx.commit")),
+            ("late-reject-resumes-consumer", "TIMEOUT-017", "rejected", Outcome.DISCARDED, _REFUSALS),
+            ("late-requeue-resumes-consumer", "TIMEOUT-018", "given back", Outcome.REQUEUED, (*_REFUSALS, *_RECOVERS)),
+        )
+    ),
     DefectTransition(
-        name="given-back-late-not-served",
+        name="late-requeue-resumes-consumer-later",
         requirement="TIMEOUT-018",
-        statement="A consumer that has timed out, and whose client gives back what timed out, is handed nothing any"
-        " more, until it settles something that it still holds.",
+        statement="A consumer of which the client was told by basic.cancel that it is gone, and whose client has given"
+        " back all that timed out, is handed messages again when it settles something else that it still holds.",
         source="rabbit_fifo:return, return_multiple pass over messages that are not checked out, and do not put the"
         " consumer among those to be served again (as complete does)",
         dialects=_DIALECTS,
-        methods=("basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
+        versions=_MENDED,
+        methods=(*_REFUSALS, *_RECOVERS),
         guest=NAME,
         applies=lambda broker, method: bool(_given_back(broker, method)),
-        process=_forget_consumer,
-        shows_within=ANY_NUMBER,
-    ),
-    DefectTransition(
-        name="timed-out-leaver-never-active",
-        requirement="TIMEOUT-016",
-        statement="A single active consumer that was to leave its seat to one of higher priority when it timed out"
-        " never becomes active again, though its client settles what timed out.",
-        source="rabbit_fifo:handle_waiting_timedout_consumers gives it back the status that it had, quiescing, and"
-        " activate_next_consumer takes only those that are up",
-        dialects=_DIALECTS,
-        methods=("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
-        guest=NAME,
-        applies=lambda broker, method: bool(_leaving_for_ever(broker, method)),
-        process=_leave_for_ever,
+        process=_resume_later,
         shows_within=ANY_NUMBER,
     ),
     DefectTransition(
@@ -399,6 +443,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:apply {timeout, evaluate_consumer_timeout} leaves it among the consumers while it holds"
         " something, and activates the next one; complete_and_checkout, maybe_untimeout have it be up again there",
         dialects=_DIALECTS,
+        versions=_MENDED,
         methods=("basic.ack", "basic.nack", "basic.reject", "tx.commit"),
         guest=NAME,
         applies=lambda broker, method: bool(_returning(broker, method)),

@@ -191,10 +191,10 @@ class Acceptor:
             uses_are_over(explanation.broker, self._time)
             messages_are_at_rest(explanation.broker, self._time)
 
-    def overdue(self) -> None:
-        """The time is up for whatever is owed."""
+    def overdue(self, prove: bool = True) -> None:
+        """The time is up for whatever is owed. `prove`: also for what only numbers can show."""
         self._judge_early()
-        self._close(prove=True)
+        self._close(prove=prove)
 
     # ------------------------------------------------------------------------------------------ the verdict
 

@@ -20,6 +20,7 @@ from amqpspec.model.broker.time_to_live import time_to_live
 from amqpspec.model.broker.transaction import Outcome, Transaction
 from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.alternatives_of_queues import alternatives_of_queues
+from amqpspec.model.judging.alternatives_of_timeouts import ALTERNATIVES_OF_TIMEOUTS
 from amqpspec.model.promises.choices import TransientQueues
 from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
 from amqpspec.model.promises.queue_types import QueueType
@@ -151,6 +152,7 @@ _MOST_TOGETHER = 4
 
 
 ALTERNATIVES: tuple[Alternative, ...] = (
+    *ALTERNATIVES_OF_TIMEOUTS,
     *(
         Alternative(
             name=f"{number} more timed out before the channel was closed",

@@ -10,7 +10,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.broker.internal_events import Input, InternalEvent, Kind
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
-from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.versions import VERIFIED, Version, VersionRange
 from amqpspec.model.protocol.methods import Method
 
 #: `DefectTransition.shows_within` without an end.
@@ -29,11 +29,21 @@ class KnownDefect:
     source: str
     #: names of the dialects whose brokers do it
     dialects: tuple[str, ...]
+    #: where it begins and ends, if that is known; (): it is known of all that its dialects were verified with
+    versions: tuple[VersionRange, ...] = field(default=(), kw_only=True)
 
     @property
     def brokers(self) -> tuple[str, ...]:
         """Whose doing it is, by product and versions."""
-        return tuple(dialect_named(name).title for name in self.dialects)
+        return tuple(map(str, self.versions or (VERIFIED[name] for name in self.dialects)))
+
+    def is_known_of(self, dialect_name: str, version: Version | None = None) -> bool:
+        """Is it known of a broker of that dialect and version? Where neither its begin nor its end is known, a version
+        that nobody has verified may have it as well. None: the version is not known.
+        """
+        if dialect_name not in self.dialects:
+            return False
+        return version is None or not self.versions or any(version in each for each in self.versions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,8 @@ Requirements:
   messages, in the order of the log, also after others have acknowledged them. Deliveries carry x-stream-offset (from
   0), and redelivered is always false. [RabbitMQ guide: streams; rabbit_stream_queue:stream_entries]
 * TIMEOUT-012: Messages are returned. Timed-out messages become ready at once: passive declare counts them, another
-  consumer gets them with redelivered=true. [RabbitMQ guide: consumer timeouts]
+  consumer gets them with redelivered=true. [RabbitMQ guide: consumer timeouts (ready, for any consumer); AMQP 0-9-1
+  basic.deliver (redelivered)]
 """
 
 from __future__ import annotations

@@ -39,19 +39,27 @@ Requirements:
   rejects it (reject-publish) or drops it. [rabbit_channel.erl:process_routing_mandatory]
 * TIMEOUT-001: <=4.2: channel closed with 406. When the OLDEST unacked delivery of a channel is older than the timeout,
   the channel is closed with 406, whatever the capabilities and the queue type (classic, quorum, stream, basic.get).
-  [RabbitMQ guide: consumer timeouts; rabbit_channel v4.0.5:evaluate_consumer_timeout]
+  [RabbitMQ guide: consumer timeouts (the channel is closed whatever the capabilities); rabbit_channel
+  v4.0.5:evaluate_consumer_timeout (the oldest one, whatever the queue type)]
 * TIMEOUT-003: <=4.2: only the head of the unacked list counts. Only the oldest outstanding tag is examined; acking it
   resets the clock to the next oldest. All consumers of the channel die together. [rabbit_channel
   v4.0.5:evaluate_consumer_timeout]
-* TIMEOUT-008: basic.cancel on timeout. With consumer_cancel_notify the server sends basic.cancel(tag, nowait=true) at
-  (delivery time + timeout), within about 10 ms on an idle broker; the channel and its other consumers live on.
-  [RabbitMQ guide: consumer timeouts; rabbit_channel.erl:handle_queue_actions released]
+* TIMEOUT-008: basic.cancel on timeout, once. With consumer_cancel_notify the server sends basic.cancel(tag,
+  nowait=true) at (delivery time + timeout), within about 10 ms on an idle broker; the channel and its other consumers
+  live on. It is told once: when another delivery of the consumer times out, or its queue is deleted, nothing more is
+  said of it. A broker that announces accept_consumer_cancel_ok has a setting by which it closes the channel instead
+  (consumer_timeout_response). In rabbitmq-4.3: as stated; 4.3.0 to 4.3.6 tell it again. [RabbitMQ guide: consumer
+  timeouts; RabbitMQ guide: consumer cancel notification (the consumer is gone, of which the client is told); release
+  notes of RabbitMQ 4.3.7 (the setting); rabbit_channel.erl:handle_queue_actions released]
 * TIMEOUT-009: Without the capability: channel close. Channel is closed with 406; the text names the timeout value used.
-  In rabbitmq-4.3: as stated, but the text names -1 ms. [RabbitMQ guide: consumer timeouts;
-  rabbit_channel.erl:handle_consumer_timed_out(-1,..)]
-* TIMEOUT-011: Timeout after a client cancel. The client has cancelled its consumer and still holds unacknowledged
-  messages; their time passes. They go back to their queue, and a client with the capability keeps its channel. In
-  rabbitmq-4.3: the channel is closed. [rabbit_channel.erl: is_map_key(CTag, consumer_mapping)]
+  In rabbitmq-4.3: as stated, but the text names -1 ms. [RabbitMQ guide: consumer timeouts (the channel is closed);
+  rabbit_channel.erl:handle_consumer_timed_out(-1,..) (406, the text)]
+* TIMEOUT-011: Timeout of what a consumer that is gone has left. A consumer is gone, cancelled by its client or by the
+  broker because its time was up, and the client still holds unacknowledged messages of it; their time passes. They go
+  back to their queue, and a client with the capability keeps its channel and is told nothing. In rabbitmq-4.3: the
+  channel is closed. [RabbitMQ guide: consumer timeouts (with the capability the channel remains open); RabbitMQ guide:
+  consumer cancel notification; rabbitmq-server discussion 18207; rabbit_channel.erl: is_map_key(CTag,
+  consumer_mapping)]
 * TIMEOUT-022: Other consumers of the channel unaffected. Two consumers on one channel with different timeouts: only the
   expired one is cancelled. [RabbitMQ guide: consumer timeouts]
 * TIMEOUT-028: Values are fixed at consume time. Changing the global value or a policy does not affect consumers that
@@ -62,7 +70,7 @@ Requirements:
 
 from __future__ import annotations
 
-from amqpspec.model.broker.broker import Broker, take_further_notice
+from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.consumer_timeouts import spared_on
@@ -114,8 +122,6 @@ def observe_reply(broker: Broker, channel: Channel, method: Method) -> Mismatche
                 break
             if method.name != "basic.cancel":
                 found = found or owed
-    if found is None and take_further_notice(channel, method):
-        return NONE
     if found is None:
         return nothing_explains(broker, channel, method, None)
     if any(not isinstance(other, PendingGet) and other.lane != found.lane for other in channel.owed):

@@ -10,6 +10,7 @@ from amqpspec.model.broker.internal_events import (
     ChannelCrash,
     ConnectionCleanup,
     ConnectionTeardown,
+    ConsumerClearing,
     DeliveryLimitExcess,
     DeliveryTimeout,
     InternalEvent,
@@ -22,6 +23,7 @@ from amqpspec.model.broker.internal_events import (
 from amqpspec.model.rules.basic.unseen import doubted, drop_over_limit, lose_message, lost_message
 from amqpspec.model.rules.connection.closing import crash, tear_down
 from amqpspec.model.rules.connection.ending import clean_up, has_left_queues
+from amqpspec.model.rules.extensions.cancelled_consumer import can_be_cleared, clear
 from amqpspec.model.rules.extensions.message_expiry import doubted_message, process_message_expiry
 from amqpspec.model.rules.extensions.queue_expiry import is_outstanding, process_expiry
 from amqpspec.model.rules.extensions.timeouts import doubted_delivery, process_timeout
@@ -33,6 +35,7 @@ _COME_ABOUT: Mapping[type[InternalEvent], Callable[[Broker, Any], None]] = {
     DeliveryTimeout: process_timeout,
     OverdueTimeout: process_timeout,
     ConnectionCleanup: clean_up,
+    ConsumerClearing: clear,
     DeliveryLimitExcess: drop_over_limit,
     MessageLoss: lose_message,
     ChannelCrash: crash,
@@ -45,6 +48,7 @@ _CAN_COME_ABOUT: Mapping[type[PossibleEvent], Callable[[Broker, Any], object]] =
     MessageExpiry: doubted_message,
     DeliveryTimeout: doubted_delivery,
     ConnectionCleanup: has_left_queues,
+    ConsumerClearing: can_be_cleared,
     DeliveryLimitExcess: doubted,
     MessageLoss: lost_message,
 }

@@ -11,6 +11,7 @@ from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.protocol.methods import Method
+from amqpspec.model.rules.extensions.cancelled_consumer import recovering, resume
 from amqpspec.model.rules.extensions.consumer_timeout import close_saying
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, ProceedTimeout, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
@@ -188,6 +189,21 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     proceed(method)
 
 
+@on_output("timed-out-consumer-counted", "TIMEOUT-014", "Who has timed out is still counted.", "queue.declare-ok")
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    queue = broker.queues[method.arguments["queue"]]
+    yield altered(method, consumer_count=len(queue.consumers))
+
+
+@on_timeout("timeout-told-again", "TIMEOUT-008", "Each further timeout of a consumer that is gone is told.")
+def _(broker: ServedBroker, timeout: DeliveryTimeout, proceed: ProceedTimeout) -> None:
+    channel, consumer = _channel_of(broker, timeout), delivery_of(broker, timeout).consumer
+    is_gone = consumer is not None and consumer.timed_out
+    proceed(timeout)
+    if consumer is not None and is_gone:
+        broker.owe_notice(channel, consumer.tag, "TIMEOUT-008")
+
+
 # -------------------------------------------------------------------------------------------------- settling late
 
 
@@ -215,29 +231,28 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     proceed(altered(method, requeue=False) if is_settled else method)
 
 
-def _unresumed(name: str, requirement: str, defect: str, *methods: str) -> None:
-    """A consumer is not served again when its client settles late."""
+def _resumed(name: str, requirement: str, defect: str, *methods: str) -> None:
+    """A consumer that was cancelled is served again when its client settles late."""
 
     @on_input(name, requirement, defect, *methods)
     def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
-        channel = broker.channel(method.connection, method.channel)
-        before = [consumer for consumer in channel.consumers.values() if consumer.timed_out]
+        coming_back = [consumer for consumer, _ in recovering(broker, method)]
         proceed(method)
-        for consumer in before:
-            consumer.timed_out = max(consumer.timed_out, 1)
-            broker.refresh(consumer.queue)
+        for consumer in coming_back:
+            resume(broker, consumer)
 
 
-_unresumed("late-ack-does-not-resume", "TIMEOUT-016", "Late acks let a consumer rest for ever.", "basic.ack")
-_unresumed("late-nack-does-not-resume", "TIMEOUT-017", "Late nacks let a consumer rest for ever.", "basic.nack")
-_unresumed("late-recover-does-not-resume", "TIMEOUT-018", "basic.recover lets a consumer rest.", "basic.recover")
+_resumed("late-ack-resumes", "TIMEOUT-016", "Late acks bring back a consumer that was cancelled.", "basic.ack")
+_resumed("late-commit-resumes", "TIMEOUT-016", "A commit of late acks brings back a consumer.", "tx.commit")
+_resumed("late-nack-resumes", "TIMEOUT-017", "Late nacks bring back a consumer that was cancelled.", "basic.nack")
+_resumed("late-recover-resumes", "TIMEOUT-018", "basic.recover brings back a consumer.", "basic.recover")
 
 
-@on_input("late-ack-resumes-early", "TIMEOUT-016", "The first late ack is enough for a consumer.", "basic.ack")
+@on_input("late-ack-resumes-early", "TIMEOUT-014", "The first late ack is enough for a consumer.", "basic.ack")
 def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     channel = broker.channel(method.connection, method.channel)
-    consumers = [channel.timed_out[tag].consumer for tag in _late_tags(broker, method)]
-    for consumer in consumers:
-        if consumer is not None:
-            consumer.timed_out = consumers.count(consumer)
+    coming_back = {channel.timed_out[tag].consumer for tag in _late_tags(broker, method)}
     proceed(method)
+    for consumer in coming_back:
+        if consumer is not None:
+            resume(broker, consumer)

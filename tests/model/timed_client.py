@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Self
 
 from amqpspec.conformance.language.command_parsing import parse_command
@@ -25,7 +25,8 @@ def text_of_close(milliseconds: int) -> str:
 class Timed:
     """Has the queue q, from 0.1 on. Replies come a hundredth of a second after what they answer; then all is at rest.
 
-    `first`: what the operator does before the channel is opened.
+    `first`: what the operator does before the channel is opened. `server_capabilities`: what the broker announces
+    beside the usual.
     """
 
     def __init__(
@@ -34,10 +35,11 @@ class Timed:
         *first: str,
         dialect: str = "rabbitmq-4.3",
         capabilities: Mapping[str, Any] = CAPABLE,
+        server_capabilities: Collection[str] = (),
     ) -> None:
         self.acceptor = acceptor_for(dialect_named(dialect))
         for connection in ("a", "b"):
-            for method in opening(connection, self.acceptor.dialect, capabilities):
+            for method in opening(connection, self.acceptor.dialect, capabilities, server_capabilities):
                 (self.acceptor.sent if method.sent else self.acceptor.received)(method)
         for line in first:
             self.send(0.0, line)

@@ -53,7 +53,7 @@ def plain(html: str) -> str:
 def test_a_defect_is_told_with_its_name_promise_source_and_versions(render: object) -> None:
     assert callable(render)
     told = render(result()).replace("\\", "")
-    for text in (DEFECT.name, DEFECT.requirement, NOT_SEEN.name, "RabbitMQ 4.0 to 4.2"):
+    for text in (DEFECT.name, DEFECT.requirement, NOT_SEEN.name, *BROKERS):
         assert text in told
     if render is not terminal:
         # a terminal has no room for all of them: `amqpspec requirements --show ID`
@@ -78,6 +78,24 @@ class TestHeadlines:
         assert headline(bare).startswith("Deviates: 3 new failures"), "a known defect of others explains nothing there"
         assert "known defect of others: exclusive-consumer-ignored" in notes(bare.failures[2], "amqp-0-9-1")
         assert "As the bare" not in render_html(bare) + render_markdown(bare) + terminal(bare)
+
+
+class TestNewerVersions:
+    """A version that is newer than what was verified: every report says so, and nothing is said to be fixed."""
+
+    NEWER = replace(result(), target=replace(result().target, version="4.4.1"))
+
+    @pytest.mark.parametrize("render", [terminal, render_markdown, render_html, render_json])
+    def test_every_report_says_it(self, render: object) -> None:
+        assert callable(render)
+        said = "is newer than what was verified"
+        assert said in render(self.NEWER) and "RabbitMQ 4.4.1" in render(self.NEWER)
+        assert said not in render(result())
+        assert "fixed?" not in render(self.NEWER)
+
+    def test_nothing_is_required(self) -> None:
+        assert not_seen(self.NEWER) == ()
+        assert headline_as_known(self.NEWER) == "As RabbitMQ 4.3 is known: 2 new failures (ACK-002, QOS-003)"
 
 
 class TestDefects:

@@ -5,7 +5,6 @@ A dialect is data. Model code asks it, and never asks for a version.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.dialects.rabbitmq_3 import RABBITMQ_3
 from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
+from amqpspec.model.promises.versions import PRODUCT, dialect_name_of, version_of
 
 DIALECTS: dict[str, Dialect] = {
     dialect.name: dialect for dialect in (AMQP_0_9_1, RABBITMQ_3, RABBITMQ_4_0, RABBITMQ_4_3)
@@ -46,10 +46,7 @@ def dialect_of(server_properties: Mapping[str, Any]) -> Dialect:
     """
     if server_properties.get("product") == EMBEDDED_PRODUCT:
         return DIALECTS.get(str(server_properties.get("dialect", "")), DEFAULT_DIALECT)
-    if server_properties.get("product") != "RabbitMQ":
+    if server_properties.get("product") != PRODUCT:
         return DEFAULT_DIALECT
-    found = re.match(r"([0-9]{1,9})\.([0-9]{1,9})", str(server_properties.get("version", "")))
-    version = (int(found[1]), int(found[2])) if found else (9, 9)
-    if version < (4, 0):
-        return RABBITMQ_3
-    return RABBITMQ_4_0 if version < (4, 3) else RABBITMQ_4_3
+    version = version_of(str(server_properties.get("version", "")))
+    return DIALECTS[dialect_name_of(version)] if version is not None else DEFAULT_DIALECT

@@ -23,8 +23,9 @@ Requirements:
 * CANCEL-008: nowait is true. Server-sent basic.cancel always has nowait=true: the client must not answer.
   [rabbit_channel.erl:cancel_consumer]
 * CANCEL-009: Answering with cancel-ok. A client that answers a server-sent basic.cancel with basic.cancel-ok: an
-  unhandled method (503) up to 4.2; accepted from 4.3, whether the consumer lives still or not. In rabbitmq-3: 503. In
-  rabbitmq-4.0: 503. In rabbitmq-4.3: accepted. [rabbit_channel.erl:basic.cancel_ok]
+  unhandled method (503) up to 4.2; accepted from 4.3, whether the consumer lives still or not. One that answers nothing
+  ends the consumer or is ignored. In rabbitmq-3: 503. In rabbitmq-4.0: 503. In rabbitmq-4.3: accepted.
+  [rabbit_channel.erl:basic.cancel_ok; consumer_timeout_SUITE of 4.3.7 (unsolicited_cancel_ok_keeps_active_consumer)]
 * CANCEL-010: Without the capability. Nothing is sent when the queue is deleted; the consumer is silently gone; a later
   cancel of its tag gets cancel-ok. [RabbitMQ guide: consumer cancel notification]
 * CANCEL-011: Order delete-ok / cancel on one channel. Deleting the queue from the channel that consumes it: DeleteOk
@@ -48,8 +49,14 @@ Requirements:
 * QUORUM-008: No ready messages lost by cancel. What a cancelled consumer was handed stays unacknowledged with its
   channel. What was on its way to it is given back by the channel, which counts as basic.nack does (QUORUM-002).
   [rabbit_fifo:maybe_return_all; rabbit_fifo_client:handle_delivery of an unknown tag (issue 3729)]
-* TIMEOUT-015: Leaving the timed-out state by cancel. Sending basic.cancel for the timed-out tag gets cancel-ok and
-  removes the consumer; the tag can be reused and returned messages are delivered again. [observed]
+* TIMEOUT-015: The client cancels what has timed out. basic.cancel for the tag of a consumer that was cancelled because
+  its time was up gets cancel-ok, as for any that the broker has cancelled; the tag can be used again and returned
+  messages are delivered again. [RabbitMQ guide: consumer cancel notification (not an error, answered as normal)]
+* TIMEOUT-030: Tag reuse after a timeout. The server's basic.cancel is final: the client may consume again with the same
+  tag, as after a queue deletion. A broker that announces accept_consumer_cancel_ok may refuse it (530) until the client
+  has answered with basic.cancel-ok, or a short time has passed. In rabbitmq-4.3: as stated; 4.3.0 to 4.3.6 close the
+  connection with 530. [RabbitMQ guide: consumer cancel notification; release notes of RabbitMQ 4.3.7;
+  rabbit_channel:cancel_consumer/3 removes the tag, handle_queue_actions released does not]
 """
 
 from __future__ import annotations
@@ -188,6 +195,8 @@ def client_cancel_ok(broker: Broker, channel: Channel, method: Method) -> None:
     if consumer is not None:
         broker.touch(channel, consumer.queue)
         broker.remove_consumer(consumer, "CANCEL-009")
+        if consumer.timed_out:
+            channel.ended_consumers[consumer.tag] = "TIMEOUT-030"  # which it is the answer to
 
 
 def recheck_consumers(broker: Broker, connection: Connection) -> None:

@@ -36,11 +36,14 @@ Requirements:
   rabbit_stream_queue:consume, limiter_active]
 * SAC-001: Only one consumer active. With x-single-active-consumer=true only the first registered consumer gets
   deliveries. [rabbit test suite single_active_consumer_SUITE]
-* TIMEOUT-015: Leaving the timed-out state by cancel. Sending basic.cancel for the timed-out tag gets cancel-ok and
-  removes the consumer; the tag can be reused and returned messages are delivered again. [observed]
-* TIMEOUT-030: Tag reuse after a timeout. A client that treats the server's basic.cancel as final may consume again with
-  the same tag, as after a queue deletion. In rabbitmq-4.3: the connection is closed with 530.
-  [rabbit_channel:cancel_consumer/3 removes the tag, handle_queue_actions released does not]
+* TIMEOUT-015: The client cancels what has timed out. basic.cancel for the tag of a consumer that was cancelled because
+  its time was up gets cancel-ok, as for any that the broker has cancelled; the tag can be used again and returned
+  messages are delivered again. [RabbitMQ guide: consumer cancel notification (not an error, answered as normal)]
+* TIMEOUT-030: Tag reuse after a timeout. The server's basic.cancel is final: the client may consume again with the same
+  tag, as after a queue deletion. A broker that announces accept_consumer_cancel_ok may refuse it (530) until the client
+  has answered with basic.cancel-ok, or a short time has passed. In rabbitmq-4.3: as stated; 4.3.0 to 4.3.6 close the
+  connection with 530. [RabbitMQ guide: consumer cancel notification; release notes of RabbitMQ 4.3.7;
+  rabbit_channel:cancel_consumer/3 removes the tag, handle_queue_actions released does not]
 """
 
 from __future__ import annotations
@@ -162,7 +165,8 @@ def _check_exclusive(broker: Broker, channel: Channel, queue: Queue, exclusive: 
     elif queue.single_active_consumer and exclusive:
         requirement = "CONSUME-009"
         raise _in_exclusive_use(broker, channel, queue, requirement)
-    if (exclusive and queue.consumers) or any(consumer.exclusive for consumer in queue.consumers):
+    present = queue.present_consumers
+    if (exclusive and present) or any(consumer.exclusive for consumer in present):
         raise _in_exclusive_use(broker, channel, queue, requirement)
 
 

@@ -59,8 +59,11 @@ Requirements:
   x-acquired-count 1. [rabbit_fifo]
 * TIMEOUT-013: Return does not count as a delivery failure. A timed-out message gets x-acquired-count +1 but no
   x-delivery-count, so timeouts alone never hit the delivery limit. [rabbit_fifo return_multiple delivery_failed=false]
-* TIMEOUT-019: Late ack is accepted silently. Acking a timed-out tag is no error even if the message was meanwhile
-  delivered to, or acked by, another consumer; it does not settle that delivery. [RabbitMQ guide: consumer timeouts]
+* TIMEOUT-019: Late settlement is accepted silently. To settle a timed-out tag is no error, alone, with multiple or by
+  tx.commit, even if the message was meanwhile delivered to, or acked by, another consumer; it does not settle that
+  delivery. With multiple it settles all outstanding deliveries of the channel up to and including that tag, as ever.
+  [RabbitMQ guide: consumer timeouts (timed-out messages are settled by the client yet); RabbitMQ guide: consumer
+  acknowledgements (multiple: all outstanding tags up to and including it)]
 """
 
 from __future__ import annotations

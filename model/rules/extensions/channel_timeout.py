@@ -7,7 +7,8 @@ Requirements:
 
 * TIMEOUT-001: <=4.2: channel closed with 406. When the OLDEST unacked delivery of a channel is older than the timeout,
   the channel is closed with 406, whatever the capabilities and the queue type (classic, quorum, stream, basic.get).
-  [RabbitMQ guide: consumer timeouts; rabbit_channel v4.0.5:evaluate_consumer_timeout]
+  [RabbitMQ guide: consumer timeouts (the channel is closed whatever the capabilities); rabbit_channel
+  v4.0.5:evaluate_consumer_timeout (the oldest one, whatever the queue type)]
 * TIMEOUT-002: <=4.2: evaluated only on the channel tick. The check runs every channel_tick_interval (60 s default,
   first tick about 60 s after the channel was created), so the close comes between timeout and timeout+tick. Tests need
   `application:set_env(rabbit,channel_tick_interval,1000)` before opening the channel. [rabbit_channel

@@ -15,28 +15,40 @@ Requirements:
   [rabbit_channel.erl:cancel_consumer]
 * TIMEOUT-001: <=4.2: channel closed with 406. When the OLDEST unacked delivery of a channel is older than the timeout,
   the channel is closed with 406, whatever the capabilities and the queue type (classic, quorum, stream, basic.get).
-  [RabbitMQ guide: consumer timeouts; rabbit_channel v4.0.5:evaluate_consumer_timeout]
-* TIMEOUT-008: basic.cancel on timeout. With consumer_cancel_notify the server sends basic.cancel(tag, nowait=true) at
-  (delivery time + timeout), within about 10 ms on an idle broker; the channel and its other consumers live on.
-  [RabbitMQ guide: consumer timeouts; rabbit_channel.erl:handle_queue_actions released]
+  [RabbitMQ guide: consumer timeouts (the channel is closed whatever the capabilities); rabbit_channel
+  v4.0.5:evaluate_consumer_timeout (the oldest one, whatever the queue type)]
+* TIMEOUT-008: basic.cancel on timeout, once. With consumer_cancel_notify the server sends basic.cancel(tag,
+  nowait=true) at (delivery time + timeout), within about 10 ms on an idle broker; the channel and its other consumers
+  live on. It is told once: when another delivery of the consumer times out, or its queue is deleted, nothing more is
+  said of it. A broker that announces accept_consumer_cancel_ok has a setting by which it closes the channel instead
+  (consumer_timeout_response). In rabbitmq-4.3: as stated; 4.3.0 to 4.3.6 tell it again. [RabbitMQ guide: consumer
+  timeouts; RabbitMQ guide: consumer cancel notification (the consumer is gone, of which the client is told); release
+  notes of RabbitMQ 4.3.7 (the setting); rabbit_channel.erl:handle_queue_actions released]
 * TIMEOUT-009: Without the capability: channel close. Channel is closed with 406; the text names the timeout value used.
-  In rabbitmq-4.3: as stated, but the text names -1 ms. [RabbitMQ guide: consumer timeouts;
-  rabbit_channel.erl:handle_consumer_timed_out(-1,..)]
+  In rabbitmq-4.3: as stated, but the text names -1 ms. [RabbitMQ guide: consumer timeouts (the channel is closed);
+  rabbit_channel.erl:handle_consumer_timed_out(-1,..) (406, the text)]
 * TIMEOUT-010: basic.get and the timeout. An unacknowledged message of basic.get times out as well. There is no consumer
   to cancel: the channel is closed with 406, with the capability as without. In rabbitmq-4.3: as stated, but the text
   names -1 ms. [rabbit test suite consumer_timeout_SUITE:consumer_timeout_basic_get]
-* TIMEOUT-011: Timeout after a client cancel. The client has cancelled its consumer and still holds unacknowledged
-  messages; their time passes. They go back to their queue, and a client with the capability keeps its channel. In
-  rabbitmq-4.3: the channel is closed. [rabbit_channel.erl: is_map_key(CTag, consumer_mapping)]
+* TIMEOUT-011: Timeout of what a consumer that is gone has left. A consumer is gone, cancelled by its client or by the
+  broker because its time was up, and the client still holds unacknowledged messages of it; their time passes. They go
+  back to their queue, and a client with the capability keeps its channel and is told nothing. In rabbitmq-4.3: the
+  channel is closed. [RabbitMQ guide: consumer timeouts (with the capability the channel remains open); RabbitMQ guide:
+  consumer cancel notification; rabbitmq-server discussion 18207; rabbit_channel.erl: is_map_key(CTag,
+  consumer_mapping)]
 * TIMEOUT-012: Messages are returned. Timed-out messages become ready at once: passive declare counts them, another
-  consumer gets them with redelivered=true. [RabbitMQ guide: consumer timeouts]
+  consumer gets them with redelivered=true. [RabbitMQ guide: consumer timeouts (ready, for any consumer); AMQP 0-9-1
+  basic.deliver (redelivered)]
 * TIMEOUT-013: Return does not count as a delivery failure. A timed-out message gets x-acquired-count +1 but no
   x-delivery-count, so timeouts alone never hit the delivery limit. [rabbit_fifo return_multiple delivery_failed=false]
-* TIMEOUT-014: A timed-out consumer gets nothing. A consumer that has timed out is handed nothing until its client has
-  settled what timed out, though its queue has messages and it has room. It is still there, and counted (see TIMEOUT-030
-  for its tag). [RabbitMQ guide: consumer timeouts; rabbit_fifo status {timeout,_}]
-* TIMEOUT-020: Partial timeout. Only deliveries past their own deadline return; younger ones stay with the consumer and
-  time out at their own deadlines. [RabbitMQ guide: consumer timeouts]
+* TIMEOUT-014: A timed-out consumer is gone. The basic.cancel that tells of a timeout says that the consumer is gone: it
+  is handed nothing, and not before everything that has timed out is settled in any case; it is not counted, and
+  excludes nobody. A broker that announces accept_consumer_cancel_ok may still know it until the client answers with
+  basic.cancel-ok, and for a short time without that (TIMEOUT-016, TIMEOUT-030). In rabbitmq-4.3: as stated; 4.3.0 to
+  4.3.6 count it. [RabbitMQ guide: consumer cancel notification (the consumption has stopped); RabbitMQ guide: consumer
+  timeouts (no new messages, and none before all timed-out ones are settled); release notes of RabbitMQ 4.3.7]
+* TIMEOUT-020: Partial timeout. Only deliveries past their own deadline return; younger ones stay with the client,
+  though their consumer is gone, and time out at their own deadlines. [RabbitMQ guide: consumer timeouts]
 * TIMEOUT-021: Every deadline is kept. Each unsettled delivery of a queue times out at its own deadline, also when it is
   not the first of that queue and the queue is otherwise idle. In rabbitmq-4.3: the next deadline is forgotten now and
   then. [rabbit_fifo:handle_aux eval (LastConTimeout0 < Ts), maybe_add_consumer_timeout_effect]
@@ -47,10 +59,13 @@ Requirements:
 * TIMEOUT-028: Values are fixed at consume time. Changing the global value or a policy does not affect consumers that
   already exist. [rabbit_quorum_queue:consume Spec timeout]
 * TIMEOUT-029: Single active consumer. Timeout of the active consumer activates the next waiting one, which gets the
-  returned message. [rabbit_fifo {timeout,evaluate_consumer_timeout}]
-* TIMEOUT-030: Tag reuse after a timeout. A client that treats the server's basic.cancel as final may consume again with
-  the same tag, as after a queue deletion. In rabbitmq-4.3: the connection is closed with 530.
-  [rabbit_channel:cancel_consumer/3 removes the tag, handle_queue_actions released does not]
+  returned message. [RabbitMQ guide: consumers, single active consumer (another one is active when the active one is
+  cancelled or dies); rabbit_fifo apply timeout, evaluate_consumer_timeout]
+* TIMEOUT-030: Tag reuse after a timeout. The server's basic.cancel is final: the client may consume again with the same
+  tag, as after a queue deletion. A broker that announces accept_consumer_cancel_ok may refuse it (530) until the client
+  has answered with basic.cancel-ok, or a short time has passed. In rabbitmq-4.3: as stated; 4.3.0 to 4.3.6 close the
+  connection with 530. [RabbitMQ guide: consumer cancel notification; release notes of RabbitMQ 4.3.7;
+  rabbit_channel:cancel_consumer/3 removes the tag, handle_queue_actions released does not]
 * TIMEOUT-031: Timeouts on 4.3 need no tick. The deadline is a raft timer in the queue leader, evaluated exactly at
   delivery time + timeout (first deadline of a queue: within 20 ms in all runs), not on a channel tick.
   [rabbit_fifo:maybe_add_consumer_timeout_effect]
@@ -61,7 +76,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from amqpspec.model.broker.broker import Broker, expect_further_notice
+from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Lost, TimedOut, Unacknowledged
 from amqpspec.model.broker.consumer_timeouts import (
     OF_CONSUMER,
@@ -124,6 +139,9 @@ def _release(broker: Broker, channel: Channel, tag: int) -> tuple[Unacknowledged
         told(broker, channel, entry)
     if consumer is not None and is_served:
         consumer.timed_out += 1
+        consumer.may_be_cleared = False
+        if is_first:
+            consumer.cancelled_at = max(broker.latest, broker.foreseen)
         consumer.reason = "TIMEOUT-014"
         broker.elect(queue, "TIMEOUT-029")
     counting, broker.counting = broker.counting, True
@@ -163,10 +181,11 @@ def _tell(broker: Broker, channel: Channel, entry: Unacknowledged, *, is_first: 
         close_for(broker, channel, entry, "TIMEOUT-009")
     elif not is_served:
         broker.fired("TIMEOUT-011")
-    elif not is_first:
-        expect_further_notice(channel, consumer)
-    else:
+    elif is_first:
         _notify(broker, channel, entry, consumer)
+    else:
+        # it has been told that the consumer is gone
+        broker.fired("TIMEOUT-011")
 
 
 def _notify(broker: Broker, channel: Channel, entry: Unacknowledged, consumer: Consumer) -> None:

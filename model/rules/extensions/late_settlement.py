@@ -5,16 +5,24 @@ client's: `model.rules.extensions.consumer_timeout`.
 
 Requirements:
 
-* TIMEOUT-016: Recovery by acknowledging. When all that timed out is acknowledged the consumer is handed messages again,
-  under the tag that the basic.cancel named; not before. [RabbitMQ guide: consumer timeouts]
-* TIMEOUT-017: Recovery by nack or reject without requeue. As TIMEOUT-016, by late basic.nack or basic.reject with
-  requeue=false; nothing becomes of the message, which is in its queue again, or another client's. [RabbitMQ guide:
-  consumer timeouts]
-* TIMEOUT-018: Recovery by nack, reject or recover with requeue. As TIMEOUT-016, by late basic.nack or basic.reject with
-  requeue=true, or basic.recover. In rabbitmq-4.3: the consumer is not served any more. [RabbitMQ guide: consumer
-  timeouts; observed otherwise]
-* TIMEOUT-019: Late ack is accepted silently. Acking a timed-out tag is no error even if the message was meanwhile
-  delivered to, or acked by, another consumer; it does not settle that delivery. [RabbitMQ guide: consumer timeouts]
+* TIMEOUT-016: Acknowledging late brings no consumer back. When all that timed out is acknowledged, together (multiple),
+  one by one, or by tx.commit, the consumer of which the client was told that it is gone stays gone: nothing is
+  delivered under its tag. Only a broker that announces accept_consumer_cancel_ok may serve it again, when everything is
+  settled and never before, as long as the client has not answered and a short time has not passed. In rabbitmq-4.3: as
+  stated; 4.3.0 to 4.3.6 serve it again. [RabbitMQ guide: consumer cancel notification (the consumption has stopped);
+  RabbitMQ guide: consumer timeouts (resumed only after all is settled: of a consumer that there is)]
+* TIMEOUT-017: Rejecting late brings no consumer back. As TIMEOUT-016, by late basic.nack or basic.reject with
+  requeue=false; nothing becomes of the message, which is in its queue again, or another client's. In rabbitmq-4.3: as
+  stated; 4.3.0 to 4.3.6 serve it again. [RabbitMQ guide: consumer cancel notification; RabbitMQ guide: consumer
+  timeouts]
+* TIMEOUT-018: Giving back late brings no consumer back. As TIMEOUT-016, by late basic.nack or basic.reject with
+  requeue=true, or basic.recover. In rabbitmq-4.3: as stated; 4.3.0 to 4.3.6 may serve it again later. [RabbitMQ guide:
+  consumer cancel notification; RabbitMQ guide: consumer timeouts]
+* TIMEOUT-019: Late settlement is accepted silently. To settle a timed-out tag is no error, alone, with multiple or by
+  tx.commit, even if the message was meanwhile delivered to, or acked by, another consumer; it does not settle that
+  delivery. With multiple it settles all outstanding deliveries of the channel up to and including that tag, as ever.
+  [RabbitMQ guide: consumer timeouts (timed-out messages are settled by the client yet); RabbitMQ guide: consumer
+  acknowledgements (multiple: all outstanding tags up to and including it)]
 """
 
 from __future__ import annotations
@@ -27,14 +35,13 @@ from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.rules.basic.settlement import Settled
 
-#: By how the client settles late, the requirement by which its consumer is served again.
-_RECOVERED_BY = {Outcome.DONE: "TIMEOUT-016", Outcome.DISCARDED: "TIMEOUT-017", Outcome.REQUEUED: "TIMEOUT-018"}
+#: By how the client settles what has timed out, the requirement by which that brings back no consumer.
+_GONE_BY = {Outcome.DONE: "TIMEOUT-016", Outcome.DISCARDED: "TIMEOUT-017", Outcome.REQUEUED: "TIMEOUT-018"}
 
 
 def settle_before(broker: Broker, channel: Channel, tags: Sequence[int], held: Settled, ruling: Ruling) -> None:
     """What has timed out of that which the client settles at once: a queue hears of some before what is `held`, of the
-    others behind it, by which their consumer may be served again: consumer by consumer
-    (rabbit_channel:foreach_per_queue).
+    others behind it: consumer by consumer (rabbit_channel:foreach_per_queue).
     """
     if not channel.timed_out:
         return
@@ -73,7 +80,7 @@ def _settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> 
     """The client settles what has timed out: this has no effect on the message (TIMEOUT-019), which is not the client's
     any more.
 
-    When all that timed out is settled its consumer is served again (TIMEOUT-016, TIMEOUT-017, TIMEOUT-018).
+    Its consumer is gone, and stays so when all is settled (TIMEOUT-016, TIMEOUT-017, TIMEOUT-018).
     """
     entry = channel.timed_out.pop(tag)
     channel.settled.append(tag)
@@ -86,18 +93,13 @@ def _settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> 
     if consumer is None or entry.queue.deleted or channel.consumers.get(consumer.tag) is not consumer:
         _note_unchanged(broker, entry.queue)
         return
-    consumer.timed_out -= 1
-    requirement = _RECOVERED_BY[ruling.outcome]
-    consumer.reason = requirement
-    if consumer.timed_out:
-        _note_unchanged(broker, entry.queue)
-        return
-    consumer.stamp = broker.stamp
-    consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
-    if entry.queue.messages:
-        broker.fired(requirement)
-    broker.elect(entry.queue, requirement)
-    broker.refresh(entry.queue)
+    _note_unchanged(broker, entry.queue)
+    if not any(late.consumer is consumer for late in channel.timed_out.values()):
+        consumer.reason = _GONE_BY[ruling.outcome]
+        if entry.queue.messages:
+            broker.fired(consumer.reason)
+        for told in broker.hooks.settled_late:
+            told(broker, consumer)
 
 
 def _note_unchanged(broker: Broker, queue: Queue) -> None:

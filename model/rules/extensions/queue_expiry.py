@@ -79,6 +79,7 @@ def expiries(broker: Broker, now: float, is_certain: bool = True) -> None:
     broker.latest = max(broker.latest, now)
     for queue, seconds in list(_idle(broker)):
         early = min(seconds * EARLY_PART, EARLY_SECONDS)
+        is_certain = is_certain and len(queue.present_consumers) == len(queue.consumers)
         if is_certain and now > queue.idle_by + seconds + SLACK[queue.type]:
             expire(broker, queue)
         elif now >= queue.idle_since + seconds - early and queue.expiring_use != queue.uses:
@@ -140,5 +141,9 @@ def uses_are_over(broker: Broker, now: float) -> None:
 
 
 def is_in_use(broker: Broker, queue: Queue) -> bool:
-    """Quorum queues count whoever holds messages as a consumer (rabbit_fifo:is_expired)."""
-    return bool(queue.consumers) or (queue.type is QueueType.QUORUM and broker.holders(queue) > 0)
+    """Quorum queues count whoever holds messages as a consumer (rabbit_fifo:is_expired).
+
+    One that the broker has cancelled because its time was up uses nothing. That it holds up the end of its queue, as
+    long as the broker knows it, is left open.
+    """
+    return bool(queue.present_consumers) or (queue.type is QueueType.QUORUM and broker.holders(queue) > 0)

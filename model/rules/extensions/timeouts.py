@@ -117,8 +117,11 @@ def others_due(broker: Broker, event: DeliveryTimeout) -> list[int]:
     if found is None or broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES:
         return []
     channel, first = found
-    if not is_told_by_close(broker, channel, first):
-        return []
+    return others_due_on(broker, channel, first) if is_told_by_close(broker, channel, first) else []
+
+
+def others_due_on(broker: Broker, channel: Channel, first: Unacknowledged) -> list[int]:
+    """The other deliveries of the channel whose time may be up as well."""
     due = [
         (each.deadline.earliest, tag)
         for tag, each in channel.unacknowledged.items()
@@ -137,6 +140,19 @@ def process_timeouts(broker: Broker, event: DeliveryTimeout, others: Sequence[in
         broker.stirred = min(broker.stirred, entry.deadline.earliest)
         time_out(broker, channel, event.tag, others)
         tell_of_timeouts(broker)
+
+
+def process_closing(broker: Broker, event: DeliveryTimeout, number: int) -> None:
+    """The delivery times out, and so many others of the channel, which is closed whatever the client understands."""
+    found = doubted_delivery(broker, event)
+    if found is None:
+        return
+    others = others_due_on(broker, *found)[:number]
+    connection = broker.connections[event.key[0]]
+    understood = connection.capabilities
+    connection.capabilities = {**understood, "consumer_cancel_notify": False}
+    process_timeouts(broker, event, others)
+    connection.capabilities = understood
 
 
 def process_timeout(broker: Broker, event: DeliveryTimeout) -> None:

@@ -72,11 +72,18 @@ Requirements:
   the consumer counted, or no longer. [rabbit_fifo_client:checkout]
 * QUORUM-007: reject-publish-dlx. Accepted as overflow value by quorum declare on all three versions.
   [rabbit_quorum_queue]
+* TIMEOUT-014: A timed-out consumer is gone. The basic.cancel that tells of a timeout says that the consumer is gone: it
+  is handed nothing, and not before everything that has timed out is settled in any case; it is not counted, and
+  excludes nobody. A broker that announces accept_consumer_cancel_ok may still know it until the client answers with
+  basic.cancel-ok, and for a short time without that (TIMEOUT-016, TIMEOUT-030). In rabbitmq-4.3: as stated; 4.3.0 to
+  4.3.6 count it. [RabbitMQ guide: consumer cancel notification (the consumption has stopped); RabbitMQ guide: consumer
+  timeouts (no new messages, and none before all timed-out ones are settled); release notes of RabbitMQ 4.3.7]
 """
 
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker, crossed_by_cancel
+from amqpspec.model.broker.cancelled_consumers import lingering
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.effects import CountsTold, DeletionAnswered, QueueNamed
 from amqpspec.model.broker.queues import Queue
@@ -217,10 +224,11 @@ def _answer_declare(
     if queue.type is QueueType.STREAM:
         # a number that some statistics of old give (rabbit_stream_queue:i, queue_coarse_metrics); 1 seen when new
         low, high = 0, max(len(queue.log), 1)
+    present = len(queue.present_consumers)
     arguments = {
         "queue": Generated("amq.gen-", broker.serial) if generated else queue.name,
         "message_count": between(low, high),
-        "consumer_count": between(len(queue.consumers), len(queue.consumers) + queue.still_counted),
+        "consumer_count": between(present, present + queue.still_counted + lingering(broker, queue, method.time)),
     }
     effect: QueueNamed | CountsTold = QueueNamed(queue) if generated else CountsTold(queue)
     # a wrong number is the doing of whatever changed it last
@@ -232,8 +240,8 @@ def _answer_declare(
         requirements.append("QUEUE-001")
         blame["queue"] = "QUEUE-001"
     if queue.type is QueueType.QUORUM:
-        blame["consumer_count"] = "QUEUE-026"
-        if queue.consumers or broker.holders(queue):
+        blame["consumer_count"] = "QUEUE-026" if present == len(queue.consumers) else "TIMEOUT-014"
+        if present or broker.holders(queue):
             requirements.append("QUEUE-026")
         if any(consumer.channel == channel.key for consumer in queue.consumers):
             requirements.append("QUORUM-006")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Shape
+from amqpspec.model.promises.versions import VERIFIED, Version, dialect_name_of, verified_last, versions
 
 FINDINGS = Path(__file__).parents[3] / "docs" / "findings.md"
 
@@ -34,7 +36,9 @@ def test_each_has_a_name_of_its_own_and_says_all() -> None:
         assert defect.name == name
         assert defect.requirement in requirements()
         assert defect.statement.endswith(".") and defect.source
-        assert defect.brokers == tuple(DIALECTS[dialect].title for dialect in defect.dialects)
+        assert defect.brokers == tuple(map(str, defect.versions or [VERIFIED[each] for each in defect.dialects]))
+        for known in defect.versions:
+            assert dialect_name_of(known.first) in defect.dialects
 
 
 def test_those_of_frames_have_something_to_go_by() -> None:
@@ -80,6 +84,30 @@ def test_a_failure_is_as_known_only_where_its_defect_is_known_of_the_dialect() -
     assert verdicts == {"amqp-0-9-1": False, "rabbitmq-3": True, "rabbitmq-4.0": True, "rabbitmq-4.3": False}
     assert not is_as_known(failure(""), "rabbitmq-3")
     assert not is_as_known(failure("nobody-knows-it"), "rabbitmq-3")
+
+
+class TestVersions:
+    """Which versions of its dialects have a known defect."""
+
+    def test_one_whose_end_is_known_is_none_of_a_later_version(self) -> None:
+        ended = replace(KNOWN_DEFECTS["exclusive-consumer-ignored"], versions=(versions("4.3.0", "4.3.6"),))
+        assert ended.brokers == ("RabbitMQ 4.3.0 to 4.3.6",)
+        for patch, is_known in ((0, True), (6, True), (7, False)):
+            assert ended.is_known_of("rabbitmq-4.3", Version(4, 3, patch)) is is_known
+        assert ended.is_known_of("rabbitmq-4.3"), "the version is not known"
+        assert not ended.is_known_of("amqp-0-9-1", Version(4, 3, 2))
+
+    def test_one_that_begins_within_a_dialect_is_none_of_an_earlier_version(self) -> None:
+        begun = replace(KNOWN_DEFECTS["exclusive-consumer-ignored"], versions=(versions("4.3.5", None),))
+        assert not begun.is_known_of("rabbitmq-4.3", Version(4, 3, 4))
+        assert begun.is_known_of("rabbitmq-4.3", Version(5, 0, 0))
+
+    def test_one_without_an_end_is_looked_for_in_versions_that_nobody_has_verified(self) -> None:
+        newer = verified_last()._replace(patch=verified_last().patch + 3)
+        defect = KNOWN_DEFECTS["exclusive-consumer-ignored"]
+        assert not defect.versions
+        assert defect in known_defects("rabbitmq-4.3", newer)
+        assert is_as_known(failure(defect.name), "rabbitmq-4.3", newer)
 
 
 def test_a_requirement_may_have_several() -> None:

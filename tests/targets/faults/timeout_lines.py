@@ -175,6 +175,14 @@ TIMEOUT_LINES: dict[str, str] = {
         a.1 basic.cancel c
         {_WAIT}
     """,
+    "timed-out-consumer-counted": f"{_TIMED_OUT}\n        b.1 queue.declare q passive",
+    "timeout-told-again": f"""
+        {_QUEUE}
+        a.1 basic.consume q tag=c x-consumer-timeout=1500
+        broker clock.wait 900
+        a.1 basic.publish q body=m2
+        broker clock.wait 2900
+    """,
     "timed-out-consumer-served": f"{_TIMED_OUT}\n        a.1 basic.publish q body=m2",
     "timed-out-keeps-seat": _HANDED_ON.replace("type=quorum", "type=quorum x-single-active-consumer=true"),
     "timed-out-tag-kept": f"""
@@ -189,9 +197,18 @@ TIMEOUT_LINES: dict[str, str] = {
         a.1 basic.ack 1
         b.1 basic.nack 1 requeue
     """,
-    "late-ack-does-not-resume": f"{_TIMED_OUT}\n        a.1 basic.ack 1",
-    "late-nack-does-not-resume": f"{_TIMED_OUT}\n        a.1 basic.nack 1",
-    "late-recover-does-not-resume": f"{_TIMED_OUT}\n        a.1 basic.recover requeue",
+    "late-ack-resumes": f"{_TIMED_OUT}\n        a.1 basic.ack 1",
+    "late-commit-resumes": f"""
+        a.1 tx.select
+        {_QUEUE}
+        a.1 tx.commit
+        {_CONSUME}
+        {_WAIT}
+        a.1 basic.ack 1
+        a.1 tx.commit
+    """,
+    "late-nack-resumes": f"{_TIMED_OUT}\n        a.1 basic.nack 1",
+    "late-recover-resumes": f"{_TIMED_OUT}\n        a.1 basic.recover requeue",
     "late-ack-resumes-early": f"{_TWO_TIMED_OUT}\n        a.1 basic.ack 1",
     # --------------------------------------------------------------------------------------- up to 4.2
     "channel-closed-for-capable-only": f"""

@@ -1,0 +1,122 @@
+"""What a broker may do that announces that it takes a client's answer to its basic.cancel (RabbitMQ from 4.3.7 on).
+
+`model.rules.extensions.cancelled_consumer` says what that is about. Such a broker also knows the setting
+`consumer_timeout_response`, by which it closes the channel whatever the client understands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.cancelled_consumers import lingers, waits_for_answer
+from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.internal_events import DeliveryTimeout
+from amqpspec.model.broker.queues import Consumer
+from amqpspec.model.judging.alternative import Alternative
+from amqpspec.model.protocol.methods import Method
+from amqpspec.model.rules.extensions.cancelled_consumer import recovering, resume_until_cleared
+from amqpspec.model.rules.extensions.consumer_timeout import is_told
+from amqpspec.model.rules.extensions.timeouts import doubted_delivery, others_due_on, process_closing
+from amqpspec.model.rules.inputs import process
+
+_SOURCE = "release notes of RabbitMQ 4.3.7; consumer_timeout_SUITE"
+
+#: How many deliveries, at most, may time out with the one because of which a channel is closed.
+_MOST_TOGETHER = 4
+
+
+def _open_channel(broker: Broker, method: Method) -> Channel | None:
+    channel = broker.channels.get((method.connection, method.channel))
+    return channel if channel is not None and channel.state is ChannelState.OPEN else None
+
+
+def _named(broker: Broker, method: Method) -> Consumer | None:
+    channel = _open_channel(broker, method)
+    return channel.consumers.get(method.arguments.get("consumer_tag", "")) if channel is not None else None
+
+
+def _coming_back(broker: Broker, method: Method) -> list[Consumer]:
+    return [consumer for consumer, _ in recovering(broker, method) if lingers(broker, consumer, method.time)]
+
+
+def _resume(broker: Broker, method: Method) -> None:
+    coming_back = _coming_back(broker, method)
+    process(broker, method)
+    for consumer in coming_back:
+        if consumer.timed_out:
+            resume_until_cleared(broker, consumer)
+
+
+def _uses_tag_of_lingering(broker: Broker, method: Method) -> bool:
+    consumer = _named(broker, method)
+    return consumer is not None and lingers(broker, consumer, method.time)
+
+
+def _refuse_tag(broker: Broker, method: Method) -> None:
+    consumer = _named(broker, method)
+    if consumer is not None:
+        consumer.timed_out = 0
+    process(broker, method)
+
+
+def _answers_nothing(broker: Broker, method: Method) -> bool:
+    consumer = _named(broker, method)
+    return broker.dialect.client_cancel_ok and consumer is not None and not consumer.timed_out
+
+
+def _ignore(broker: Broker, method: Method) -> None:
+    broker.fired("CANCEL-009")
+
+
+def _may_close(number: int) -> Callable[[Broker, DeliveryTimeout], bool]:
+    def applies(broker: Broker, event: DeliveryTimeout) -> bool:
+        found = doubted_delivery(broker, event)
+        if found is None or found[1].consumer is None or not waits_for_answer(broker, event.key):
+            return False
+        return is_told(broker, found[0]) and len(others_due_on(broker, *found)) >= number
+
+    return applies
+
+
+def _close_with(number: int) -> Callable[[Broker, DeliveryTimeout], None]:
+    return lambda broker, event: process_closing(broker, event, number)
+
+
+ALTERNATIVES_OF_TIMEOUTS: tuple[Alternative, ...] = (
+    Alternative(
+        name="cancelled consumer served again before the broker has forgotten it",
+        requirement="TIMEOUT-016",
+        source=_SOURCE,
+        kinds=("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
+        applies=lambda broker, method: bool(_coming_back(broker, method)),
+        process=_resume,
+    ),
+    Alternative(
+        name="tag of a cancelled consumer in use before the broker has forgotten it",
+        requirement="TIMEOUT-030",
+        source=_SOURCE,
+        kinds=("basic.consume",),
+        applies=_uses_tag_of_lingering,
+        process=_refuse_tag,
+    ),
+    Alternative(
+        name="client's cancel-ok that answers nothing ignored",
+        requirement="CANCEL-009",
+        source=_SOURCE,
+        kinds=("basic.cancel-ok",),
+        applies=_answers_nothing,
+        process=_ignore,
+    ),
+    *(
+        Alternative(
+            name=f"channel closed by the operator's setting, {number} more timed out before",
+            requirement="TIMEOUT-008",
+            source=_SOURCE,
+            kinds=(DeliveryTimeout,),
+            applies=_may_close(number),
+            process=_close_with(number),
+        )
+        for number in range(_MOST_TOGETHER + 1)
+    ),
+)
