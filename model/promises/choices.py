@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
+from amqpspec.model.promises.passive_declare_permission import PassiveDeclarePermission
 from amqpspec.model.promises.queue_arguments import KnownArguments
 
 
@@ -128,8 +129,8 @@ class Dialect:
     prefetch_is_shared: bool
     #: a refusal for want of a permission names the permission (rabbit_access_control:check_resource_access)
     refusals_name_permission: bool
-    #: passive declares need a permission, whichever (rabbit_channel:check_any_resource_access_permitted)
-    passive_declare_needs_permission: bool
+    #: rabbit_channel:check_any_resource_access_permitted
+    passive_declare_permission: PassiveDeclarePermission
     #: basic.cancel-ok sent by the client: accepted, or 503 (rabbit_channel:handle_method)
     client_cancel_ok: bool
     #: after connection.update-secret consumers are gone that may not read any more (rabbit_channel:recheck_consumers)

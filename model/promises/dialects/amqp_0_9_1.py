@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.model.promises.choices import ConsumerTimeouts, Dialect, QuorumRequeue, TransientQueues
+from amqpspec.model.promises.passive_declare_permission import PassiveDeclarePermission
 from amqpspec.model.promises.queue_arguments import KNOWN_TO_3
 
 AMQP_0_9_1 = Dialect(
@@ -36,7 +37,7 @@ AMQP_0_9_1 = Dialect(
     channel_prefetch=True,
     prefetch_is_shared=True,
     refusals_name_permission=True,
-    passive_declare_needs_permission=False,
+    passive_declare_permission=PassiveDeclarePermission.NONE,
     client_cancel_ok=False,
     rechecks_consumers=False,
     exchange_type_change=530,

@@ -13,6 +13,7 @@ from amqpspec.model.promises.choices import (
 )
 from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
 from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0
+from amqpspec.model.promises.passive_declare_permission import PassiveDeclarePermission
 from amqpspec.model.promises.queue_arguments import KNOWN_TO_4_3
 
 RABBITMQ_4_3 = replace(
@@ -40,7 +41,7 @@ RABBITMQ_4_3 = replace(
     channel_prefetch=False,
     client_cancel_ok=True,
     rechecks_consumers=True,
-    passive_declare_needs_permission=True,
+    passive_declare_permission=PassiveDeclarePermission.ANY,
     topic_wildcard_limit=2,
     least_frame_max=8192,
 )
