@@ -11,7 +11,7 @@ from rich.text import Text
 
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.traces.extras import needed_for
-from amqpspec.model.defects.known_defects import is_as_known
+from amqpspec.model.defects.known_defects import is_as_known, strength_of
 from amqpspec.reports.text import plural, visible
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         if failure.defect:
             whose = "" if is_as_known(failure, found.dialect) else f", not known of {found.dialect}"
             console.print(Text(f"    known as known defect {failure.defect}{whose}"))
+        console.print(Text(f"    strength {strength_of(failure)}"))
     for each in table.defects:
         if not each.seen:
             where = f"{each.target}, though {plural(each.refuted, 'sequence')} would have shown it"
@@ -50,6 +51,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
             )
     for measured in table.accuracies:
         console.print(Text(visible(f"{measured.target}: {measured.accuracy.text}")))
+    if table.is_arguable_only:
+        console.print(Text("no failure that is more than arguable"))
     beside = f" ({table.repeats:,} that only repeat others are not counted)" if table.repeats else ""
     console.print(Text(f"{table.sequences:,} sequences{beside}, {table.frames:,} frames judged"))
     return table.exit_code

@@ -16,6 +16,7 @@ from amqpspec.model.broker.internal_events import (
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.rules.inputs import process
 
 #: What can make a dead letter: refusals, returns beyond a limit, also by an error, a full queue, and time.
@@ -78,6 +79,7 @@ DEAD_LETTER_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="stream-takes-no-dead-letters",
         requirement="DLX-005",
+        strength=Strength.ARGUABLE,
         statement="A dead letter that is routed to a stream is lost.",
         source="v3.10.9 rabbit_stream_queue:deliver does nothing for a delivery without state, which is what"
         " rabbit_dead_letter:publish makes",

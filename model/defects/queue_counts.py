@@ -23,6 +23,7 @@ from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method, Table
 from amqpspec.model.protocol.patterns import between, matches
 
@@ -197,6 +198,7 @@ COUNT_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=HOLDERS_COUNTED,
         requirement="QUEUE-026",
+        strength=Strength.PROMISED,
         statement="A quorum queue counts whoever holds messages of it as a consumer (cancelled consumers, basic.get),"
         " and does not count the waiting consumers of a single-active-consumer queue.",
         source="rabbit_fifo:query_stat, the size of its map of consumers",
@@ -206,6 +208,7 @@ COUNT_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=COUNTS_GIVEN_UP,
         requirement="QUEUE-001",
+        strength=Strength.PROMISED,
         statement="A quorum queue that has not told its numbers within 250 ms is said to have no messages and no"
         " consumers.",
         source="rabbit_quorum_queue:stat, {ok, 0, 0} for a timeout of rabbit_fifo_client:stat",
@@ -215,6 +218,7 @@ COUNT_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=STREAM_CONSUMERS_NOT_COUNTED,
         requirement="QUEUE-026",
+        strength=Strength.PROMISED,
         statement="A stream counts none of its consumers: declare-ok says 0.",
         source="rabbit_stream_queue:stat",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),

@@ -11,6 +11,7 @@ from amqpspec.model.defects import delivery_numbers
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.extensions.stream_consuming import offset_has_wrong_type
 from amqpspec.model.rules.inputs import process
@@ -114,6 +115,7 @@ STREAM_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="next-stream-refuses-settlement",
         requirement="ACK-012",
+        strength=Strength.CONVENTIONAL,
         statement="Giving back a delivery of a deleted queue is refused with 540, or crashes the channel if by"
         " basic.recover, when the channel has dealt with a new stream of its name.",
         source="v3.10.9 rabbit_channel:foreach_per_queue (settles by the queue's name), rabbit_stream_queue:settle",
@@ -126,6 +128,7 @@ STREAM_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="stream-serves-before-consume-ok",
         requirement="CONSUME-001",
+        strength=Strength.CONVENTIONAL,
         statement="When news of a stream that a channel reads crosses a basic.consume of a further consumer there, that"
         " one is handed messages before its consume-ok.",
         source="rabbit_stream_queue:consume casts consume-ok to its own channel, behind what is there already;"
@@ -139,6 +142,7 @@ STREAM_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="stream-offset-of-wrong-type-breaks",
         requirement="STREAM-005",
+        strength=Strength.CONVENTIONAL,
         statement="An x-stream-offset that is neither number, time nor text crashes the channel; the connection"
         " closes with 541.",
         source="rabbit_stream_queue:parse_offset_arg (takes any value), osiris:init_reader",

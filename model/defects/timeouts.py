@@ -18,6 +18,7 @@ from amqpspec.model.defects.channel_closing import note_closed
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition, OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.choices import ConsumerTimeouts
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.protocol.patterns import matches
@@ -330,6 +331,7 @@ TIMEOUT_OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=TEXT_WITHOUT_VALUE,
         requirement="TIMEOUT-009",
+        strength=Strength.CONVENTIONAL,
         statement="The text of the close names -1 ms, and not the time that was up.",
         source="rabbit_channel:handle_queue_actions released, handle_consumer_timed_out(-1, ...)",
         dialects=("rabbitmq-4.3",),
@@ -341,6 +343,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="timeout-after-cancel-closes-channel",
         requirement="TIMEOUT-011",
+        strength=Strength.PROMISED,
         statement="When the client has cancelled its consumer and holds a delivery of it until its time is up, its"
         " channel is closed, with the capability consumer_cancel_notify as without.",
         source="rabbit_channel:handle_queue_actions released, where the tag is none of consumer_mapping",
@@ -354,6 +357,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="timed-out-tag-stays-in-use",
         requirement="TIMEOUT-030",
+        strength=Strength.ARGUABLE,
         statement="The tag of a consumer whose client was told by basic.cancel that it has timed out is still in use:"
         " to consume with it again closes the connection (530).",
         source="rabbit_channel:handle_queue_actions released, which leaves consumer_mapping as it is",
@@ -366,6 +370,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="given-back-late-not-served",
         requirement="TIMEOUT-018",
+        strength=Strength.ARGUABLE,
         statement="A consumer that has timed out, and whose client gives back what timed out, is handed nothing any"
         " more, until it settles something that it still holds.",
         source="rabbit_fifo:return, return_multiple pass over messages that are not checked out, and do not put the"
@@ -380,6 +385,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="timed-out-leaver-never-active",
         requirement="TIMEOUT-016",
+        strength=Strength.ARGUABLE,
         statement="A single active consumer that was to leave its seat to one of higher priority when it timed out"
         " never becomes active again, though its client settles what timed out.",
         source="rabbit_fifo:handle_waiting_timedout_consumers gives it back the status that it had, quiescing, and"
@@ -394,6 +400,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="two-active-consumers-after-timeout",
         requirement="SAC-001",
+        strength=Strength.PROMISED,
         statement="A single active consumer that timed out while it held another message, which has not, and whose"
         " client then settles what timed out, is served beside the one that has followed it.",
         source="rabbit_fifo:apply {timeout, evaluate_consumer_timeout} leaves it among the consumers while it holds"
@@ -408,6 +415,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name=NEXT_DEADLINE_FORGOTTEN,
         requirement="TIMEOUT-021",
+        strength=Strength.PROMISED,
         statement="When a deadline is over, whether its delivery was settled or not, the next one of the queue may be"
         " forgotten: nothing happens when it has passed, until something else happens to the queue.",
         source="rabbit_fifo:handle_aux eval: no timer is set if the last one was for this very millisecond"

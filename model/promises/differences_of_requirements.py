@@ -1,6 +1,6 @@
 """The class and the source of what differs by version, or rests on observation, and follows from no choice.
 
-See `model.promises.differences`. What is marked "broken" in the notes of the registry is a known defect of that version.
+See `model.promises.differences`. What the notes of the registry mark "broken" is a known defect of that version.
 """
 
 from __future__ import annotations

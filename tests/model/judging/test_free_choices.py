@@ -127,7 +127,8 @@ def test_the_least_frame_is_larger_from_4_1_on(dialect: str, may: bool, refuses:
 @pytest.mark.parametrize("equal", [True, False])
 def test_nobody_says_whether_1_is_1_0_to_a_headers_exchange(dialect: str, equal: bool) -> None:
     talk = declared(dialect=dialect).send('a.1 queue.bind q amq.headers arguments={"n":1.0}')
-    talk.see("a.1", "queue.bind-ok").rest().send('a.1 basic.publish exchange=amq.headers headers={"n":1} body=m1').rest()
+    talk.see("a.1", "queue.bind-ok").rest()
+    talk.send('a.1 basic.publish exchange=amq.headers headers={"n":1} body=m1').rest()
     talk.send("a.1 queue.declare q passive")
     talk.see("a.1", "queue.declare-ok", queue="q", message_count=int(equal), consumer_count=0)
     assert talk.rest().acceptor.verdict is Verdict.PASS
