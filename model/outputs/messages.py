@@ -15,8 +15,9 @@ Requirements:
 * DLX-005: Routing. Dead-lettering uses x-dead-letter-routing-key or the original keys; the delivered exchange is the
   name of the dead-letter exchange. [RabbitMQ Java client test DeadLetterExchange]
 * DLX-009: Order. What is rejected together is dead-lettered in delivery order, and what a limit on length drops at one
-  time from the head on. In rabbitmq-3: as stated, but of what a quorum queue drops at one time the latest comes first.
-  In rabbitmq-4.0: as stated, but of what a quorum queue drops at one time the latest comes first. [observed]
+  time from the head on. In rabbitmq-3: broken: of what a quorum queue drops at one time the latest comes first. In
+  rabbitmq-4.0: broken up to 4.2.0: of what a quorum queue drops at one time the latest comes first. [RabbitMQ release
+  notes of 4.2.1 and 4.3.0 (correct order); rabbit_fifo:drop_head]
 * DLX-010: redelivered flag and counts in the DLQ. From 4.0 on a dead letter takes the number of its failed deliveries
   along. From the queue that it comes to it is redelivered on its first delivery if that number is not 0; a quorum queue
   gives it as x-delivery-count, and in 4.3 as x-acquired-count, until the message is given back there. In rabbitmq-3:

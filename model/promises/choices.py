@@ -181,9 +181,6 @@ class Dialect:
     quorum_expires_by_priority: bool = False
     #: each further death turns the order of the earlier ones (rabbit_dead_letter:group_by_queue_and_reason, up to 3.13)
     deaths_turn_around: bool = False
-    #: of what a quorum queue drops at one time, the latest is the first to be dead-lettered (rabbit_fifo:drop_head,
-    #: mended in 4.3)
-    drops_latest_letter_first: bool = False
 
     def __deepcopy__(self, memo: object) -> Dialect:
         return self

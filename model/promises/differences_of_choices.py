@@ -211,12 +211,6 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             within="3.13.0: by recency",
             taken_over=True,
         ),
-        "drops_latest_letter_first": _defect(
-            "release notes of 4.2.1 and 4.3.0 (now happens in the correct order)",
-            ("DLX-009",),
-            within="4.2.1: in their order",
-            taken_over=True,
-        ),
         # ------------------------------------------------------------------------------------------------ streams
         "stream_names_delivery_mode": _free(
             "no text says what a message without delivery-mode comes back with (v4.0.5 mc_amqpl)", taken_over=True

@@ -25,7 +25,6 @@ RABBITMQ_3 = replace(
     prefetch_is_shared=False,
     refusals_name_permission=False,
     deaths_turn_around=True,
-    drops_latest_letter_first=True,
     exchange_type_change=406,
     wrong_content_class=505,
     checks_body_length=False,

@@ -22,7 +22,6 @@ RABBITMQ_4_3 = replace(
     title="RabbitMQ 4.3",
     quorum_requeue=QuorumRequeue.FRONT,
     quorum_nack_has_not_failed=True,
-    drops_latest_letter_first=False,
     quorum_priorities=QuorumPriorities.STRICT,
     carried_failures=CarriedFailures.OF_ALL_QUEUES,
     deleted_before_commit=DeletedBeforeCommit.MISSED,

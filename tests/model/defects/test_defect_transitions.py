@@ -108,6 +108,13 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "a.1 basic.publish q body=m1", "a.1 basic.get q"),
         ("a.1 basic.nack 1",),
     ),
+    "drops-latest-letter-first": (
+        ("a.1 queue.declare d", "b.1 basic.qos 1", "b.1 basic.consume d tag=t",
+         "a.1 queue.declare q durable x-queue-type=quorum x-max-length-bytes=4"
+         ' x-dead-letter-exchange="" x-dead-letter-routing-key=d',
+         "a.1 basic.publish q body=11", "a.1 basic.publish q body=22"),
+        ("a.1 basic.publish q body=4444",),
+    ),
     "exclusive-consumer-ignored": (
         ("a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.consume q tag=t exclusive", "b.1 channel.open"),
         ("b.1 basic.consume q tag=u",),
