@@ -116,8 +116,6 @@ class Dialect:
     stream_reject: bool
     #: a consumer of a stream that has credit is handed a whole chunk (rabbit_stream_queue:stream_entries up to 3.10)
     stream_serves_chunks: bool
-    #: an x-stream-offset that begins with no digit crashes with 541 (rabbit_amqqueue:check_max_age, mended in 4.3)
-    stream_offset_text_crashes: bool
     #: refusals of stream consumers name the stream as 3 did (rabbit_stream_queue:consume)
     first_stream_texts: bool
     #: a mandatory message that goes to an address of direct replies only is not returned (REPLY-003); rabbit_channel

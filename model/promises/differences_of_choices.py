@@ -226,13 +226,6 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             ("STREAM-006",),
             taken_over=True,
         ),
-        "stream_offset_text_crashes": _defect(
-            "a wrong argument is a soft 406 (QUEUE-013 of the family); 541 is a crash, mended in 4.2.7 and 4.3.1"
-            " (rabbit_amqqueue:check_max_age)",
-            ("STREAM-005",),
-            within="4.2.7 and 4.3.1: 406",
-            taken_over=True,
-        ),
     }
 )
 

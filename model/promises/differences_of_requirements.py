@@ -45,6 +45,7 @@ REQUIREMENTS: Mapping[str, Difference] = MappingProxyType(
         "SAC-002": _defect("guide: consumers, Single Active Consumer: the next consumer takes over"),
         "SAC-004": _defect("guide: consumers, Initial SAC Selection"),
         "SAC-005": _free("no text orders what comes on two channels; the requirement allows each"),
+        "STREAM-005": _defect("a wrong argument is a soft 406, as for x-max-age; mended for text in 4.2.7 and 4.3.1"),
         "TIMEOUT-009": _defect("the guide on consumer timeouts; the text is to name the value used"),
         "TIMEOUT-010": _defect("the text of TIMEOUT-009, here as well", taken_over=True),
         "TIMEOUT-011": _defect("the guide on consumer timeouts: with the capability the channel stays open"),

@@ -31,7 +31,6 @@ AMQP_0_9_1 = Dialect(
     consumer_timeouts=ConsumerTimeouts.NONE,
     stream_reject=True,
     stream_serves_chunks=False,
-    stream_offset_text_crashes=False,
     first_stream_texts=False,
     reply_address_is_routable=False,
     channel_prefetch=True,

@@ -20,7 +20,6 @@ RABBITMQ_3 = replace(
     quorum_count_on_first_get=True,
     stream_reject=False,
     stream_serves_chunks=True,
-    stream_offset_text_crashes=True,
     first_stream_texts=True,
     prefetch_is_shared=False,
     refusals_name_permission=False,

@@ -33,7 +33,6 @@ RABBITMQ_4_3 = replace(
     queue_type_in_get_error='<<"quorum">>',
     queue_arguments=KNOWN_TO_4_3,
     transient_queues=TransientQueues.EITHER,
-    stream_offset_text_crashes=False,
     consumer_timeout_checked=True,
     consumer_timeouts=ConsumerTimeouts.OF_QUORUM_QUEUES,
     reply_address_is_routable=True,

@@ -201,6 +201,10 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "b.1 queue.declare s durable x-queue-type=stream", "a.1 basic.publish s body=m2"),
         ("a.1 basic.nack 1 requeue",),
     ),
+    "stream-offset-text-breaks": (
+        ("a.1 queue.declare s durable x-queue-type=stream", "a.1 basic.qos 1"),
+        ("a.1 basic.consume s tag=t x-stream-offset=foo",),
+    ),
     "stream-offset-of-wrong-type-breaks": (
         ("a.1 queue.declare s durable x-queue-type=stream", "a.1 basic.qos 1"),
         ("a.1 basic.consume s tag=t x-stream-offset=true",),
