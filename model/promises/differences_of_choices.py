@@ -174,7 +174,7 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             "release notes of 3.12.0 (not added the first time)",
             ("QUORUM-001",),
             within="3.12.0: absent",
-            taken_over=True,
+            either_in=(_THREE,),
         ),
         "lost_consumers_by_creation": _free(
             "no text orders what several consumers of a lost channel held (rabbit_fifo, key of a consumer)",
@@ -213,7 +213,8 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
         ),
         # ------------------------------------------------------------------------------------------------ streams
         "stream_names_delivery_mode": _free(
-            "no text says what a message without delivery-mode comes back with (v4.0.5 mc_amqpl)", taken_over=True
+            "no text says what a message without delivery-mode comes back with (v4.0.5 mc_amqpl)",
+            either_in=(_THREE, _FOUR, _NEWEST),
         ),
         "stream_reject": _defect(
             "guide: streams, an acknowledgement gives credit; 3.10 to 3.12 refuse the others with 540, or crash",

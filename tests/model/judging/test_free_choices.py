@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.free_choices import FREE_CHOICES
+from amqpspec.model.outputs.free_properties import DELIVERY_MODE, FIRST_COUNT
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.differences_of_choices import CHOICES
 from amqpspec.model.promises.registry import requirements
@@ -19,7 +22,8 @@ from tests.model.rules.operator.test_operator import Talk, limited
 def test_each_choice_that_is_said_to_be_free_is() -> None:
     """`transient_queues` has a value of its own for that, and an alternative (model.judging.alternatives)."""
     free = {name for name, difference in CHOICES.items() if difference.either_in}
-    assert free - {"transient_queues"} == {each.choice for each in FREE_CHOICES}
+    of_inputs, of_frames = {each.choice for each in FREE_CHOICES}, {FIRST_COUNT, DELIVERY_MODE}
+    assert free == {"transient_queues"} | of_inputs | of_frames
 
 
 def test_the_usual_is_among_the_values() -> None:
@@ -132,3 +136,39 @@ def test_nobody_says_whether_1_is_1_0_to_a_headers_exchange(dialect: str, equal:
     talk.send("a.1 queue.declare q passive")
     talk.see("a.1", "queue.declare-ok", queue="q", message_count=int(equal), consumer_count=0)
     assert talk.rest().acceptor.verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("dialect", "properties", "is_right"),
+    [
+        ("rabbitmq-3", {"headers": {"x-delivery-count": 0}}, True),
+        ("rabbitmq-3", {}, True),
+        ("rabbitmq-3", {"headers": {"x-delivery-count": 1}}, False),
+        ("rabbitmq-4.0", {"headers": {"x-delivery-count": 0}}, False),
+        ("rabbitmq-4.0", {}, True),
+    ],
+)
+def test_a_first_get_tells_of_no_failures_up_to_3_11(dialect: str, properties: dict[str, Any], is_right: bool) -> None:
+    talk = declared("quorum", dialect).send("a.1 basic.publish q body=m1").rest().send("a.1 basic.get q")
+    arguments: dict[str, Any] = {"redelivered": False, "exchange": "", "routing_key": "q", "message_count": 0}
+    talk.see("a.1", "basic.get-ok", "m1", delivery_tag=1, properties=properties, **arguments)
+    assert (talk.acceptor.verdict is Verdict.PASS) is is_right
+
+
+@pytest.mark.parametrize("dialect", ["rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"])
+@pytest.mark.parametrize(
+    ("published", "seen", "is_right"),
+    [("", None, True), ("", 1, True), ("", 2, False), ("delivery-mode=1", 1, True), ("delivery-mode=2", None, False)],
+)
+def test_a_stream_may_name_the_delivery_mode_that_no_mode_means(
+    dialect: str, published: str, seen: int | None, is_right: bool
+) -> None:
+    talk = declared("stream", dialect).send(f"a.1 basic.publish q body=m1 {published}").rest()
+    talk.send("a.1 basic.qos 1").see("a.1", "basic.qos-ok").send("a.1 basic.consume q tag=t x-stream-offset=first")
+    talk.see("a.1", "basic.consume-ok", consumer_tag="t")
+    properties: dict[str, Any] = {"headers": {"x-stream-offset": 0}}
+    if seen is not None:
+        properties["delivery_mode"] = seen
+    arguments: dict[str, Any] = {"redelivered": False, "exchange": "", "routing_key": "q", "consumer_tag": "t"}
+    talk.see("a.1", "basic.deliver", "m1", delivery_tag=1, properties=properties, **arguments)
+    assert (talk.acceptor.verdict is Verdict.PASS) is is_right
