@@ -12,6 +12,7 @@ from functools import cache
 
 from amqpspec.model.broker.hooks import Guest, Hooks
 from amqpspec.model.broker.internal_events import Kind
+from amqpspec.model.defects.body_length import BODY_LENGTH_DEFECTS
 from amqpspec.model.defects.cancelling import CANCELLING_DEFECTS
 from amqpspec.model.defects.channel_closing import ChannelClosing
 from amqpspec.model.defects.channel_limiter import LIMIT_DEFECTS, ChannelLimiter, follow_limiters
@@ -57,6 +58,7 @@ from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransitio
 from amqpspec.model.promises.choices import Dialect
 
 DEFECT_TRANSITIONS: tuple[DefectTransition, ...] = (
+    *BODY_LENGTH_DEFECTS,
     *EXCLUSIVE_CONSUMER_DEFECTS,
     *CONSUME_OK_DEFECTS,
     *CLOSE_DEFECTS,

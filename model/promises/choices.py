@@ -137,8 +137,6 @@ class Dialect:
     exchange_type_change: int
     #: reply code for a content header of another class than its method's (0-9-1 section 4.2.6.1: 501)
     wrong_content_class: int
-    #: a body that is longer than its header says is refused with 501; else never noticed (rabbit_command_assembler)
-    checks_body_length: bool
     #: octets of the largest body that a content header may announce (rabbit_command_assembler, 4.3); None: any
     largest_announced_body: int | None
     #: what is no frame ends the TCP connection without a close (0-9-1 section 4.2.3), and not with 501

@@ -56,12 +56,6 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
         "least_frame_max": _change(
             "release notes of 4.1.0 (8192 or greater)", ("CONN-012",), within="4.1.0: 8192", either_in=(_FOUR,)
         ),
-        "checks_body_length": _defect(
-            "0-9-1 section 4.2.6: badly formatted content is a connection exception (guide: specification lists it as"
-            " planned; done in 4.2.6, rabbit_command_assembler:process)",
-            ("CHAN-015",),
-            within="4.2.6: refused with 501",
-        ),
         "largest_announced_body": _free(
             "no text names a limit of what may be announced (v4.2.6 rabbit_command_assembler, MAX_MSG_SIZE)",
             ("CHAN-022",),

@@ -24,6 +24,7 @@ REQUIREMENTS: Mapping[str, Difference] = MappingProxyType(
             "RabbitMQ from 4.3 on takes a client's cancel-ok, and crashes where the consumer is gone"
         ),
         "CANCEL-017": _change("release notes of 4.0.1 (mirroring is removed)"),
+        "CHAN-015": _defect("0-9-1 section 4.2.6: badly formatted content is a connection exception; mended in 4.2.6"),
         "CLUSTER-003": _change("release notes of 4.3.0"),
         "CONN-021": _free("no text says when a lost connection is noticed; the requirement allows both"),
         "CONSUME-004": _defect("0-9-1 basic.consume: each is answered, and a tag is free again behind cancel-ok"),

@@ -41,7 +41,6 @@ AMQP_0_9_1 = Dialect(
     rechecks_consumers=False,
     exchange_type_change=530,
     wrong_content_class=501,
-    checks_body_length=True,
     largest_announced_body=None,
     ends_silently_without_frame_end=True,
     max_message_size=2**63 - 1,

@@ -26,7 +26,6 @@ RABBITMQ_3 = replace(
     deaths_turn_around=True,
     exchange_type_change=406,
     wrong_content_class=505,
-    checks_body_length=False,
     ends_silently_without_frame_end=False,
     max_message_size=134_217_728,
     mechanisms=("PLAIN", "AMQPLAIN"),

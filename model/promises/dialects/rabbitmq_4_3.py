@@ -26,7 +26,6 @@ RABBITMQ_4_3 = replace(
     carried_failures=CarriedFailures.OF_ALL_QUEUES,
     deleted_before_commit=DeletedBeforeCommit.MISSED,
     quorum_expires_by_priority=True,
-    checks_body_length=True,
     largest_announced_body=536_870_912,
     quorum_acquired_count=True,
     quorum_return_frees_seat=True,
