@@ -3,6 +3,9 @@
 Either the versions of the dialect's range differ in it, or nobody promises one of the two. An input that comes under
 such a choice is processed with each of its values, as alternatives (`model.judging.alternatives`). Where they lead to
 one state, that is one explanation; elsewhere what the broker sends tells which it was.
+
+Where one value owes a frame and the other owes silence, a round trip behind the input has to tell them apart. Where none
+can follow (within an unfinished content) the choice cannot be free so: the barrier would be complete before the frame.
 """
 
 from __future__ import annotations
@@ -81,10 +84,6 @@ def _wants_small_frames(broker: Broker, channel: Channel | None, event: TraceEve
     return bool(0 < event.arguments.get("frame_max", 0) <= _SMALL_FRAMES)
 
 
-def _announces_much(broker: Broker, channel: Channel | None, event: TraceEvent) -> bool:
-    return bool(event.arguments.get("body_size", 0) > _MUCH)
-
-
 def _declares_unknown_type(broker: Broker, channel: Channel | None, event: TraceEvent) -> bool:
     return not event.arguments.get("passive") and event.arguments.get("type") not in _EXCHANGE_TYPES
 
@@ -117,7 +116,7 @@ def _has_many_wildcards(broker: Broker, channel: Channel | None, event: TraceEve
     return words(event.arguments.get("routing_key", "")).count(ANY_WORDS) > _MOST_WILDCARDS
 
 
-_SMALL_FRAMES, _MUCH, _MOST_WILDCARDS = 8192, 536_870_912, 2
+_SMALL_FRAMES, _MOST_WILDCARDS = 8192, 2
 _EXCHANGE_TYPES = ("direct", "fanout", "topic", "headers")
 
 FREE_CHOICES: tuple[FreeChoice, ...] = (
@@ -135,7 +134,6 @@ FREE_CHOICES: tuple[FreeChoice, ...] = (
         "reply_address_is_routable", (True, False), "REPLY-003", ("basic.publish", "tx.commit"), _is_mandatory_reply
     ),
     FreeChoice("least_frame_max", (4096, _SMALL_FRAMES), "CONN-012", ("connection.tune-ok",), _wants_small_frames),
-    FreeChoice("largest_announced_body", (None, _MUCH), "CHAN-022", ("frame.header",), _announces_much),
     FreeChoice("unknown_exchange_type", (503, 406), "EXCHANGE-004", ("exchange.declare",), _declares_unknown_type),
     FreeChoice(
         "queue_type_in_get_error", ("quorum", '<<"quorum">>'), "GET-005", ("basic.get",), _gets_from_active_consumers

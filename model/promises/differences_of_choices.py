@@ -60,7 +60,7 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             "no text names a limit of what may be announced (v4.2.6 rabbit_command_assembler, MAX_MSG_SIZE)",
             ("CHAN-022",),
             within="4.2.6: 536870912",
-            either_in=(_FOUR, _NEWEST),
+            taken_over=True,
         ),
         # --------------------------------------------------------------------------------- reply codes and texts
         "unknown_exchange_type": _change(

@@ -22,9 +22,7 @@ Requirements:
   which stand for no property, are ignored. [rabbit_channel.erl:handle_method basic.publish;
   rabbit_binary_parser:ensure_content_decoded]
 * CHAN-022: Largest body that may be announced. A content header with a body-size above 536870912 is a hard error 501,
-  before any of the body. In rabbitmq-4.0: as stated, or no limit, as versions differ (a limit from 4.2.6 on). In
-  rabbitmq-4.3: as stated, or no limit: no text promises one. [rabbit_command_assembler:process (MAX_MSG_SIZE), after
-  4.0]
+  before any of the body. [rabbit_command_assembler:process (MAX_MSG_SIZE), after 4.0]
 * PUBLISH-001: Publish to a missing exchange. 404 soft error; the message is lost, no return, no confirm for it.
   [rabbit_channel.erl:basic.publish lookup_or_die; AMQP 0-9-1 basic.publish]
 * PUBLISH-013: Max message size. Body larger than max_message_size is 406 after the content was received. In rabbitmq-3:
