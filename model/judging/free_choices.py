@@ -4,8 +4,9 @@ Either the versions of the dialect's range differ in it, or nobody promises one 
 such a choice is processed with each of its values, as alternatives (`model.judging.alternatives`). Where they lead to
 one state, that is one explanation; elsewhere what the broker sends tells which it was.
 
-Where one value owes a frame and the other owes silence, a round trip behind the input has to tell them apart. Where none
-can follow (within an unfinished content) the choice cannot be free so: the barrier would be complete before the frame.
+Where one value owes a frame and the other owes silence, a round trip behind the input has to tell them apart. Where
+none can follow (within an unfinished content) the choice cannot be free so: the barrier would be complete before the
+frame.
 """
 
 from __future__ import annotations

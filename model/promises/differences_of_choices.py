@@ -195,7 +195,11 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             within="3.12.0: by queue and policy, which the model ignores up to 3.13",
         ),
         # ------------------------------------------------------------------------------------------ dead letters
-        "deaths_in_headers": _change("release notes of 4.0.1 (x-death is not interpreted)", ("DLX-003", "DLX-004")),
+        "deaths_in_headers": _change(
+            "release notes of 4.0.1 (x-death is not interpreted)",
+            ("DLX-003", "DLX-004"),
+            within="3.13.0: with x-last-death, which the model does not expect up to 3.13",
+        ),
         "carried_failures": _free(
             "no text says which counts a dead letter keeps (mc, rabbit_fifo)", ("DLX-010",), taken_over=True
         ),
