@@ -32,6 +32,8 @@ from amqpspec.conformance.verdicts.tally import (
     Part,
     Tally,
 )
+from amqpspec.model.defects.known_defects import strength_of
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.reports.accuracy import Accuracy, added_up
 from amqpspec.reports.text import visible
@@ -112,10 +114,17 @@ class ComplianceTable:
     @property
     def exit_code(self) -> int:
         """1 if a requirement failed, else 4 if a sequence was inconclusive, else 0. Against the promise: that a
-        known defect is known makes nothing green.
+        known defect is known makes nothing green. What is only arguable fails nothing.
         """
         verdicts = {row.verdict for row in self.rows}
-        return 1 if Verdict.FAIL in verdicts else 4 if Verdict.INCONCLUSIVE in verdicts else 0
+        fails = Verdict.FAIL in verdicts and not self.is_arguable_only
+        return 1 if fails else 4 if Verdict.INCONCLUSIVE in verdicts else 0
+
+    @property
+    def is_arguable_only(self) -> bool:
+        """Are there failures, all of them arguable (`model.promises.strength`)?"""
+        strengths = {strength_of(found.failure) for found in self.failures}
+        return strengths == {Strength.ARGUABLE}
 
 
 def compliance_table(tally: Tally) -> ComplianceTable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
+from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, fails_a_run
 from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome, Standing
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, known_defects
 from amqpspec.model.judging.known_defect import KnownDefect
@@ -68,8 +68,8 @@ def not_seen(result: RunResult) -> tuple[DefectEntry, ...]:
 
 
 def new_as_known(result: RunResult) -> list[FoundFailure]:
-    """The failures that neither a known defect explains nor the deviation file lists."""
-    return [found for found in result.failures if found.known is None and not result.is_as_known(found)]
+    """The failures that no known defect explains, that the deviation file does not list, and that are not arguable."""
+    return [found for found in result.failures if fails_a_run(found) and not result.is_as_known(found)]
 
 
 def headline_as_known(result: RunResult) -> str | None:
@@ -91,5 +91,6 @@ def headline_as_known(result: RunResult) -> str | None:
 
 
 def as_known_text(defect: KnownDefect) -> str:
-    """A known defect with its name, source and versions, in one paragraph."""
-    return f"{defect.statement} (known defect {defect.name}; {'; '.join(defect.brokers)}; {defect.source})"
+    """A known defect with its name, strength, source and versions, in one paragraph."""
+    facts = (f"known defect {defect.name}, {defect.strength}", *defect.brokers, defect.source)
+    return f"{defect.statement} ({'; '.join(facts)})"

@@ -7,6 +7,7 @@ from typing import Any
 
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.broker.measurement import Measurement
+from amqpspec.model.defects.known_defects import strength_of
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.as_known import DefectEntry, defect_entries
@@ -21,6 +22,8 @@ def report_object(result: RunResult) -> dict[str, Any]:
     explains a known deviation, `failures[].as_known` "pass" where its known defect is known of the target's dialect.
     `target.newer` is a sentence where the version is newer than what was verified, else null.
     `defects` are all that are known of it, with the sequences that showed them, and those that would have.
+    `strength` is how strong the promise is that a failure or a known defect breaks: "promised", "conventional" or
+    "arguable"; what is only arguable fails no run.
     `measurements` are of times that were up, all in seconds: `late` is by how much the broker was late, at least and
     at most, `expected` the same as the model expects it, `tick` the time between two looks at its clock.
     """
@@ -64,6 +67,7 @@ def _defect(entry: DefectEntry) -> dict[str, Any]:
     return {
         "name": defect.name,
         "requirement": defect.requirement,
+        "strength": str(defect.strength),
         "statement": defect.statement,
         "source": defect.source,
         "brokers": list(defect.brokers),
@@ -103,6 +107,7 @@ def _failure(found: FoundFailure, as_known: bool) -> dict[str, Any]:
         "reproducer": found.reproducer,
         "known": found.known,
         "known_defect": failure.defect or None,
+        "strength": str(strength_of(failure)),
         "as_known": str(Verdict.PASS if as_known else Verdict.FAIL),
         "rate": None if found.rate is None else list(found.rate),
     }

@@ -57,11 +57,11 @@ def _defects(result: RunResult) -> list[str]:
     if not listed:
         return []
     rows = [
-        f"| {known.name} | {known.requirement} | {_prose(known.statement)} | {each.in_this_run} |"
+        f"| {known.name} | {known.requirement} | {known.strength} | {_prose(known.statement)} | {each.in_this_run} |"
         for each in listed
         for known in (each.defect,)
     ]
-    head = ["| known defect | promise | what it does instead | in this run |", "|---|---|---|---|"]
+    head = ["| known defect | promise | strength | what it does instead | in this run |", "|---|---|---|---|---|"]
     return ["", f"## Known defects of {_prose(broker_as_known(result))}", "", *head, *rows]
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from amqpspec.conformance.verdicts.judgement import FoundFailure, RequirementVerdict, RunResult
-from amqpspec.model.defects.known_defects import is_as_known, known_defects
+from amqpspec.conformance.verdicts.judgement import FoundFailure, RequirementVerdict, RunResult, fails_a_run
+from amqpspec.model.defects.known_defects import is_as_known, known_defects, strength_of
 from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.registry import AS_STATED, Requirement, requirements
 from amqpspec.model.promises.verdict import Verdict
@@ -68,9 +68,9 @@ class Entry:
         return self.as_known is not self.verdict
 
     @property
-    def only_known(self) -> bool:
-        """Whether all its failures are known deviations."""
-        return bool(self.failures) and all(found.known is not None for found in self.failures)
+    def is_excused(self) -> bool:
+        """Whether all its failures are known deviations, or only arguable."""
+        return bool(self.failures) and not any(map(fails_a_run, self.failures))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,21 +131,30 @@ def areas(listed: tuple[Entry, ...]) -> tuple[Area, ...]:
 
 
 def headline(result: RunResult) -> str:
-    """The result in a sentence: against the promise. Known defects count there like any failure, but are told apart."""
-    unlisted = [found for found in result.failures if found.known is None]
-    defective = sum(map(result.is_as_known, unlisted))
-    new, known = len(unlisted) - defective, len(result.failures) - len(unlisted)
-    said = [
-        plural(number, noun)
-        for number, noun in ((new, "new failure"), (defective, "known defect"), (known, "known deviation"))
-        if number
-    ]
+    """The result in a sentence: against the promise. Known defects count there like any failure, but are told apart.
+
+    What is only arguable is counted apart, whether it is known or new.
+    """
+    failing = [found for found in result.failures if fails_a_run(found)]
+    defective = sum(map(result.is_as_known, failing))
+    known = sum(found.known is not None for found in result.failures)
+    arguable = len(result.failures) - len(failing) - known
+    counts = {
+        "new failure": len(failing) - defective,
+        "known defect": defective,
+        "arguable failure": arguable,
+        "known deviation": known,
+    }
+    said = [plural(number, noun) for noun, number in counts.items() if number]
     if result.lost is not None:
         return f"Incomplete, with {_listed(said or ['no failure'])}: {result.lost}"
-    if unlisted:
+    if failing:
         return f"Deviates: {_listed(said)}"
     if result.exit_code == 4:
         return f"Inconclusive: {_listed(['not everything could be decided', *said])}"
+    if arguable:
+        besides = plural(known, "known deviation") if known else "no other"
+        return f"Conforms, though it can be argued: {plural(arguable, 'arguable failure')}, and {besides}"
     if known:
         return f"Conforms, except for {plural(known, 'known deviation')}"
     return "Conforms, in all that was exercised"
@@ -156,12 +165,13 @@ def _listed(parts: list[str]) -> str:
 
 
 def notes(found: FoundFailure, dialect: str, version: Version | None = None) -> tuple[str, ...]:
-    """What is worth knowing about a failure beside what happened: its shape, whether it is known, flaky, how often.
+    """What is worth knowing about a failure beside what happened: its shape, how strong the promise is that it breaks,
+    whether it is known, flaky, how often.
 
     Known is what the deviation file lists, and what is a known defect of the dialect's brokers of that version; the
     rest is new.
     """
-    said = [str(found.failure.shape)]
+    said = [str(found.failure.shape), str(strength_of(found.failure))]
     as_known = is_as_known(found.failure, dialect, version)
     if found.known is not None:
         said.append(f"known: {found.known}")

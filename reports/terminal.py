@@ -21,7 +21,7 @@ from amqpspec.conformance.verdicts.events import (
     SequenceStarted,
 )
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
-from amqpspec.model.defects.known_defects import is_as_known
+from amqpspec.model.defects.known_defects import is_as_known, strength_of
 from amqpspec.model.promises.registry import Requirement, requirements
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import Version, newer_sentence
@@ -111,7 +111,7 @@ def failure_lines(entry: Entry, found: FoundFailure, result: RunResult) -> Rende
         grid.add_row("rule", _text(entry.statement))
     for defect in entry.defects:
         if defect.name == failure.defect:
-            grid.add_row("as known", _text(f"{defect.statement} ({', '.join(defect.brokers)})"))
+            grid.add_row("as known", _text(f"{defect.statement} ({defect.strength}; {', '.join(defect.brokers)})"))
     grid.add_row("allowed", _lines(failure.allowed or ("nothing",), "green"))
     grid.add_row("observed", _lines([failure.observed], "red"))
     if failure.state:
@@ -197,7 +197,7 @@ class LiveDisplay:
         line.append(visible(f" {requirement.title}" if requirement else ""), style="bold")
         line.append(visible(f"  {found.failure.shape}: {found.failure.observed}"), style="")
         if is_as_known(found.failure, self._dialect, self._version):
-            line.append(f"  known defect {found.failure.defect}", style="dim")
+            line.append(f"  known defect {found.failure.defect}, {strength_of(found.failure)}", style="dim")
         return line
 
     def _line(self) -> Text:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.traces.extras import needed_for
+from amqpspec.model.defects.known_defects import strength_of
 from amqpspec.model.promises.versions import newer_sentence, version_of
 from amqpspec.reports.text import plural, visible
 
@@ -42,6 +43,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         if failure.defect:
             whose = "" if found.is_as_known else f", not known of {found.dialect} or of that version of it"
             console.print(Text(f"    known as known defect {failure.defect}{whose}"))
+        console.print(Text(f"    strength {strength_of(failure)}"))
     newer = {target for target, _ in table.newer}
     for each in table.defects:
         if not each.seen:
@@ -54,6 +56,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         console.print(Text(visible(f"{target}: {newer_sentence(version_of(version))}"), style="yellow"))
     for measured in table.accuracies:
         console.print(Text(visible(f"{measured.target}: {measured.accuracy.text}")))
+    if table.is_arguable_only:
+        console.print(Text("no failure that is more than arguable"))
     beside = f" ({table.repeats:,} that only repeat others are not counted)" if table.repeats else ""
     console.print(Text(f"{table.sequences:,} sequences{beside}, {table.frames:,} frames judged"))
     return table.exit_code

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from amqpspec.conformance.traces.trace import TraceRow, TraceWriter
 from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome
 from amqpspec.model.broker.measurement import Measurement
-from amqpspec.model.defects.known_defects import is_as_known
+from amqpspec.model.defects.known_defects import is_as_known, strength_of
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.promises.versions import Version, judged_version
 
@@ -139,6 +140,16 @@ class RunResult:
         """The same, against the broker as it is known."""
         return _counted(requirement.as_known for requirement in self.requirements)
 
+    @property
+    def fails(self) -> bool:
+        """Does anything deviate that the deviation file does not list, and that is more than arguable?"""
+        return any(map(fails_a_run, self.failures))
+
+    @property
+    def is_arguable_only(self) -> bool:
+        """Are there failures that the deviation file does not list, all of them arguable?"""
+        return not self.fails and any(found.known is None for found in self.failures)
+
     def is_as_known(self, found: FoundFailure) -> bool:
         """Is the failure one of the known defects that are known of the target's dialect?"""
         return is_as_known(found.failure, self.target.dialect, self.target.judged_version)
@@ -146,19 +157,31 @@ class RunResult:
     @property
     def exit_code(self) -> int:
         """3 if the target was lost, else 1 if something deviates that the deviation file does not list, else 4 if
-        something could not be decided, else 0. That a known defect is known changes nothing.
+        something could not be decided, else 0. That a known defect is known changes nothing; what is only arguable
+        (`model.promises.strength`) is reported, and fails no run.
         """
         if self.lost is not None:
             return 3
-        if any(found.known is None for found in self.failures):
+        if self.fails:
             return 1
         undecided = any(requirement.verdict is Verdict.INCONCLUSIVE for requirement in self.requirements)
         return 4 if undecided or self.undecided else 0
 
 
+def fails_a_run(found: FoundFailure) -> bool:
+    """Not what the deviation file lists, and not what breaks a promise only as one may read it."""
+    return found.known is None and strength_of(found.failure) is not Strength.ARGUABLE
+
+
 def _counted(verdicts: Iterable[Verdict]) -> dict[str, int]:
     counts = Counter(verdicts)
     return {str(verdict): counts[verdict] for verdict in Verdict}
+
+
+def is_arguable_only(judgement: SequenceJudgement) -> bool:
+    """Did the sequence fail, and only in what is arguable?"""
+    strengths = {strength_of(failure) for failure in judgement.failures}
+    return judgement.verdict is Verdict.FAIL and strengths == {Strength.ARGUABLE}
 
 
 class Said(NamedTuple):

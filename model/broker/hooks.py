@@ -177,6 +177,10 @@ class Guest:
         """Does the channel, which commits, learn that these queues have refused what it publishes?"""
         return None
 
+    def letters_turn_around(self, broker: Any, queue: Queue, is_of_several: bool) -> bool | None:
+        """Does the queue dead-letter what it drops at one time from the latest to the oldest? It may drop several."""
+        return None
+
     def are_in_order(self, broker: Any, channel: Channel) -> bool | None:
         """Does what a queue has sent to the channel come there in that order?"""
         return None

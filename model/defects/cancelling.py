@@ -6,6 +6,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import Method
 
@@ -24,6 +25,7 @@ CANCELLING_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="cancel-ok-for-no-consumer-breaks",
         requirement="CANCEL-009",
+        strength=Strength.CONVENTIONAL,
         statement="A client that answers the basic.cancel for a deleted queue with cancel-ok crashes the channel, which"
         " knows the consumer no longer; the connection closes with 541.",
         source="rabbit_channel:handle_method basic.cancel_ok, cancel_consumer: return_ok replies with undefined;"

@@ -16,6 +16,7 @@ from amqpspec.model.broker.owed import Expected
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.late_deliveries import check_lost_delivery, ends_unseen, lost_message
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Method
 
@@ -93,6 +94,7 @@ CLOSING_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=CLOSED_AGAIN,
         requirement="CHAN-005",
+        strength=Strength.PROMISED,
         statement="A channel that is closed because a delivery was not settled in time is closed again until the client"
         " has answered: with every tick, and from 4.3 on whenever something further of it times out.",
         source="rabbit_channel:handle_info tick, and handle_queue_actions released, which do not ask whether the"
@@ -103,6 +105,7 @@ CLOSING_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=BEHIND_CHANNEL_CLOSE,
         requirement="CHAN-005",
+        strength=Strength.PROMISED,
         statement="What was under way to a consumer when an error closed its channel comes behind channel.close.",
         source="rabbit_channel:handle_cast queue_event, which does not ask whether the channel is closing",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),

@@ -20,6 +20,7 @@ from amqpspec.model.broker.limits import can_share, counted, gets_under_way, is_
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.rules.basic.settlement import tags_meant
 from amqpspec.model.rules.inputs import process
@@ -275,10 +276,18 @@ def _follow(broker: Broker, event: Method | Teardown) -> None:
     process(broker, event)
 
 
-def _defect(name: str, requirement: str, statement: str, source: str, miscounts: Miscounts) -> DefectTransition:
+def _defect(
+    name: str,
+    requirement: str,
+    statement: str,
+    source: str,
+    miscounts: Miscounts,
+    strength: Strength = Strength.PROMISED,
+) -> DefectTransition:
     return DefectTransition(
         name=name,
         requirement=requirement,
+        strength=strength,
         statement=statement,
         source=source,
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
@@ -319,6 +328,7 @@ LIMIT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="reused-tag-gains-room",
         requirement="CONSUME-016",
+        strength=Strength.PROMISED,
         statement="Settling what a cancelled consumer of a classic queue or a stream holds lets a new consumer of its"
         " tag be handed more than its limit.",
         source="rabbit_limiter:ack_from_queue, rabbit_stream_queue:settle (credit goes to whoever has the tag)",
@@ -342,6 +352,7 @@ LIMIT_DEFECTS: tuple[DefectTransition, ...] = (
         "What basic.get had got when the channel's limit came counts towards it for good, settled or not.",
         "rabbit_channel: basic.qos counts all of unacked_message_q, notify_limiter leaves out basic.get's",
         _keeps_room_of_gets,
+        Strength.CONVENTIONAL,
     ),
     _defect(
         "uncounted-deliveries-make-room",

@@ -15,6 +15,7 @@ from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.deliveries import first_get
 from amqpspec.model.outputs.messages import find
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Method
 
@@ -72,6 +73,7 @@ MAILBOX_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=GET_OVERTAKES,
         requirement="PUBLISH-015",
+        strength=Strength.ARGUABLE,
         statement="The answer to basic.get comes ahead of older messages that the queue had sent to consumers on the"
         " same channel before.",
         source="rabbit_channel:handle_method basic.get calls the queue, and waits for the answer alone: what the queue"

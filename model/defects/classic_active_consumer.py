@@ -16,6 +16,7 @@ from amqpspec.model.defects.channel_limiter import limiter_of
 from amqpspec.model.defects.stalled_queues import is_stalled, stall
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.inputs import process
 
@@ -99,6 +100,7 @@ CLASSIC_SEAT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="cancel-leaves-backlog",
         requirement="SAC-002",
+        strength=Strength.PROMISED,
         statement="When the active consumer of a classic queue is cancelled, the one that follows it is not handed what"
         " is ready. The next publish hands it the new message first, or crashes the queue.",
         source="rabbit_amqqueue_process:handle_call basic_cancel does not run the queue; attempt_delivery, badmatch",

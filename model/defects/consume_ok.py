@@ -13,6 +13,7 @@ from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.defects.crash import break_some_time
 from amqpspec.model.judging.known_defect import DefectTransition
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.unseen import lose
 from amqpspec.model.rules.inputs import process
@@ -84,6 +85,7 @@ CONSUME_OK_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="cancel-before-consume-ok-breaks",
         requirement="CONSUME-005",
+        strength=Strength.PROMISED,
         statement="The channel looks for the consumer when consume-ok comes back from the queue; if it was cancelled"
         " meanwhile the channel crashes, and the connection closes with 541.",
         source="v4.0.5 rabbit_channel:consumer_monitor, maps:get of a tag that basic.cancel has removed",
@@ -95,6 +97,7 @@ CONSUME_OK_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="consume-ok-dropped",
         requirement="CONSUME-005",
+        strength=Strength.PROMISED,
         statement="A consume-ok that comes back from the queue when its consumer was cancelled meanwhile is not sent.",
         source="rabbit_channel:handle_cast {command, basic.consume_ok}, second clause",
         dialects=("rabbitmq-4.3",),
@@ -105,6 +108,7 @@ CONSUME_OK_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="cancel-before-consume-ok-beside-breaks",
         requirement="CONSUME-005",
+        strength=Strength.PROMISED,
         statement="A basic.cancel before consume-ok has come crashes the channel if it has another consumer on that"
         " queue: the connection closes with 541.",
         source="v4.3.5 rabbit_channel:cancel_consumer/4, gb_sets:delete of a tag that consume-ok has not noted yet",
@@ -116,6 +120,7 @@ CONSUME_OK_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="reused-tag-before-consume-ok-breaks",
         requirement="CONSUME-004",
+        strength=Strength.PROMISED,
         statement="Two consume-oks of one tag reach the channel while its second consumer lives: the second one is"
         " noted twice, the channel crashes, and the connection closes with 541.",
         source="rabbit_channel:consumer_monitor, gb_sets:insert of a tag that is there already",

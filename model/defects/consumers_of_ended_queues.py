@@ -19,6 +19,7 @@ from amqpspec.model.defects import classic_active_consumer
 from amqpspec.model.defects.stalled_queues import is_stalled, stall
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.rules.connection.closing import break_connection
 from amqpspec.model.rules.inputs import process
@@ -154,6 +155,7 @@ ENDED_QUEUE_TAG_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="next-queue-keeps-tag",
         requirement="CANCEL-010",
+        strength=Strength.PROMISED,
         statement="The tag of a consumer that ended with its queue, of which the client is not told, is refused as one"
         " in use if a queue of that name was declared again right away.",
         source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover",
@@ -169,6 +171,7 @@ ENDED_QUEUE_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="next-queue-gets-consumers",
         requirement="CANCEL-010",
+        strength=Strength.PROMISED,
         statement="A channel that hears of the end of a quorum queue when a queue of that name exists again makes its"
         " consumers consumers of that one, which hands them messages that nobody sees.",
         source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover;"
@@ -182,6 +185,7 @@ ENDED_QUEUE_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="next-queue-serves-consumers",
         requirement="CANCEL-010",
+        strength=Strength.PROMISED,
         statement="A channel that hears of the end of a quorum queue or a stream when there is a classic queue of that"
         " name makes its consumers consumers of that one.",
         source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover",

@@ -14,6 +14,7 @@ from amqpspec.model.defects.delivery_numbers import NAME, has_priorities
 from amqpspec.model.defects.settling import RECOVERS, knows, meant, settling_channel
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.settlement import tags_meant
 from amqpspec.model.rules.connection.closing import break_connection
@@ -100,6 +101,7 @@ CRASHING_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="crashed-next-queue-is-empty",
         requirement="ACK-024",
+        strength=Strength.PROMISED,
         statement="When a new classic queue of the name of a deleted one has crashed so and is there again before"
         " somebody asks, its transient messages are gone, those that somebody holds as well, and so are consumers that"
         " are not told.",
@@ -114,6 +116,7 @@ CRASHING_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="deleted-queue-crashes-next-queue",
         requirement="ACK-024",
+        strength=Strength.PROMISED,
         statement="Settling a delivery of a deleted queue crashes the process of a new classic queue of the same name,"
         " which does not have that number: its consumers and transient messages are gone, and what is asked of it"
         " meanwhile is refused with 404 or closes the connection with 541.",

@@ -16,15 +16,16 @@ from amqpspec.model.broker.internal_events import (
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.rules.inputs import process
 
 #: What can make a dead letter: refusals, returns beyond a limit, also by an error, a full queue, and time.
-_METHODS = (
+LETTER_METHODS = (
     "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "basic.ack", "basic.publish", "basic.consume",
     "basic.get", "basic.qos", "queue.declare", "queue.delete", "channel.open", "channel.close", "connection.close",
     "socket.abort", "tx.commit",
 )  # fmt: skip
-_INTERNAL_EVENTS = (ChannelCrash, ConnectionTeardown, MessageExpiry, DeliveryLimitExcess)
+LETTER_EVENTS = (ChannelCrash, ConnectionTeardown, MessageExpiry, DeliveryLimitExcess)
 
 
 NAME = "dead letters to streams"
@@ -78,12 +79,13 @@ DEAD_LETTER_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="stream-takes-no-dead-letters",
         requirement="DLX-005",
+        strength=Strength.ARGUABLE,
         statement="A dead letter that is routed to a stream is lost.",
         source="v3.10.9 rabbit_stream_queue:deliver does nothing for a delivery without state, which is what"
         " rabbit_dead_letter:publish makes",
         dialects=("rabbitmq-3",),
-        methods=_METHODS,
-        internal_events=_INTERNAL_EVENTS,
+        methods=LETTER_METHODS,
+        internal_events=LETTER_EVENTS,
         guest=NAME,
         applies=_sends_to_stream,
         process=_lose_on_the_way_to_stream,

@@ -19,6 +19,7 @@ from amqpspec.model.broker.reply_addresses import REPLY_TO
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition, OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.inputs import process
@@ -58,6 +59,7 @@ DIRECT_REPLY_OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=DIRECT_REPLIES_NOT_COUNTED,
         requirement="REPLY-006",
+        strength=Strength.PROMISED,
         statement="A direct reply has the delivery tag that the next delivery has as well.",
         source="v4.0.5 rabbit_channel:handle_cast deliver_reply, which leaves next_tag as it is",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
@@ -115,6 +117,7 @@ REPLY_PUBLISHING_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="reply-to-nobody-not-returned",
         requirement="PUBLISH-007",
+        strength=Strength.ARGUABLE,
         statement="A mandatory message to the reply address of a consumer that is gone is neither delivered nor"
         " returned.",
         source="v4.3.5 rabbit_volatile_queue:new_target takes every address that a process can be read from",
@@ -129,6 +132,7 @@ DIRECT_REPLY_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="reply-consumer-tag-taken-twice",
         requirement="REPLY-005",
+        strength=Strength.PROMISED,
         statement="The tag of a consumer of direct replies can be used again on its channel: it is not among the"
         " channel's consumers, where basic.consume looks for it.",
         source="rabbit_channel:handle_method basic.consume, consumer_mapping does not hold the reply consumer",
@@ -140,6 +144,7 @@ DIRECT_REPLY_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="malformed-reply-address-breaks",
         requirement="REPLY-002",
+        strength=Strength.CONVENTIONAL,
         statement="Declaring a queue whose name begins like an address of direct replies and is none, passively or not,"
         " crashes the channel; the connection closes with 541.",
         source="rabbit_channel:handle_method queue.declare: rabbit_volatile_queue:new gives error, taken for a queue",

@@ -9,6 +9,7 @@ from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.inputs import process
 
@@ -61,6 +62,7 @@ CLOSE_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="close-behind-error-unanswered",
         requirement="CONN-030",
+        strength=Strength.PROMISED,
         statement="When a client's connection.close crosses the one that an error on a channel brings about, it is not"
         " answered.",
         source="rabbit_reader:handle_exception in state closing sends connection.close; maybe_close no close-ok then",
@@ -75,6 +77,7 @@ ERROR_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="long-error-text-breaks",
         requirement="CHAN-008",
+        strength=Strength.CONVENTIONAL,
         statement="The text of a channel's error is cut to 255 characters, not octets; where that is too long for a"
         " short string the connection closes with 541 in place of the channel.",
         source="rabbit_binary_generator:amqp_exception_explanation, chars_limit; then method_field_shortstr_overflow",

@@ -16,6 +16,7 @@ from amqpspec.model.broker.queues import Queue
 from amqpspec.model.defects.channel_limiter import limiter_of
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.inputs import process
 
@@ -80,6 +81,7 @@ EXCLUSIVE_CONSUMER_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="exclusive-consumer-ignored",
         requirement="CONSUME-008",
+        strength=Strength.PROMISED,
         statement="Quorum queues and streams take the exclusive flag of basic.consume and do not act on it.",
         source="rabbit_quorum_queue:consume, rabbit_stream_queue:consume (exclusive_consume only enters the metrics)",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),

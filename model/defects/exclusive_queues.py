@@ -13,6 +13,7 @@ from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import DefectTransition
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.inputs import process
 
@@ -86,6 +87,7 @@ EXCLUSIVE_QUEUE_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="exclusive-queue-outlives-connection",
         requirement="QUEUE-020",
+        strength=Strength.PROMISED,
         statement="An exclusive queue is still there, and refused with 405 to others, when the close of its connection"
         " has been answered.",
         source="v4.3.5 rabbit_amqqueue_process:terminate_delete, worker_pool:submit_async; rabbit_queue_collector:"

@@ -16,6 +16,7 @@ from amqpspec.model.broker.time_to_live import time_to_live
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 
 NAME = "expiry by priority"
@@ -90,6 +91,7 @@ EXPIRY_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=LATE_BY_PRIORITY,
         requirement="TTL-001",
+        strength=Strength.PROMISED,
         statement="A message that goes in front of others by its priority does not expire in a classic queue: it stays,"
         " and is handed over however late.",
         source="rabbit_amqqueue_process:deliver_or_enqueue looks at what is in front only when it is alone, and fetch"

@@ -19,6 +19,7 @@ from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.defects.stream_content import is_nested
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Method, Table
 from amqpspec.model.rules.basic.publish import routes_of
 from amqpspec.model.rules.inputs import process
@@ -100,6 +101,7 @@ HEADER_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="infinite-header-breaks",
         requirement="PUBLISH-016",
+        strength=Strength.CONVENTIONAL,
         statement="A publish with a header that is an infinite number, or none at all (NaN), crashes the channel; the"
         " connection closes with 541.",
         source="rabbit_binary_parser:parse_table, whose pattern for floating-point numbers knows finite ones only",
@@ -111,6 +113,7 @@ HEADER_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="stream-breaks-on-decimal",
         requirement="PUBLISH-016",
+        strength=Strength.PROMISED,
         statement="A publish to a stream with a header that is a decimal number crashes the channel; the connection"
         " closes with 541.",
         source="rabbit_msg_record:from_091 and mc_amqpl:from_091 have no clause for decimals",
@@ -125,6 +128,7 @@ TIME_STAMP_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="timestamp-headers-never-match",
         requirement="PUBLISH-018",
+        strength=Strength.PROMISED,
         statement="A headers exchange compares a time stamp in milliseconds, the message's, with one in seconds, the"
         " binding's, so no two are equal.",
         source="mc_amqpl:routing_value multiplies by 1000; rabbit_exchange_type_headers takes the argument as it is",

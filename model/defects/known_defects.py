@@ -13,6 +13,8 @@ from types import MappingProxyType
 from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
 from amqpspec.model.defects.wrong_outputs import OUTPUT_DEFECTS
 from amqpspec.model.judging.known_defect import KnownDefect
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure
 from amqpspec.model.promises.versions import Version
 
@@ -34,6 +36,17 @@ def known_defects(dialect_name: str, version: Version | None = None) -> tuple[Kn
 def defects_from(requirement: str) -> tuple[KnownDefect, ...]:
     """The known defects from one requirement, of any broker."""
     return tuple(defect for defect in KNOWN_DEFECTS.values() if defect.requirement == requirement)
+
+
+def strength_of(failure: Failure) -> Strength:
+    """How strong the promise is that the failure breaks: that of the known defect which explains it, else that of its
+    requirement. Of what is not registered nobody can say that it is less than a promise.
+    """
+    defect = KNOWN_DEFECTS.get(failure.defect)
+    if defect is not None:
+        return defect.strength
+    requirement = requirements().get(failure.requirement)
+    return Strength.PROMISED if requirement is None else requirement.strength
 
 
 def is_as_known(failure: Failure, dialect_name: str, version: Version | None = None) -> bool:

@@ -15,6 +15,7 @@ from amqpspec.model.defects.delivery_numbers import number_of
 from amqpspec.model.defects.timeouts import NAME
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.requeue import give_back
 from amqpspec.model.rules.extensions.cancelled_consumer import resume, settled_late
@@ -124,6 +125,7 @@ LATE_SETTLING_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="late-settlement-settles-for-next-consumer",
         requirement="TIMEOUT-019",
+        strength=Strength.PROMISED,
         statement="When a consumer has timed out and was cancelled, and another one was made with its tag, to settle a"
         " delivery of the first settles the delivery of the second that has the same number: the message is lost.",
         source="rabbit_channel settles by queue name, consumer tag and number; rabbit_fifo_client:settle looks up the"

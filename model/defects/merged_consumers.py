@@ -21,6 +21,7 @@ from amqpspec.model.defects.crash import break_some_time
 from amqpspec.model.defects.service_queue import LEAD_TO_DELIVERIES, is_misplaced
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.protocol.patterns import Printed
 from amqpspec.model.rules.basic.requeue import former_consumers
@@ -219,6 +220,7 @@ MERGED_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="reused-tag-inherits-deliveries",
         requirement="CONSUME-016",
+        strength=Strength.CONVENTIONAL,
         statement="A quorum queue takes a consumer with the tag of a cancelled one for that one: what is still"
         " unacknowledged of the old one counts against the limit of the new one.",
         source="rabbit_fifo:merge_consumer, consumers are known by tag and channel as long as they hold messages",
@@ -231,6 +233,7 @@ MERGED_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="reused-tag-keeps-room",
         requirement="CONSUME-016",
+        strength=Strength.PROMISED,
         statement="A quorum queue's consumer with the tag of a cancelled one that holds more than the limit of the new"
         " one may have as many unacknowledged deliveries as that one held, once these are settled.",
         source="v3.10.9 rabbit_fifo:merge_consumer (the credit is 0, not less) and increase_credit, which knows no most"
@@ -244,6 +247,7 @@ MERGED_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="reused-tag-breaks-at-delivery",
         requirement="CONSUME-016",
+        strength=Strength.PROMISED,
         statement="A delivery to a quorum consumer with the tag of a cancelled one, of which something is still"
         " unacknowledged, crashes the channel; the connection closes with 541.",
         source="3.10.8 rabbit_fifo_client:handle_delivery takes what the former consumer holds for missing;"

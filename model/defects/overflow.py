@@ -23,6 +23,7 @@ from amqpspec.model.defects.transactions import forgetting_refusals
 from amqpspec.model.defects.waiting_consumers import OFTEN_WRONG
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.content_size import properties_size
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.extensions.message_expiry import doubted_message
@@ -167,6 +168,7 @@ OVERFLOW_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="quorum-bytes-count-properties",
         requirement="OVERFLOW-004",
+        strength=Strength.PROMISED,
         statement="A quorum queue with x-max-length-bytes counts the octets of the properties as well: two more for a"
         " message that has none.",
         source="v4.3.5 rabbit_fifo:maybe_enqueue, Size = MetaSize + BodySize of mc:size; guide: queue length limit,"

@@ -11,6 +11,7 @@ from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 
 #: Dialects whose brokers refuse a type that is a text, and unknown (rabbit_queue_type:discover).
@@ -48,6 +49,7 @@ QUEUE_ARGUMENT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="server-named-unknown-type-breaks",
         requirement="QUEUE-013",
+        strength=Strength.CONVENTIONAL,
         statement="queue.declare without a name and with an x-queue-type that does not exist crashes the channel, and"
         " the connection closes with 541. In 4.3 only an x-queue-type that is no text does.",
         source="rabbit_amqqueue:is_server_named_allowed asks rabbit_queue_type:discover before any check",
@@ -59,6 +61,7 @@ QUEUE_ARGUMENT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="age-without-number-breaks",
         requirement="QUEUE-013",
+        strength=Strength.CONVENTIONAL,
         statement="An x-max-age that does not begin with a digit crashes the channel, and the connection closes with"
         " 541.",
         source="rabbit_amqqueue:check_max_age, list_to_integer of no digits",

@@ -14,6 +14,7 @@ from amqpspec.model.broker.queues import Queue
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Method
 from amqpspec.model.rules.basic.publish import routes_of
 
@@ -86,6 +87,7 @@ QUEUE_TYPE_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="stale-queue-type",
         requirement="QUEUE-029",
+        strength=Strength.PROMISED,
         statement="A channel that dealt with a queue, and meets another type under the same name after the queue was"
         " deleted and declared anew, goes on with its state of the old type; the connection closes with 541.",
         source="rabbit_queue_type:get_ctx_with finds the old context by name; rabbit_classic_queue:qpids, case_clause",

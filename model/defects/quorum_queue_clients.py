@@ -19,6 +19,7 @@ from amqpspec.model.defects.consumers_of_ended_queues import untold_of
 from amqpspec.model.defects.crash import crash_with, internal_error
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.rules.basic.cancel import crossing_of, withdraw_notice
 from amqpspec.model.rules.connection.closing import break_connection
@@ -154,6 +155,7 @@ QUORUM_CLIENT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="cancel-crossing-deletion-breaks",
         requirement="CANCEL-006",
+        strength=Strength.PROMISED,
         statement="A basic.cancel that comes to its channel when the quorum queue is gone and the channel has not heard"
         " of that crashes the channel; the connection closes with 541.",
         source="rabbit_channel:cancel_consumer, case_clause {error, noproc} of rabbit_fifo_client:cancel_checkout",
@@ -166,6 +168,7 @@ QUORUM_CLIENT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="cancel-crossing-deletion-answered-twice",
         requirement="CANCEL-006",
+        strength=Strength.PROMISED,
         statement="A basic.cancel that comes to its channel while the quorum queue is being deleted is answered by two"
         " cancel-oks.",
         source="v4.0.5 rabbit_quorum_queue:cancel sends one before it asks the queue; when that ends meanwhile"
@@ -179,6 +182,7 @@ QUORUM_CLIENT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="closing-overtakes-publishes",
         requirement="PUBLISH-002",
+        strength=Strength.PROMISED,
         statement="What a channel publishes to a quorum queue right before it is closed is lost, if it has published"
         " there before.",
         source="v3.10.9 rabbit_fifo_client:enqueue sends with low priority, so that the end of the channel comes first;"
@@ -192,6 +196,7 @@ QUORUM_CLIENT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="publish-crossing-deletion-breaks",
         requirement="PUBLISH-002",
+        strength=Strength.PROMISED,
         statement="The first message that a channel publishes to a quorum queue, and that crosses the queue's deletion,"
         " crashes the channel; the connection closes with 541.",
         source="v4.0.5 rabbit_channel:deliver_to_queues, case_clause {error, {shutdown, delete}} or noproc of"

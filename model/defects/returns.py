@@ -13,6 +13,7 @@ from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.defects.channel_limiter import DELIVERY_EVENTS, DELIVERY_METHODS, brings_deliveries
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.requeue import delivery_limit, was_dropped_at_limit
 from amqpspec.model.rules.basic.settlement import tags_meant
@@ -111,6 +112,7 @@ RETURN_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="exceeded-limit-gives-room-twice",
         requirement="QOS-006",
+        strength=Strength.PROMISED,
         statement="For each message that a consumer gives back beyond the delivery limit its own limit grows by one.",
         source="v3.10.9 rabbit_fifo:return gives credit for all that is returned, and rabbit_fifo:complete gave it"
         " before for what exceeded the limit",

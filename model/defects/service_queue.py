@@ -17,6 +17,7 @@ from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import ChannelKey, Method, Table
 from amqpspec.model.rules.basic.requeue import former_consumers
 from amqpspec.model.rules.inputs import process
@@ -132,6 +133,7 @@ SERVICE_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="reused-tag-keeps-place",
         requirement="PRIORITY-001",
+        strength=Strength.CONVENTIONAL,
         statement="A quorum queue's consumer with the tag of a cancelled one has that one's place among those to be"
         " served, by its x-priority, until it was served once.",
         source="rabbit_fifo:maybe_queue_consumer, in 3.10 uniq_queue_in: the key of the cancelled one is still in"

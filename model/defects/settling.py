@@ -27,6 +27,7 @@ from amqpspec.model.defects.delivery_numbers import (
 )
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.rules.basic.requeue import give_back
 from amqpspec.model.rules.basic.settlement import tags_meant
@@ -312,6 +313,7 @@ SETTLING_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="deleted-queue-settles-in-next-queue",
         requirement="ACK-024",
+        strength=Strength.PROMISED,
         statement="Settling a delivery of a deleted queue settles, in a new queue of the same name, a delivery that has"
         " the same number there, if that is a classic queue to whichever channel; of what is settled together with"
         " numbers that it does not have a classic queue forgets some when it counts against limits.",

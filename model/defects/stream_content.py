@@ -19,6 +19,7 @@ from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 
 Properties = Mapping[str, Any]
@@ -120,6 +121,7 @@ STREAM_CONTENT_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=STREAM_DROPS_NESTED_HEADERS,
         requirement="PUBLISH-016",
+        strength=Strength.PROMISED,
         statement="Headers that are tables or arrays are lost in a stream: it keeps messages as AMQP 1.0, whose"
         " application properties hold simple values only.",
         source="rabbit_msg_record:from_amqp091; mc_amqpl:convert_to from 4.0 on",
@@ -129,6 +131,7 @@ STREAM_CONTENT_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=STREAM_DROPS_CLUSTER_ID,
         requirement="PUBLISH-016",
+        strength=Strength.ARGUABLE,
         statement="The property cluster-id is lost in a stream: AMQP 1.0, as which it keeps messages, has none.",
         source="rabbit_msg_record:from_amqp091; mc_amqpl:convert_to from 4.0 on",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
@@ -137,6 +140,7 @@ STREAM_CONTENT_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=STREAM_TURNS_OCTETS_INTO_TEXT,
         requirement="PUBLISH-016",
+        strength=Strength.ARGUABLE,
         statement="A header of octets (type x) comes out of a stream as text (type S).",
         source="mc_amqpl:to_091, which has binary become longstr",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
@@ -145,6 +149,7 @@ STREAM_CONTENT_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=STREAM_KEEPS_EXPIRATION,
         requirement="DLX-006",
+        strength=Strength.PROMISED,
         statement="A dead letter that comes out of a stream has the expiration that it was published with.",
         source="v4.0.5 mc_amqpl:convert_to (takes the expiration out of the properties as they were published; that it"
         " is none any more is noted beside them, mc:set_ttl)",

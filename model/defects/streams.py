@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
+from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import UNKNOWN_TAG, Consumer
 from amqpspec.model.broker.transaction import Outcome
 from amqpspec.model.defects import delivery_numbers
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
-from amqpspec.model.rules.extensions.stream_consuming import offset_has_wrong_type
+from amqpspec.model.rules.extensions.stream_consuming import OFFSET, offset_has_wrong_type
 from amqpspec.model.rules.inputs import process
 
 NAME = "stream readers"
@@ -110,10 +113,23 @@ def _has_offset_of_wrong_type(broker: Broker, method: Method) -> bool:
     return method.arguments.get("consumer_tag", "") not in channel.consumers
 
 
+def _has_offset_without_number(broker: Broker, method: Method) -> bool:
+    """Is the offset a text that the law refuses, and that begins with no digit?"""
+    offset = (method.arguments.get("arguments") or {}).get(OFFSET)
+    if not isinstance(offset, str) or offset[:1].isdecimal() or _open_channel(broker, method) is None:
+        return False
+    # whether it is the offset that is refused is known only when the rule has been asked
+    lawful = copy_broker(broker)
+    process(lawful, method)
+    channel = lawful.channels[(method.connection, method.channel)]
+    return any(isinstance(owed, Expected) and "STREAM-005" in owed.requirements for owed in channel.owed)
+
+
 STREAM_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="next-stream-refuses-settlement",
         requirement="ACK-012",
+        strength=Strength.CONVENTIONAL,
         statement="Giving back a delivery of a deleted queue is refused with 540, or crashes the channel if by"
         " basic.recover, when the channel has dealt with a new stream of its name.",
         source="v3.10.9 rabbit_channel:foreach_per_queue (settles by the queue's name), rabbit_stream_queue:settle",
@@ -126,6 +142,7 @@ STREAM_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="stream-serves-before-consume-ok",
         requirement="CONSUME-001",
+        strength=Strength.CONVENTIONAL,
         statement="When news of a stream that a channel reads crosses a basic.consume of a further consumer there, that"
         " one is handed messages before its consume-ok.",
         source="rabbit_stream_queue:consume casts consume-ok to its own channel, behind what is there already;"
@@ -139,12 +156,25 @@ STREAM_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="stream-offset-of-wrong-type-breaks",
         requirement="STREAM-005",
+        strength=Strength.CONVENTIONAL,
         statement="An x-stream-offset that is neither number, time nor text crashes the channel; the connection"
         " closes with 541.",
         source="rabbit_stream_queue:parse_offset_arg (takes any value), osiris:init_reader",
-        dialects=("rabbitmq-4.3",),
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=("basic.consume",),
         applies=_has_offset_of_wrong_type,
+        process=crash_with("STREAM-005"),
+    ),
+    DefectTransition(
+        name="stream-offset-text-breaks",
+        requirement="STREAM-005",
+        strength=Strength.CONVENTIONAL,
+        statement="An x-stream-offset that is text, and neither a word nor begins with a digit, crashes the channel;"
+        " the connection closes with 541.",
+        source="v4.0.5 rabbit_amqqueue:check_max_age, list_to_integer of no digits; mended in 4.2.7 and 4.3.1",
+        dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        methods=("basic.consume",),
+        applies=_has_offset_without_number,
         process=crash_with("STREAM-005"),
     ),
 )

@@ -19,6 +19,7 @@ from amqpspec.model.defects.channel_closing import note_closed
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition, OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.choices import ConsumerTimeouts
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.errors import ProtocolError
@@ -353,6 +354,7 @@ TIMEOUT_OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=TEXT_WITHOUT_VALUE,
         requirement="TIMEOUT-009",
+        strength=Strength.CONVENTIONAL,
         statement="The text of the close names -1 ms, and not the time that was up.",
         source="rabbit_channel:handle_queue_actions released, handle_consumer_timed_out(-1, ...)",
         dialects=("rabbitmq-4.3",),
@@ -361,6 +363,7 @@ TIMEOUT_OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=TOLD_AGAIN,
         requirement="TIMEOUT-008",
+        strength=Strength.PROMISED,
         statement="A client that was told that its consumer is cancelled is told so once more when another delivery of"
         " the consumer times out, and when its queue is deleted.",
         source="rabbit_channel:handle_queue_actions released, handle_eol: the tag is still in consumer_mapping",
@@ -374,6 +377,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="timeout-after-cancel-closes-channel",
         requirement="TIMEOUT-011",
+        strength=Strength.PROMISED,
         statement="When the client has cancelled its consumer, or the broker has forgotten one whose time was up, and"
         " the client holds a delivery of it until its time is up, its channel is closed, with the capability"
         " consumer_cancel_notify as without.",
@@ -388,6 +392,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="timed-out-tag-stays-in-use",
         requirement="TIMEOUT-030",
+        strength=Strength.CONVENTIONAL,
         statement="The tag of a consumer whose client was told by basic.cancel that it has timed out is still in use:"
         " to consume with it again closes the connection (530).",
         source="rabbit_channel:handle_queue_actions released, which leaves consumer_mapping as it is",
@@ -402,6 +407,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         DefectTransition(
             name=name,
             requirement=requirement,
+            strength=Strength.PROMISED,
             statement="A consumer of which the client was told by basic.cancel that it is gone is handed messages"
             f" again, under its tag, when the client has {how} all that timed out.",
             source="rabbit_fifo:complete_and_checkout, maybe_untimeout; rabbit_channel:handle_queue_actions released,"
@@ -423,6 +429,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="late-requeue-resumes-consumer-later",
         requirement="TIMEOUT-018",
+        strength=Strength.PROMISED,
         statement="A consumer of which the client was told by basic.cancel that it is gone, and whose client has given"
         " back all that timed out, is handed messages again when it settles something else that it still holds.",
         source="rabbit_fifo:return, return_multiple pass over messages that are not checked out, and do not put the"
@@ -438,6 +445,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="two-active-consumers-after-timeout",
         requirement="SAC-001",
+        strength=Strength.PROMISED,
         statement="A single active consumer that timed out while it held another message, which has not, and whose"
         " client then settles what timed out, is served beside the one that has followed it.",
         source="rabbit_fifo:apply {timeout, evaluate_consumer_timeout} leaves it among the consumers while it holds"
@@ -453,6 +461,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name=NEXT_DEADLINE_FORGOTTEN,
         requirement="TIMEOUT-021",
+        strength=Strength.PROMISED,
         statement="When a deadline is over, whether its delivery was settled or not, the next one of the queue may be"
         " forgotten: nothing happens when it has passed, until something else happens to the queue.",
         source="rabbit_fifo:handle_aux eval: no timer is set if the last one was for this very millisecond"

@@ -14,6 +14,7 @@ from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.rules.basic.publish import deliver
@@ -135,6 +136,7 @@ TRANSACTION_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="commit-cancels-consumers-of-next-queue",
         requirement="CANCEL-007",
+        strength=Strength.PROMISED,
         statement="A commit that publishes to a deleted classic queue cancels the channel's consumers of a new queue of"
         " that name, before the channel closes.",
         source="v4.3.5 rabbit_channel:handle_info 'DOWN' of the deleted queue's process, which the publish has had"
@@ -148,6 +150,7 @@ TRANSACTION_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="commit-forgets-refusals",
         requirement="TX-008",
+        strength=Strength.PROMISED,
         statement="A transaction is committed with commit-ok although a quorum queue has refused what it published.",
         source="rabbit_channel:handle_method tx.commit: the refusal of a quorum queue comes while the publishes are"
         " carried out, where record_rejects notes tx = failed, and tx = committing is noted behind that",
@@ -160,6 +163,7 @@ TRANSACTION_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="transaction-replies-at-once",
         requirement="TX-002",
+        strength=Strength.PROMISED,
         statement="A direct reply is delivered when it is published in a transaction, and no rollback takes it back.",
         source="v4.0.5 rabbit_channel:handle_method basic.publish, deliver_reply as soon as the message is routed",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),

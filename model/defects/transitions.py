@@ -12,6 +12,7 @@ from functools import cache
 
 from amqpspec.model.broker.hooks import Guest, Hooks
 from amqpspec.model.broker.internal_events import Kind
+from amqpspec.model.defects.body_length import BODY_LENGTH_DEFECTS
 from amqpspec.model.defects.cancelling import CANCELLING_DEFECTS
 from amqpspec.model.defects.channel_closing import ChannelClosing
 from amqpspec.model.defects.channel_limiter import LIMIT_DEFECTS, ChannelLimiter, follow_limiters
@@ -27,6 +28,7 @@ from amqpspec.model.defects.crashes import CRASHING_DEFECTS
 from amqpspec.model.defects.dead_letters import DEAD_LETTER_DEFECTS, DeadLettersToStreams
 from amqpspec.model.defects.delivery_numbers import DeliveryNumbers
 from amqpspec.model.defects.direct_replies import DIRECT_REPLY_DEFECTS, REPLY_PUBLISHING_DEFECTS, DirectReplies
+from amqpspec.model.defects.drop_order import DROP_ORDER_DEFECTS, DropOrder
 from amqpspec.model.defects.errors import CLOSE_DEFECTS, ERROR_DEFECTS
 from amqpspec.model.defects.exclusive_consumers import EXCLUSIVE_CONSUMER_DEFECTS, ExclusiveConsumers
 from amqpspec.model.defects.exclusive_queues import EXCLUSIVE_QUEUE_DEFECTS, ExclusiveQueues
@@ -56,6 +58,7 @@ from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransitio
 from amqpspec.model.promises.choices import Dialect
 
 DEFECT_TRANSITIONS: tuple[DefectTransition, ...] = (
+    *BODY_LENGTH_DEFECTS,
     *EXCLUSIVE_CONSUMER_DEFECTS,
     *CONSUME_OK_DEFECTS,
     *CLOSE_DEFECTS,
@@ -81,6 +84,7 @@ DEFECT_TRANSITIONS: tuple[DefectTransition, ...] = (
     *CLASSIC_SEAT_DEFECTS,
     *WAITING_DEFECTS,
     *DEAD_LETTER_DEFECTS,
+    *DROP_ORDER_DEFECTS,
     *RETURN_DEFECTS,
     *OVERFLOW_DEFECTS,
     *DIRECT_REPLY_DEFECTS,
@@ -100,6 +104,7 @@ GUESTS: tuple[Guest, ...] = (
     TimedDeliveries(), OctetsOfQuorumQueues(), ReturnsBeyondLimit(), DeadLettersToStreams(), QueueCounts(),
     ChannelClosing(), ChannelMailbox(), DirectReplies(), ExpiryByPriority(), VirtualHosts(), StreamContent(),
     ClassicActiveConsumer(), HeldTags(), WaitingConsumers(), MergedConsumers(), ServiceQueue(),
+    DropOrder(),
     StalledQueues(),  # behind those that look whether it is one
 )  # fmt: skip
 HOOKS = Hooks(GUESTS)

@@ -14,6 +14,7 @@ from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import ChannelKey, Method
 
 NAME = "virtual hosts"
@@ -65,6 +66,7 @@ VIRTUAL_HOST_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=END_OF_STREAM_UNTOLD,
         requirement="CANCEL-015",
+        strength=Strength.PROMISED,
         statement="A virtual host that is deleted may close its connections before consumers of its streams are told.",
         source="rabbit_stream_coordinator:delete_stream returns before the stream's last member is deleted, which is"
         " what consumers are told of (inform_listeners_eol); rabbit_vhost:delete does not wait for that",

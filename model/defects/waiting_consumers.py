@@ -34,6 +34,7 @@ from amqpspec.model.defects import held_tags
 from amqpspec.model.defects.stalled_queues import is_stalled, stall, stalled_before
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.requeue import former_consumers
 from amqpspec.model.rules.inputs import process
@@ -501,6 +502,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="returned-seat-stays-empty",
         requirement="SAC-004",
+        strength=Strength.PROMISED,
         statement="When the active consumer gives back the last of what it holds, it leaves its seat to one of higher"
         " priority, and that one does not take it.",
         source="rabbit_fifo:return does not call activate_next_consumer",
@@ -513,6 +515,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="left-seat-starves",
         requirement="SAC-004",
+        strength=Strength.PROMISED,
         statement="When the consumer of higher priority ends before it took the seat, the active one is handed nothing"
         " until it has settled everything; then another one of its priority may have the seat.",
         source="rabbit_fifo:cancel_consumer of a waiting consumer leaves the active one quiescing",
@@ -526,6 +529,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="closed-seat-keeps-messages",
         requirement="CHAN-016",
+        strength=Strength.PROMISED,
         statement="When the channel of an active consumer ends that was to leave its seat, and held messages, the queue"
         " goes on to take it for one that waits. When its turn comes it has the seat, and the messages; nobody is"
         " served.",
@@ -542,6 +546,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="consumer-of-same-tag-waits-on",
         requirement="SAC-002",
+        strength=Strength.PROMISED,
         statement="A waiting consumer that is cancelled, and whose channel holds deliveries of an earlier one with its"
         " tag, goes on to wait. When its turn comes it has the seat, and nobody is served.",
         source="rabbit_fifo:cancel_consumer cancels the earlier one again, which is still among the queue's consumers",
@@ -555,6 +560,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="consumer-of-same-tag-never-active",
         requirement="SAC-002",
+        strength=Strength.PROMISED,
         statement="A waiting consumer whose channel holds deliveries of a cancelled one with its tag takes the seat and"
         " is handed nothing, and nobody else is.",
         source="rabbit_fifo:activate_next_consumer keeps the status of the existing consumer, which is cancelled",
@@ -568,6 +574,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="heir-keeps-seat",
         requirement="SAC-004",
+        strength=Strength.PROMISED,
         statement="An active consumer whose channel holds deliveries of a cancelled one with its tag does not leave its"
         " seat to one of higher priority until these are settled; meanwhile nobody is served.",
         source="rabbit_fifo:merge_consumer keeps what the cancelled one holds, and activate_next_consumer waits for it",
@@ -581,6 +588,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="takeover-forgets-deliveries",
         requirement="CANCEL-016",
+        strength=Strength.PROMISED,
         statement="When a consumer takes the seat over at once from one of lower priority, the queue forgets what a"
         " cancelled one with its tag still held: it is lost. To settle that settles what the new one holds.",
         source="rabbit_fifo:activate_next_consumer puts the new consumer in the place of the one with its key",

@@ -21,6 +21,7 @@ from amqpspec.model.broker.transaction import Outcome, Transaction
 from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.alternatives_of_queues import alternatives_of_queues
 from amqpspec.model.judging.alternatives_of_timeouts import ALTERNATIVES_OF_TIMEOUTS
+from amqpspec.model.judging.free_choices import free_choices
 from amqpspec.model.promises.choices import TransientQueues
 from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
 from amqpspec.model.promises.queue_types import QueueType
@@ -225,6 +226,8 @@ _BY_KIND = {
 def alternatives_to(broker: Broker, event: Input) -> list[Alternative]:
     """The alternatives to the usual processing of this input, in this state."""
     found = [each for each in _BY_KIND.get(kind_of(event), ()) if each.applies(broker, event)]
+    if not isinstance(event, InternalEvent):
+        found += free_choices(broker, event)
     if isinstance(event, Method):
         found += (_deliveries_under_way if event.name == "basic.qos" else alternatives_of_queues)(broker, event)
     if not isinstance(event, InternalEvent) or isinstance(event, Teardown):

@@ -10,6 +10,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.broker.internal_events import Input, InternalEvent, Kind
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import VERIFIED, Version, VersionRange
 from amqpspec.model.protocol.methods import Method
 
@@ -24,6 +25,7 @@ class KnownDefect:
     name: str
     #: the promise
     requirement: str
+    strength: Strength
     #: what the broker does instead
     statement: str
     source: str

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
+from amqpspec.model.promises.passive_declare_permission import PassiveDeclarePermission
 from amqpspec.model.promises.queue_arguments import KnownArguments
 
 
@@ -115,8 +116,6 @@ class Dialect:
     stream_reject: bool
     #: a consumer of a stream that has credit is handed a whole chunk (rabbit_stream_queue:stream_entries up to 3.10)
     stream_serves_chunks: bool
-    #: an x-stream-offset that begins with no digit crashes with 541 (rabbit_amqqueue:check_max_age, mended in 4.3)
-    stream_offset_text_crashes: bool
     #: refusals of stream consumers name the stream as 3 did (rabbit_stream_queue:consume)
     first_stream_texts: bool
     #: a mandatory message that goes to an address of direct replies only is not returned (REPLY-003); rabbit_channel
@@ -128,8 +127,8 @@ class Dialect:
     prefetch_is_shared: bool
     #: a refusal for want of a permission names the permission (rabbit_access_control:check_resource_access)
     refusals_name_permission: bool
-    #: passive declares need a permission, whichever (rabbit_channel:check_any_resource_access_permitted)
-    passive_declare_needs_permission: bool
+    #: rabbit_channel:check_any_resource_access_permitted
+    passive_declare_permission: PassiveDeclarePermission
     #: basic.cancel-ok sent by the client: accepted, or 503 (rabbit_channel:handle_method)
     client_cancel_ok: bool
     #: after connection.update-secret consumers are gone that may not read any more (rabbit_channel:recheck_consumers)
@@ -138,8 +137,6 @@ class Dialect:
     exchange_type_change: int
     #: reply code for a content header of another class than its method's (0-9-1 section 4.2.6.1: 501)
     wrong_content_class: int
-    #: a body that is longer than its header says is refused with 501; else never noticed (rabbit_command_assembler)
-    checks_body_length: bool
     #: octets of the largest body that a content header may announce (rabbit_command_assembler, 4.3); None: any
     largest_announced_body: int | None
     #: what is no frame ends the TCP connection without a close (0-9-1 section 4.2.3), and not with 501
@@ -180,9 +177,6 @@ class Dialect:
     quorum_expires_by_priority: bool = False
     #: each further death turns the order of the earlier ones (rabbit_dead_letter:group_by_queue_and_reason, up to 3.13)
     deaths_turn_around: bool = False
-    #: of what a quorum queue drops at one time, the latest is the first to be dead-lettered (rabbit_fifo:drop_head,
-    #: mended in 4.3)
-    drops_latest_letter_first: bool = False
 
     def __deepcopy__(self, memo: object) -> Dialect:
         return self

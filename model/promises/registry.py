@@ -14,6 +14,8 @@ with) and an array of tables `requirement`:
                   abbreviates
 * `determinism`   "exact", "set" (several right answers) or "timing"
 * `verified`      which brokers were seen doing it; "no": only the source was read
+* `strength`      may be left out: then "promised" for the levels "0-9-1" and "extension", and "conventional" for
+                  "de-facto" (`model.promises.strength`)
 * `dialects`      dialect to "as stated", to what holds there instead, or to "find out" (not settled yet);
                   a dialect that is not listed is one that the rule does not apply to
 
@@ -33,6 +35,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from amqpspec.model.promises.strength import Strength
+
 LEVELS = ("0-9-1", "extension", "de-facto")
 DETERMINISM = ("exact", "set", "timing")
 QUEUE_TYPES = ("classic", "quorum", "stream")
@@ -42,6 +46,11 @@ FIND_OUT = "find out"
 
 #: What an identifier looks like in prose and code.
 IDENTIFIER = re.compile(r"\b[A-Z]+(?:-[A-Z]+)*-\d{3}\b")
+
+#: What a promise of a level is worth unless its requirement says otherwise.
+_USUAL_STRENGTH = {
+    "0-9-1": Strength.PROMISED, "extension": Strength.PROMISED, "de-facto": Strength.CONVENTIONAL,
+}  # fmt: skip
 
 _TEXTS = ("id", "title", "statement", "level", "source", "observable", "determinism", "verified")
 
@@ -69,6 +78,7 @@ class Requirement:
     observable: str
     determinism: str
     verified: str
+    strength: Strength
 
 
 def requirements() -> Mapping[str, Requirement]:
@@ -168,7 +178,7 @@ def _entry(where: str, area: str, prefix: str, table: dict[str, Any]) -> Require
     expected = {*_TEXTS, "queue_types", "dialects"}
     if missing := expected - table.keys():
         raise RegistryError(f"{where}: {min(missing)} is missing")
-    if surplus := table.keys() - expected:
+    if surplus := table.keys() - expected - {"strength"}:
         raise RegistryError(f"{where}: unknown field {min(surplus)}")
     texts: dict[str, str] = {}
     for name in _TEXTS:
@@ -184,8 +194,15 @@ def _entry(where: str, area: str, prefix: str, table: dict[str, Any]) -> Require
         area=area,
         queue_types=_queue_types(where, table["queue_types"]),
         dialects=_dialects(where, table["dialects"]),
+        strength=_strength(where, table.get("strength", _USUAL_STRENGTH[texts["level"]])),
         **texts,
     )
+
+
+def _strength(where: str, value: object) -> Strength:
+    if value not in list(Strength):
+        raise RegistryError(f"{where}: strength must be one of {', '.join(Strength)}, not {value!r}")
+    return Strength(str(value))
 
 
 def _queue_types(where: str, value: object) -> tuple[str, ...]:

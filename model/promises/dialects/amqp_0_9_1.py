@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.model.promises.choices import ConsumerTimeouts, Dialect, QuorumRequeue, TransientQueues
+from amqpspec.model.promises.passive_declare_permission import PassiveDeclarePermission
 from amqpspec.model.promises.queue_arguments import KNOWN_TO_3
 
 AMQP_0_9_1 = Dialect(
@@ -30,18 +31,16 @@ AMQP_0_9_1 = Dialect(
     consumer_timeouts=ConsumerTimeouts.NONE,
     stream_reject=True,
     stream_serves_chunks=False,
-    stream_offset_text_crashes=False,
     first_stream_texts=False,
     reply_address_is_routable=False,
     channel_prefetch=True,
     prefetch_is_shared=True,
     refusals_name_permission=True,
-    passive_declare_needs_permission=False,
+    passive_declare_permission=PassiveDeclarePermission.NONE,
     client_cancel_ok=False,
     rechecks_consumers=False,
     exchange_type_change=530,
     wrong_content_class=501,
-    checks_body_length=True,
     largest_announced_body=None,
     ends_silently_without_frame_end=True,
     max_message_size=2**63 - 1,

@@ -24,6 +24,7 @@ from amqpspec.model.promises.choices import (
 )
 from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
 from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0
+from amqpspec.model.promises.passive_declare_permission import PassiveDeclarePermission
 from amqpspec.model.promises.queue_arguments import KNOWN_TO_4_3
 
 RABBITMQ_4_3 = replace(
@@ -32,26 +33,23 @@ RABBITMQ_4_3 = replace(
     title="RabbitMQ 4.3",
     quorum_requeue=QuorumRequeue.FRONT,
     quorum_nack_has_not_failed=True,
-    drops_latest_letter_first=False,
     quorum_priorities=QuorumPriorities.STRICT,
     carried_failures=CarriedFailures.OF_ALL_QUEUES,
     deleted_before_commit=DeletedBeforeCommit.MISSED,
     quorum_expires_by_priority=True,
-    checks_body_length=True,
     largest_announced_body=536_870_912,
     quorum_acquired_count=True,
     quorum_return_frees_seat=True,
     queue_type_in_get_error='<<"quorum">>',
     queue_arguments=KNOWN_TO_4_3,
     transient_queues=TransientQueues.EITHER,
-    stream_offset_text_crashes=False,
     consumer_timeout_checked=True,
     consumer_timeouts=ConsumerTimeouts.OF_QUORUM_QUEUES,
     reply_address_is_routable=True,
     channel_prefetch=False,
     client_cancel_ok=True,
     rechecks_consumers=True,
-    passive_declare_needs_permission=True,
+    passive_declare_permission=PassiveDeclarePermission.ANY,
     topic_wildcard_limit=2,
     least_frame_max=8192,
 )

@@ -34,7 +34,8 @@ Requirements:
 * CANCEL-016: Cancel holds unacked. After cancel-ok, unacked messages are neither requeued nor lost until acked, nacked
   or channel close. [RabbitMQ Java client test NoRequeueOnCancel; AMQP 0-9-1 basic.cancel]
 * CANCEL-018: Permission revoked (4.3). After update-secret / credential refresh, consumers that lost read permission
-  are cancelled by the server. What they hold stays unacknowledged. [rabbit_channel.erl:recheck_consumers;
+  are cancelled by the server. What they hold stays unacknowledged. In rabbitmq-4.0: as stated, or they go on, as
+  versions differ (cancelled from 4.2.6 on). [rabbit_channel.erl:recheck_consumers;
   rabbit_access_control.erl:update_state (the internal backend keeps any secret)]
 * CONSUME-005: Pipelined consume and cancel. basic.cancel sent before consume-ok arrived: each request deserves its
   reply; their order is open. In rabbitmq-3: broken: connection.close 541 in most tries. In rabbitmq-4.0: broken:

@@ -8,7 +8,8 @@ Requirements:
   permission a soft 403; class 60, method 70. [rabbit_channel.erl; AMQP 0-9-1 basic.get]
 * GET-005: get on SAC quorum queue. basic.get on a quorum queue with x-single-active-consumer is a soft 405. Classic
   queues with it allow get. In rabbitmq-3: 405, the text says: by quorum queues. In rabbitmq-4.0: 405, the text says: by
-  quorum queues. In rabbitmq-4.3: 405. [rabbit_channel.erl:unsupported_single_active_consumer_error]
+  quorum queues, or as in 4.3 (from 4.2.0 on). In rabbitmq-4.3: 405.
+  [rabbit_channel.erl:unsupported_single_active_consumer_error]
 * GET-006: get on a stream. basic.get on a stream is a hard error 540. [rabbit_stream_queue:dequeue]
 """
 

@@ -10,8 +10,8 @@ Requirements:
   confirm of the same message have no fixed order (classic transient: deliver usually first). [rabbit_channel.erl]
 * REPLY-003: A mandatory reply. A mandatory message whose only destination is the address of a live reply consumer is
   not returned. Up to 4.1 the address does not count as a queue: the reply is delivered, and returned with 312 as well.
-  In rabbitmq-3: delivered and returned. In rabbitmq-4.0: delivered and returned. [the guide on direct reply-to;
-  rabbit_channel:deliver_to_queues]
+  In rabbitmq-3: delivered and returned. In rabbitmq-4.0: as stated, or delivered and returned, as versions differ (as
+  stated from 4.2.0 on). [the guide on direct reply-to; rabbit_channel:deliver_to_queues]
 * EXCHANGE-009: Internal exchange. Publishing to an internal exchange is 403 and closes the channel.
   [rabbit_channel.erl:check_internal_exchange]
 * PUBLISH-001: Publish to a missing exchange. 404 soft error; the message is lost, no return, no confirm for it.

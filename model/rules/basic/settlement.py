@@ -50,8 +50,9 @@ Requirements:
 * DLX-001: Reasons. The reason of a dead-lettering is rejected (nack/reject requeue=false), expired, maxlen, or
   delivery_limit (quorum). [rabbit_dead_letter; RabbitMQ Java client test DeadLetterExchange]
 * DLX-009: Order. What is rejected together is dead-lettered in delivery order, and what a limit on length drops at one
-  time from the head on. In rabbitmq-3: as stated, but of what a quorum queue drops at one time the latest comes first.
-  In rabbitmq-4.0: as stated, but of what a quorum queue drops at one time the latest comes first. [observed]
+  time from the head on. In rabbitmq-3: broken: of what a quorum queue drops at one time the latest comes first. In
+  rabbitmq-4.0: broken up to 4.2.0: of what a quorum queue drops at one time the latest comes first. [RabbitMQ release
+  notes of 4.2.1 and 4.3.0 (correct order); rabbit_fifo:drop_head]
 * RECOVER-001: basic.recover(true). Requeues ALL unacked messages of the channel (consumers and gets) and answers
   recover-ok; messages come back with redelivered=true and new tags, possibly to other consumers.
   [rabbit_channel.erl:basic.recover_async; AMQP 0-9-1 basic.recover]

@@ -7,16 +7,17 @@ Requirements:
 
 * PERMISSION-001: Refusal text. An operation without the permission is refused with a soft 403, whether what it names
   exists or not; the text of 4.x names the permission that is missing. The default exchange is called amq.default. In
-  rabbitmq-3: without the permission word. In rabbitmq-4.0: with. In rabbitmq-4.3: with.
-  [rabbit_access_control:check_resource_access]
+  rabbitmq-3: with or without the permission word, as versions differ (with from 3.12.0 on). In rabbitmq-4.0: with. In
+  rabbitmq-4.3: with. [rabbit_access_control:check_resource_access]
 * PERMISSION-002: Which permission. declare/delete: configure; bind/unbind: write on the destination and read on the
   source; publish: write on the exchange (the default exchange as amq.default); consume/get/purge: read. A new queue
   with x-dead-letter-exchange, or exchange with alternate-exchange: also read on itself and write on what the argument
   names. A permission is a pattern that is looked for in the name. [rabbit_channel:handle_method;
   rabbit_auth_backend_internal:check_resource_access]
-* PERMISSION-003: Passive declare. Passive declare needs no permission up to 4.2; 4.3 needs any one of
-  read/write/configure. In rabbitmq-3: none. In rabbitmq-4.0: none. In rabbitmq-4.3: any.
-  [rabbit_channel.erl:check_any_resource_access_permitted]
+* PERMISSION-003: Passive declare. Passive declare needs no permission up to 4.2.5, configure in 4.2.6 and 4.3.0, and
+  any one of read/write/configure from 4.2.7 and 4.3.1 on. In rabbitmq-3: none. In rabbitmq-4.0: none, configure or any,
+  as versions differ (configure in 4.2.6, any from 4.2.7 on). In rabbitmq-4.3: any, or configure (4.3.0). [RabbitMQ
+  release notes of 4.2.6, 4.2.7, 4.3.0, 4.3.1; rabbit_channel.erl:check_any_resource_access_permitted]
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from typing import Literal
 from amqpspec.model.broker.administration import User
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
+from amqpspec.model.promises.passive_declare_permission import PassiveDeclarePermission
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.patterns import UNKNOWN_NAME
 from amqpspec.model.rules.common.lookup import vhost_of
@@ -70,11 +72,11 @@ def check_any(broker: Broker, channel: Channel, name: str, kind: Kind) -> None:
     user = _restricted(broker, channel)
     if user is None:
         return
+    needed = broker.dialect.passive_declare_permission
     permitted = [_permits(user, vhost_of(broker, channel), name, permission) for permission in _PLACES]
-    if any(permitted):
-        if not permitted[_PLACES["configure"]]:
-            broker.credit = "PERMISSION-003"
-    elif not broker.dialect.passive_declare_needs_permission:
+    if permitted[_PLACES["configure"]]:
+        return
+    if needed is PassiveDeclarePermission.NONE or (needed is PassiveDeclarePermission.ANY and any(permitted)):
         broker.credit = "PERMISSION-003"
     else:
         raise _refusal(broker, channel, name, kind, "configure", "PERMISSION-003")

@@ -14,10 +14,9 @@ Requirements:
 * CHAN-014: Content header for wrong class. Content header with class-id other than 60 after basic.publish is hard 505.
   One with a weight other than 0 is not taken for a content header at all. In amqp-0-9-1: hard error 501.
   [rabbit_command_assembler; AMQP 0-9-1 4.2]
-* CHAN-015: Body longer than announced. More body octets than body-size are a hard error 501 on 4.3. Older versions do
-  not detect it: the channel takes bodies for ever, and publishes nothing, until any other frame is a hard error 505. In
-  rabbitmq-3: 505 at the next frame that is no body. In rabbitmq-4.0: 505 at the next frame that is no body. In
-  rabbitmq-4.3: 501. [rabbit_command_assembler:process]
+* CHAN-015: Body longer than announced. More body octets than body-size are a hard error 501. In rabbitmq-3: broken:
+  bodies are taken for ever, until 505 at the next frame that is no body. In rabbitmq-4.0: broken up to 4.2.5: bodies
+  are taken for ever, until 505 at the next frame that is no body. [AMQP 0-9-1 4.2.6; rabbit_command_assembler:process]
 * CHAN-021: Content properties that cannot be decoded. A property list that is cut short, or goes on behind the last
   property, is a hard error 541 once the whole content has come; the message is not published. The two lowest flags,
   which stand for no property, are ignored. [rabbit_channel.erl:handle_method basic.publish;
@@ -107,17 +106,16 @@ def _awaiting_body(broker: Broker, channel: Channel, assembly: Assembly, frame: 
     identifiers = METHOD_IDS[assembly.method.name]
     if frame.name != "frame.body":
         raise FrameError(
-            # that a body was too long shows only now, where it is not noticed at once
-            "CHAN-015" if missing < 0 else "CHAN-013",
+            "CHAN-013",
             505,
             "expected content body, got non content body frame instead",
             identifiers=identifiers,
         )
     body = (frame.content or EMPTY_CONTENT).body
-    if len(body) > missing and broker.dialect.checks_body_length:
+    if len(body) > missing:
         text = "content body frame exceeds remaining content size"
         raise FrameError("CHAN-015", 501, text, identifiers=identifiers)
-    is_kept = len(body) <= missing and assembly.size <= _MOST_KEPT
+    is_kept = assembly.size <= _MOST_KEPT
     pieces = (*assembly.pieces, body) if is_kept and body else assembly.pieces if is_kept else ()
     channel.assembly = replace(assembly, missing=missing - len(body), pieces=pieces)
     return _complete(broker, channel, channel.assembly) if missing == len(body) else None

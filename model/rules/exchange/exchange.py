@@ -8,8 +8,9 @@ Requirements:
 * EXCHANGE-003: Deleting amq.*. Deleting a predeclared exchange is 403; deleting a missing exchange succeeds.
   [rabbit_channel.erl:check_exchange_deletion]
 * EXCHANGE-004: Unknown exchange type. Declaring an exchange of a type that the broker does not have is a soft 406 on
-  4.x, a hard 503 on 3.10. In rabbitmq-3: hard 503. In rabbitmq-4.0: soft 406. In rabbitmq-4.3: soft 406. In amqp-0-9-1:
-  hard 503. [rabbit_exchange:check_type; AMQP 0-9-1 class exchange]
+  4.x, a hard 503 on 3.10. In rabbitmq-3: hard 503 or soft 406, as versions differ (406 from 3.13.3 on). In
+  rabbitmq-4.0: soft 406. In rabbitmq-4.3: soft 406. In amqp-0-9-1: hard 503. [rabbit_exchange:check_type; AMQP 0-9-1
+  class exchange]
 * EXCHANGE-005: Passive declare. Passive declare of a missing exchange is a soft 404; of an existing one declare-ok,
   regardless of type or flags given. [rabbit_channel.erl; AMQP 0-9-1 class exchange]
 * EXCHANGE-006: Equivalence. type, durable, auto_delete, internal and alternate-exchange must match (406); unknown

@@ -17,8 +17,9 @@ Requirements:
 * DLX-008: Cycle detection. A message that would return to the same queue only by expiry (no rejection in the cycle) is
   dropped. [rabbit_dead_letter:is_cycle]
 * DLX-009: Order. What is rejected together is dead-lettered in delivery order, and what a limit on length drops at one
-  time from the head on. In rabbitmq-3: as stated, but of what a quorum queue drops at one time the latest comes first.
-  In rabbitmq-4.0: as stated, but of what a quorum queue drops at one time the latest comes first. [observed]
+  time from the head on. In rabbitmq-3: broken: of what a quorum queue drops at one time the latest comes first. In
+  rabbitmq-4.0: broken up to 4.2.0: of what a quorum queue drops at one time the latest comes first. [RabbitMQ release
+  notes of 4.2.1 and 4.3.0 (correct order); rabbit_fifo:drop_head]
 * DLX-010: redelivered flag and counts in the DLQ. From 4.0 on a dead letter takes the number of its failed deliveries
   along. From the queue that it comes to it is redelivered on its first delivery if that number is not 0; a quorum queue
   gives it as x-delivery-count, and in 4.3 as x-acquired-count, until the message is given back there. In rabbitmq-3:
@@ -57,6 +58,7 @@ from amqpspec.model.broker.dead_letter_headers import (
     recorded,
     sent_history,
 )
+from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.overflow import BYTES, Overflow, overflow
 from amqpspec.model.broker.queues import Arrival, Dropping, Exchange, Message, Queue
 from amqpspec.model.broker.routing import route
@@ -136,10 +138,10 @@ def keep_within_limits(
     dropped = drop_excess(broker, queue, given_back=given_back, away=away)
     if dropped:
         broker.refresh(queue)
-    turns_around = queue.type is QueueType.QUORUM and broker.dialect.drops_latest_letter_first
+    is_crossing = bool(queue.dropping) or any(each is not cause for each in queue.unproven)
+    turns_around = answer(broker.hooks.letters_turn_around, broker, queue, is_crossing or len(dropped) > 1)
     if turns_around:
         dropped.reverse()
-    is_crossing = bool(queue.dropping) or any(each is not cause for each in queue.unproven)
     for message in dropped:
         # what comes to the queue at one time, it drops at one time: nothing tells which letter is the first then
         path = message.position + 1 if turns_around and is_crossing else 0

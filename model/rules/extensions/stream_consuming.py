@@ -11,9 +11,10 @@ Requirements:
   [RabbitMQ guide: streams]
 * STREAM-005: Bad offset. An offset that is not valid is refused with 406: text that is neither first, last or next nor
   an interval (a number above 0 and one of Y, M, D, h, m, s), and values that are no whole number, time stamp or text.
-  In rabbitmq-3: 406 for text that begins with a digit, else hard 541, INTERNAL_ERROR. In rabbitmq-4.0: 406 for text
-  that begins with a digit, else hard 541, INTERNAL_ERROR. In rabbitmq-4.3: 406. [rabbit_stream_queue:parse_offset_arg,
-  rabbit_amqqueue:check_max_age, check_stream_offset_arg]
+  In rabbitmq-3: broken: 541 for text that begins with no digit, and for what is no number, time stamp or text. In
+  rabbitmq-4.0: broken: 541 for text that begins with no digit (mended in 4.2.7), and for what is no number, time stamp
+  or text. In rabbitmq-4.3: broken: 541 for what is no number, time stamp or text.
+  [rabbit_stream_queue:parse_offset_arg, rabbit_amqqueue:check_max_age, check_stream_offset_arg]
 * STREAM-008: Where an offset begins. x-stream-offset says where reading begins: first (the oldest message), last (the
   last chunk), next (what is published from now on), a number (the message of that offset; beyond the end nothing until
   there is one), a time stamp or an interval back from now (the first chunk written since then). Below 0 is the oldest
@@ -65,9 +66,6 @@ def check_offset_text(broker: Broker, channel: Channel, queue: Queue, table: dic
     if not isinstance(offset, str | bytes) or isinstance(offset, bytearray) or _word(offset):
         return
     text = offset if isinstance(offset, str) else offset.decode("latin-1")
-    number = re.match("[0-9]*", text)
-    if broker.dialect.stream_offset_text_crashes and not (number and number.group()):
-        raise ProtocolError("STREAM-005", 541, "", identifiers=(0, 0))
     if interval(text) is None:
         raise refused_offset(broker, channel, queue, offset)
 
@@ -81,11 +79,9 @@ def begin_reading(broker: Broker, channel: Channel, consumer: Consumer) -> None:
 
 
 def _check_offset_type(broker: Broker, channel: Channel, queue: Queue, table: dict[str, Any]) -> None:
-    """STREAM-005: an offset is a whole number, a time stamp or text. What is not crashes when the reading begins."""
+    """STREAM-005: an offset is a whole number, a time stamp or text."""
     if not offset_has_wrong_type(table):
         return
-    if broker.dialect.stream_offset_text_crashes:
-        raise ProtocolError("STREAM-005", 541, "", identifiers=(0, 0))
     raise refused_offset(broker, channel, queue, table[OFFSET])
 
 

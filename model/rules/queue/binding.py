@@ -14,8 +14,8 @@ Requirements:
 * BIND-006: bind-ok order. bind-ok/unbind-ok take effect before they are sent: a publish on the same channel after
   bind-ok is routed with the binding. [rabbit_binding:add]
 * BIND-007: Wildcards of a topic binding. The key of a binding to a topic exchange may hold two words # at most; one
-  with more is a soft 406. In rabbitmq-4.3: as stated, from 4.3.5 on. [rabbit_exchange_type_topic:validate_binding
-  (4.3.5 and later; not in 4.3.0 to 4.3.4)]
+  with more is a soft 406. In rabbitmq-4.3: as stated, or no limit, as versions differ (as stated from 4.3.5 on).
+  [rabbit_exchange_type_topic:validate_binding (4.3.5 and later; not in 4.3.0 to 4.3.4)]
 * QUEUE-019: Exclusive queue access from another connection. declare, passive declare, consume, get, purge, delete and
   bind from another connection are 405; unbind of an existing binding as well, of a non-existing binding NOT
   (unbind-ok). In amqp-0-9-1: 405 from another connection; unbind is not mentioned.

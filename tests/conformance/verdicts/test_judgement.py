@@ -18,6 +18,7 @@ from amqpspec.conformance.verdicts.judgement import (
 )
 from amqpspec.conformance.verdicts.run_tally import RunTally
 from amqpspec.model.promises.registry import Requirement
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
 
@@ -36,7 +37,7 @@ def judged(verdict: Verdict, aim: str | None = None, **changes: Any) -> Sequence
 def registered(id: str, *dialects: str) -> Requirement:
     return Requirement(
         id, "area", "title", "statement", "0-9-1", "source", ("any",), dict.fromkeys(dialects, "as stated"),
-        "observable", "exact", "no",
+        "observable", "exact", "no", Strength.PROMISED,
     )  # fmt: skip
 
 

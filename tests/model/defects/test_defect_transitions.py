@@ -23,7 +23,7 @@ from amqpspec.model.outputs.turns import turns_come_to_rest
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Method, event_of
+from amqpspec.model.protocol.methods import Method, RawFrame, event_of
 from amqpspec.model.rules.extensions.timeouts import tell_of_timeouts
 from amqpspec.model.rules.inputs import process
 
@@ -107,6 +107,13 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          'a.1 queue.declare q durable x-dead-letter-exchange="" x-dead-letter-routing-key=s',
          "a.1 basic.publish q body=m1", "a.1 basic.get q"),
         ("a.1 basic.nack 1",),
+    ),
+    "drops-latest-letter-first": (
+        ("a.1 queue.declare d", "b.1 basic.qos 1", "b.1 basic.consume d tag=t",
+         "a.1 queue.declare q durable x-queue-type=quorum x-max-length-bytes=4"
+         ' x-dead-letter-exchange="" x-dead-letter-routing-key=d',
+         "a.1 basic.publish q body=11", "a.1 basic.publish q body=22"),
+        ("a.1 basic.publish q body=4444",),
     ),
     "exclusive-consumer-ignored": (
         ("a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.consume q tag=t exclusive", "b.1 channel.open"),
@@ -193,6 +200,14 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("a.1 queue.declare s durable", "a.1 basic.publish s body=m1", "a.1 basic.get s", "b.1 queue.delete s",
          "b.1 queue.declare s durable x-queue-type=stream", "a.1 basic.publish s body=m2"),
         ("a.1 basic.nack 1 requeue",),
+    ),
+    "longer-body-unnoticed": (
+        ("a.1 queue.declare q", "a.1 basic.publish q unfinished", "a.1 frame.header body-size=3"),
+        ("a.1 frame.body body=abcdef",),
+    ),
+    "stream-offset-text-breaks": (
+        ("a.1 queue.declare s durable x-queue-type=stream", "a.1 basic.qos 1"),
+        ("a.1 basic.consume s tag=t x-stream-offset=foo",),
     ),
     "stream-offset-of-wrong-type-breaks": (
         ("a.1 queue.declare s durable x-queue-type=stream", "a.1 basic.qos 1"),
@@ -452,7 +467,7 @@ def test_the_acceptor_follows_it_and_says_so(defect: DefectTransition, dialect: 
     if defect.name in SHOWN_BY_TIME:
         return
     broker, event = brought_to(defect, dialect)
-    assert isinstance(event, Method)
+    assert isinstance(event, Method | RawFrame)
     for is_defective in (False, True):
         acceptor = acceptor_for(dialect_named(dialect))
         acceptor.explanations[0].broker = copy.deepcopy(broker)

@@ -14,12 +14,14 @@ from amqpspec.model.defects.known_defects import (
     defects_from,
     is_as_known,
     known_defects,
+    strength_of,
 )
 from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
 from amqpspec.model.defects.wrong_outputs import MISSING_OUTPUTS, OUTPUT_DEFECTS
 from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.model.promises.versions import VERIFIED, Version, dialect_name_of, verified_last, versions
 
@@ -63,6 +65,23 @@ def test_each_has_its_place_among_the_findings(defect: KnownDefect) -> None:
     sections = [part for part in re.split(r"^## ", rabbitmq, flags=re.MULTILINE) if f"`{defect.name}`" in part]
     assert sections, f"docs/findings.md does not tell of {defect.name}"
     assert any(part.startswith(defect.requirement) for part in sections)
+
+
+@pytest.mark.parametrize("defect", KNOWN_DEFECTS.values(), ids=list(KNOWN_DEFECTS))
+def test_the_findings_say_how_strong_its_promise_is(defect: KnownDefect) -> None:
+    """Wherever a section calls a known defect by its name."""
+    named = re.findall(rf"[Kk]nown\s+defects?\s+`{defect.name}`\s*(\([a-z]+\))?", FINDINGS.read_text(encoding="utf-8"))
+    assert named and set(named) == {f"({defect.strength})"}
+
+
+def test_a_failure_is_as_strong_as_its_defect_or_else_as_its_requirement() -> None:
+    assert strength_of(failure("get-overtakes-deliveries", "PUBLISH-015")) is Strength.ARGUABLE
+    assert strength_of(failure("", "PUBLISH-015")) is Strength.PROMISED
+    assert strength_of(failure("", "QUEUE-013")) is Strength.PROMISED
+    assert strength_of(failure("age-without-number-breaks", "QUEUE-013")) is Strength.CONVENTIONAL
+    assert strength_of(failure("", "CHAN-008")) is Strength.CONVENTIONAL
+    assert strength_of(failure("", "TIMEOUT-016")) is Strength.PROMISED
+    assert strength_of(failure("nobody-knows-it", "NONE-001")) is Strength.PROMISED
 
 
 def test_the_findings_name_no_defect_that_is_none() -> None:

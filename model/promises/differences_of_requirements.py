@@ -1,0 +1,60 @@
+"""The class and the source of what differs by version, or rests on observation, and follows from no choice.
+
+See `model.promises.differences`. What the notes of the registry mark "broken" is a known defect of that version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+
+from amqpspec.model.promises.differences import Difference, DifferenceClass
+
+_change = partial(Difference, DifferenceClass.CHANGE)
+_defect = partial(Difference, DifferenceClass.DEFECT)
+_free = partial(Difference, DifferenceClass.FREE)
+
+#: By the requirement's identifier.
+REQUIREMENTS: Mapping[str, Difference] = MappingProxyType(
+    {
+        "ACK-024": _defect("0-9-1 basic.ack, delivery-tag"),
+        "ACK-019": _free("no text says which consumer it is; the requirement allows each"),
+        "CANCEL-009": _defect(
+            "RabbitMQ from 4.3 on takes a client's cancel-ok, and crashes where the consumer is gone"
+        ),
+        "CANCEL-017": _change("release notes of 4.0.1 (mirroring is removed)"),
+        "CHAN-015": _defect("0-9-1 section 4.2.6: badly formatted content is a connection exception; mended in 4.2.6"),
+        "CLUSTER-003": _change("release notes of 4.3.0"),
+        "CONN-021": _free("no text says when a lost connection is noticed; the requirement allows both"),
+        "CONSUME-004": _defect("0-9-1 basic.consume: each is answered, and a tag is free again behind cancel-ok"),
+        "CONSUME-005": _defect("0-9-1 basic.consume and basic.cancel: each is answered"),
+        "CONSUME-008": _defect("0-9-1 basic.consume, exclusive"),
+        "DLX-009": _defect("release notes of 4.2.1 and 4.3.0 (now happens in the correct order)"),
+        "DURABLE-001": _change("0-9-1 queue.declare and exchange.declare, durable; guide: queues, Durability"),
+        "DURABLE-002": _change("guide: quorum-queues (data is replicated, and always on disk)"),
+        "DURABLE-003": _change("guide: confirms, Automatic Requeueing (redeliveries are marked)"),
+        "OVERFLOW-004": _defect("guide: maxlength (message body length counts)"),
+        "PUBLISH-016": _defect("0-9-1 section 3.1.1: nothing of a content is modified", taken_over=True),
+        "PUBLISH-018": _defect("0-9-1 section 3.1.3.4: the same value is equal"),
+        "QUEUE-013": _defect("a wrong argument is a soft 406 in all cases but these"),
+        "QUEUE-026": _defect("0-9-1 queue.declare-ok, consumer-count: active consumers"),
+        "QUEUE-029": _defect("0-9-1 section 1.7.2.9: a deleted queue is gone, its name free"),
+        "REPLY-002": _defect("guide: direct-reply-to: a check by a passive declare is no error of the connection"),
+        "REPLY-005": _defect("0-9-1 basic.consume, consumer-tag"),
+        "REPLY-006": _defect("0-9-1 basic.deliver, delivery-tag"),
+        "SAC-002": _defect("guide: consumers, Single Active Consumer: the next consumer takes over"),
+        "SAC-004": _defect("guide: consumers, Initial SAC Selection"),
+        "SAC-005": _free("no text orders what comes on two channels; the requirement allows each"),
+        "STREAM-005": _defect("a wrong argument is a soft 406, as for x-max-age; mended for text in 4.2.7 and 4.3.1"),
+        "TIMEOUT-009": _defect("the guide on consumer timeouts; the text is to name the value used"),
+        "TIMEOUT-010": _defect("the text of TIMEOUT-009, here as well", taken_over=True),
+        "TIMEOUT-011": _defect("the guide on consumer timeouts: with the capability the channel stays open"),
+        "TIMEOUT-015": _change("the guide on consumer timeouts, Recovery (or the consumer is cancelled)"),
+        "TIMEOUT-018": _defect("the guide on consumer timeouts, Recovery (acknowledged, rejected or cancelled)"),
+        "TIMEOUT-021": _defect(
+            "the guide on consumer timeouts: messages that have exceeded their timeout are returned"
+        ),
+        "TIMEOUT-030": _defect("0-9-1 basic.consume, consumer-tag: the consumer was cancelled, so its tag is free"),
+    }
+)

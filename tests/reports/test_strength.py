@@ -1,0 +1,102 @@
+"""How strong a promise is that a failure breaks: every report says so, and what is only arguable fails no run."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+
+import pytest
+
+from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, SequenceJudgement, is_arguable_only
+from amqpspec.model.promises.verdict import Failure, Verdict
+from amqpspec.pipeline.table import ComplianceTable, TableFailure, TableRow
+from amqpspec.reports.as_known import headline_as_known
+from amqpspec.reports.html import render_html
+from amqpspec.reports.json_report import render_json
+from amqpspec.reports.junit import render_junit
+from amqpspec.reports.markdown import render_markdown
+from amqpspec.reports.overview import headline
+from tests.reports.made_up import ACK, result
+from tests.reports.test_as_known import terminal
+
+#: A known defect of the target's dialect, and a failure that nobody knows of a requirement that is arguable itself.
+ARGUABLE = replace(ACK, requirement="PUBLISH-015", defect="get-overtakes-deliveries")
+NEW = replace(ACK, requirement="TIMEOUT-016")
+CONVENTIONAL = replace(ACK, requirement="CHAN-008")
+
+
+def of(*failures: Failure, known: str | None = None) -> RunResult:
+    """A run that found these failures, and decided everything."""
+    whole = result(failures=False, undecided=False)
+    blamed = {failure.requirement for failure in failures}
+    outcomes = tuple(
+        replace(outcome, verdict=Verdict.FAIL if outcome.id in blamed else outcome.verdict)
+        for outcome in whole.requirements
+        if outcome.verdict is not Verdict.INCONCLUSIVE
+    )
+    found = tuple(FoundFailure(failure, "search 1", ("a.1 basic.get q",), known=known) for failure in failures)
+    return replace(whole, failures=found, requirements=outcomes)
+
+
+def test_what_is_only_arguable_fails_no_run_and_says_so_in_a_sentence_of_its_own() -> None:
+    arguable = of(ARGUABLE, NEW)
+    assert arguable.exit_code == 0
+    assert arguable.is_arguable_only
+    assert headline(arguable) == "Conforms, though it can be argued: 2 arguable failures, and no other"
+    assert "no new failure" in str(headline_as_known(arguable))
+
+
+@pytest.mark.parametrize("other", [ACK, CONVENTIONAL])
+def test_what_is_promised_or_conventional_fails_it_and_is_counted_apart(other: Failure) -> None:
+    both = of(ARGUABLE, other)
+    assert both.exit_code == 1
+    assert not both.is_arguable_only
+    assert headline(both) == "Deviates: 1 new failure, and 1 arguable failure"
+    assert of(ARGUABLE, other, known="D-1").exit_code == 0
+    assert not of(other, known="D-1").is_arguable_only
+
+
+def test_an_arguable_failure_does_not_hide_that_something_was_undecided_or_lost() -> None:
+    undecided = replace(of(ARGUABLE), undecided=(("search 3", "too many explanations"),))
+    assert undecided.exit_code == 4
+    assert headline(undecided) == "Inconclusive: not everything could be decided, and 1 arguable failure"
+    assert replace(of(ARGUABLE), lost="gone").exit_code == 3
+
+
+@pytest.mark.parametrize("render", [terminal, render_markdown, render_html, render_json, render_junit])
+def test_every_report_says_how_strong_it_is(render: object) -> None:
+    assert callable(render)
+    assert "arguable" in render(of(ARGUABLE))
+    assert "conventional" in render(of(CONVENTIONAL))
+
+
+def test_in_the_object_failures_and_known_defects_have_a_strength() -> None:
+    told = json.loads(render_json(of(ARGUABLE, CONVENTIONAL)))
+    assert [each["strength"] for each in told["failures"]] == ["arguable", "conventional"]
+    assert {each["strength"] for each in told["known_defects"]} == {"promised", "conventional", "arguable"}
+
+
+def test_what_fails_a_build_is_what_fails_the_run() -> None:
+    assert not ET.fromstring(render_junit(of(ARGUABLE))).findall(".//failure")
+    assert len(ET.fromstring(render_junit(of(ARGUABLE, CONVENTIONAL))).findall(".//failure")) == 1
+
+
+def test_traces_that_are_judged_again_are_treated_alike() -> None:
+    def table(*failures: Failure) -> ComplianceTable:
+        rows = tuple(TableRow(each.requirement, "t", "rabbitmq-4.3", "fail", "fail", 1, 1) for each in failures)
+        found = tuple(TableFailure("t", "rabbitmq-4.3", each, 1, "s") for each in failures)
+        return ComplianceTable(rows, found, 1, 1)
+
+    assert table(ARGUABLE, NEW).exit_code == 0
+    assert table(ARGUABLE, CONVENTIONAL).exit_code == 1
+
+
+def test_a_sequence_that_is_only_arguable() -> None:
+    def judged(*failures: Failure) -> SequenceJudgement:
+        verdict = Verdict.FAIL if failures else Verdict.PASS
+        return SequenceJudgement("s", "t", "rabbitmq-4.3", None, verdict, failures, {}, None, 1)
+
+    assert is_arguable_only(judged(ARGUABLE))
+    assert not is_arguable_only(judged(ARGUABLE, ACK))
+    assert not is_arguable_only(judged())
