@@ -316,7 +316,7 @@ class Acceptor:
         contradicted: list[Explanation] = []
         latent: list[Explanation] = []
         for explanation in self.explanations:
-            for candidate in points(explanation, self._defects, self.bound):
+            for candidate in points(explanation, self._defects, self.bound, event):
                 if candidate.broker.not_before > event.time or candidate.is_tearing_down(event):
                     continue  # something would have come about too early, or too late
                 mismatches = observe_as_known(candidate.broker, event, self._defects)
@@ -337,6 +337,9 @@ class Acceptor:
                     survivors = merged(survivors)
                     if len(survivors) > self.bound:
                         raise TooManyExplanations
+        if not survivors and not flawed and best is None:
+            # no point was looked at
+            best = self.explanations[0], observe_as_known(self.broker, event, self._defects)
         if any(explanation.defect is None for explanation in survivors):
             survivors = merged(survivors)
             self.explanations = least_advanced(survivors)

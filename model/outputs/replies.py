@@ -63,8 +63,8 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker, take_further_notice
-from amqpspec.model.broker.channels import Channel
-from amqpspec.model.broker.connections import Connection
+from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.consumer_timeouts import spared_on
 from amqpspec.model.broker.effects import DeletionAnswered
 from amqpspec.model.broker.owed import Expected, PendingGet
@@ -76,7 +76,7 @@ from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpect
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.field_types import retyped
-from amqpspec.model.protocol.methods import Content, Method, TraceEvent
+from amqpspec.model.protocol.methods import METHOD_IDS, Content, Method, TraceEvent
 from amqpspec.model.protocol.patterns import Pattern, matches
 from amqpspec.model.rules.extensions.consumer_timeout import contested
 
@@ -85,6 +85,9 @@ HARMLESS = frozenset(
     {"reply_text", "reply_code", "class_id", "method_id", "message_count", "consumer_count", "nowait", "octets",
      "server_properties", "mechanisms", "locales", "channel_max", "frame_max", "heartbeat"}
 )  # fmt: skip
+
+#: What a channel sends only where it owes it; the answer to basic.get it may choose.
+REPLIES = frozenset(name for name in METHOD_IDS if name.endswith("-ok")) - {"basic.get-ok"}
 
 #: What a frame breaks that nothing asked for.
 UNSOLICITED = {
@@ -121,6 +124,20 @@ def observe_reply(broker: Broker, channel: Channel, method: Method) -> Mismatche
     if any(not isinstance(other, PendingGet) and other.lane != found.lane for other in channel.owed):
         broker.fired("CHAN-019")
     return take_expected(broker, channel, found, method)
+
+
+def is_unasked(broker: Broker, event: TraceEvent) -> bool:
+    """Is it a reply of a channel that owes no such one? Then what asks for it has not been processed yet."""
+    if event.name not in REPLIES or not event.channel:
+        return False
+    channel = broker.channels.get((event.connection, event.channel))
+    if channel is None:
+        return True
+    if channel.state is not ChannelState.OPEN and (
+        channel.unread or broker.connections[event.connection].state is ConnectionState.CLOSING
+    ):
+        return False  # it may be one from before the end
+    return all(isinstance(owed, PendingGet) or owed.method != event.name for owed in channel.owed)
 
 
 def fits(expected: Expected, event: TraceEvent) -> bool:
