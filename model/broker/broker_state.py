@@ -170,8 +170,12 @@ class BrokerState:
         effect: Effect | None = None,
         crossing: str = "",
         due: Due | None = None,
+        counted: bool = True,
     ) -> None:
-        """The channel owes this frame; the first requirement is broken if it does not come."""
+        """The channel owes this frame; the first requirement is broken if it does not come.
+
+        `counted`: as in `Expected`, if anything counts now.
+        """
         if self.credit:
             requirements = (self.credit, *requirements)
         self.blame(channel, requirements[0])
@@ -183,7 +187,7 @@ class BrokerState:
                 blame=blame or {},
                 lane=lane,
                 effect=effect,
-                counted=self.counting,
+                counted=counted and self.counting,
                 crossing=crossing,
                 due=due,
             )

@@ -53,7 +53,9 @@ class QueueSteps(BrokerState):
         close_chunks(self)
         for channel in self.channels.values():
             channel.under_way = 0
-            channel.admissions = {queue: told.heard for queue, told in channel.admissions.items() if not queue.deleted}
+            if channel.admissions:
+                known = channel.admissions.items()
+                channel.admissions = {queue: told.heard for queue, told in known if not queue.deleted}
             channel.may_still_be_served.clear()
             channel.may_be_told.clear()
             channel.lost.clear()

@@ -88,7 +88,8 @@ class Acceptor:
             return
         self._time = max(self._time, event.time)
         for explanation in list(self.explanations):
-            self.explanations += explanation.overlooking(event.time, self._defects)
+            if explanation.broker.next_timeout <= event.time:
+                self.explanations += explanation.overlooking(event.time, self._defects)
         for explanation in self.explanations:
             explanation.time_passes(event.time)
         if isinstance(event, ClockWait):
@@ -266,7 +267,7 @@ class Acceptor:
                 defective.defect, defective.defective_input = defect, event
                 self.explanations.append(defective)
                 explanation.decline([defect])
-        others = list(explanation.alternatives(event))
+        others = explanation.alternatives(event)
         explanation.process(event)
         if explanation.broker.teardowns or explanation.broker.internal_events:
             explanation.expect_internal_events()

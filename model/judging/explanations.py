@@ -119,7 +119,7 @@ def _process_one(
     `is_taken`: the first of them is the point itself.
     """
     event = point.pending[index]
-    others = list(point.alternatives(event)) if event is not point.defective_input else []
+    others = point.alternatives(event) if event is not point.defective_input else []
     for defect in applying:
         defective = point.fork()
         defective.defect, defective.defective_input = defect, event
@@ -324,6 +324,8 @@ def _is_lately_unpredictable(explanation: Explanation) -> bool:
 
 def latent_beside(proven: list[Explanation], quiet: list[Explanation]) -> list[Explanation]:
     """Of those at rest, the ones of known defects that may show later, and do not come to what is lawful anyway."""
+    if all(each.defect is None and not each.broker.is_unpredictable for each in quiet):
+        return []
     undecided = any(_may_have_crashed(explanation.broker) for explanation in proven)
     latent = [each for each in quiet if each.is_latent or (undecided and _is_lately_unpredictable(each))]
     lawful = {fingerprint(explanation.broker) for explanation in proven} if latent else set()
