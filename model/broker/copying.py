@@ -113,7 +113,7 @@ def _expression(kind: Any, value: str) -> str:
     if kind is object or kind is Any:
         return f"copy_by_type({value}, copied)"
     if kind is Memories:
-        return f"{value}.copied(lambda each: copy_by_type(each, copied))"
+        return f"{value}.copied(copy_memory, copied)"
     if origin is Counter:
         return f"copy_counts({value})"
     if origin in (list, set, deque, dict) and not any(map(_is_copied, arguments)):
@@ -147,6 +147,10 @@ def _copy_by_type(value: Any, copied: Copied) -> Any:
     return value
 
 
+def _copy_memory(memory: Any, copied: Copied) -> Any:
+    return _copier_of(type(memory))(memory, copied)
+
+
 def _copy_counts(counts: Counter[Any]) -> Counter[Any]:
     """Its own `copy` counts all of them anew."""
     new: Counter[Any] = Counter()
@@ -154,7 +158,7 @@ def _copy_counts(counts: Counter[Any]) -> Counter[Any]:
     return new
 
 
-_COPIERS |= {"copy_by_type": _copy_by_type, "copy_counts": _copy_counts}
+_COPIERS |= {"copy_by_type": _copy_by_type, "copy_counts": _copy_counts, "copy_memory": _copy_memory}
 
 _UNKNOWN: set[Any] = set()
 
