@@ -21,6 +21,7 @@ from amqpspec.model.broker.internal_events import (
     lane_of,
 )
 from amqpspec.model.broker.overflow import is_limited
+from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.stream_log import know_no_more_than, known_chunks
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
@@ -235,7 +236,17 @@ def _key(explanation: Explanation) -> tuple[object, object]:
 def _rough_key(explanation: Explanation) -> object:
     """What is equal where the key is, and found at once."""
     broker = explanation.broker
-    channels = broker.channels.values()
+    queues = [
+        (name, *[message.content.body for message in queue.messages])
+        for name, queue in broker.queues.items()
+        if queue.messages
+    ]
+    queues.sort()
+    channels = [
+        (key, channel.next_tag, len(channel.unacknowledged), *map(_owed, channel.owed))
+        for key, channel in broker.channels.items()
+    ]
+    channels.sort()
     inputs = explanation.pending
     possible = [each for each in inputs if isinstance(each, PossibleEvent)]
     if possible:
@@ -247,9 +258,13 @@ def _rough_key(explanation: Explanation) -> object:
         # two that lead to one state are as good as one, but not before they have led there
         explanation.defect.name if explanation.defect is not None and explanation.defect_is_ahead else "",
         broker.is_unpredictable,
-        sum([len(queue.messages) for queue in broker.queues.values()]),
-        sum([len(channel.owed) + len(channel.unacknowledged) + channel.next_tag for channel in channels]),
+        tuple(queues),
+        tuple(channels),
     )
+
+
+def _owed(owed: Expected | PendingGet) -> str:
+    return "" if isinstance(owed, PendingGet) else owed.method
 
 
 def _inputs(pending: list[Input], processed: Input | None = None) -> tuple[int, ...]:
