@@ -278,11 +278,12 @@ class Acceptor:
         if any(isinstance(pending, TIMED) for each in self.explanations for pending in each.pending):
             self._process_or_wait(event)
             return
-        try:
-            self.explanations = settled(self.explanations, self._defects, self.bound)
-        except TooManyExplanations:
-            self._give_up()
-            return
+        if any(each.pending for each in self.explanations):
+            try:
+                self.explanations = settled(self.explanations, self._defects, self.bound)
+            except TooManyExplanations:
+                self._give_up()
+                return
         for explanation in list(self.explanations):
             self._process(explanation, event)
         self.explanations = merged(self.explanations)
