@@ -32,7 +32,8 @@ class Memories(dict[str, Any]):
 
     def held(self) -> list[str]:
         """Whose memories hold anything."""
-        return [name for name, memory in self.items() if _holds_anything(type(memory))(memory)]
+        own = self.items()
+        return [name for name, memory in own if _holds_anything(type(memory))(memory)]  # type: ignore[arg-type]
 
     def seen(self, broker: Any) -> tuple[object, ...]:
         """What is compared of them: of those that make a difference."""
