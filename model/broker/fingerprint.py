@@ -98,9 +98,10 @@ def _limit(channel: Channel, _: Broker) -> Hashable:
 
 def _oldest(channel: Channel, _: Broker) -> Hashable:
     """Of what is delivered later, the time begins later."""
-    if all(entry.deadline is None for entry in channel.unacknowledged.values()):
-        return None
-    return channel.oldest_tag, channel.oldest_by, channel.oldest_since
+    for entry in channel.unacknowledged.values():
+        if entry.deadline is not None:
+            return channel.oldest_tag, channel.oldest_by, channel.oldest_since
+    return None
 
 
 def _unconfirmed(channel: Channel, _: Broker) -> Hashable:

@@ -56,9 +56,10 @@ class QueueSteps(BrokerState):
             if channel.admissions:
                 known = channel.admissions.items()
                 channel.admissions = {queue: told.heard for queue, told in known if not queue.deleted}
-            channel.may_still_be_served.clear()
-            channel.may_be_told.clear()
-            channel.lost.clear()
+            if channel.may_still_be_served or channel.may_be_told or channel.lost:
+                channel.may_still_be_served.clear()
+                channel.may_be_told.clear()
+                channel.lost.clear()
 
     # ------------------------------------------------------------------------------------ deliverable
 
@@ -243,7 +244,7 @@ class QueueSteps(BrokerState):
         """
         high = most_ready(queue)
         low = len(queue.messages) - len(queue.unproven)
-        if service_is_unknown(self, queue):
+        if low <= 0 or service_is_unknown(self, queue):
             return 0, high
         takers = self.with_room(queue) if queue in self.deliverable else []
         for consumer in (*takers, *self._leaving(queue), *self._giving_up_seat(queue)):

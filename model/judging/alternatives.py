@@ -222,11 +222,10 @@ _BY_KIND = {
 
 def alternatives_to(broker: Broker, event: Input) -> list[Alternative]:
     """The alternatives to the usual processing of this input, in this state."""
-    found = [each for each in _BY_KIND.get(kind_of(event), ()) if each.applies(broker, event)]
-    if isinstance(event, Method):
-        made = _MADE_FOR.get(event.name)
-        if made is not None:
-            found += made(broker, event)
+    kind = kind_of(event)
+    found = [each for each in _BY_KIND[kind] if each.applies(broker, event)] if kind in _BY_KIND else []
+    if isinstance(event, Method) and event.name in _MADE_FOR:
+        found += _MADE_FOR[event.name](broker, event)
     if not isinstance(event, InternalEvent) or isinstance(event, Teardown):
         channel = broker.channels.get((event.connection, event.channel))
         if channel is not None and channel.owed:

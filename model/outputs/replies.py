@@ -86,8 +86,11 @@ HARMLESS = frozenset(
      "server_properties", "mechanisms", "locales", "channel_max", "frame_max", "heartbeat"}
 )  # fmt: skip
 
-#: What a channel sends only where it owes it; the answer to basic.get it may choose.
-REPLIES = frozenset(name for name in METHOD_IDS if name.endswith("-ok")) - {"basic.get-ok"}
+CONFIRMS = ("basic.ack", "basic.nack")
+#: What a channel sends only where it owes it. basic.get-ok is no such one: known defects go on from it.
+ASKED_FOR = frozenset(name for name in METHOD_IDS if name.endswith("-ok")) - {"basic.get-ok"} | {
+    "basic.get-empty", *CONFIRMS
+}  # fmt: skip
 
 #: What a frame breaks that nothing asked for.
 UNSOLICITED = {
@@ -121,14 +124,18 @@ def observe_reply(broker: Broker, channel: Channel, method: Method) -> Mismatche
         return NONE
     if found is None:
         return nothing_explains(broker, channel, method, None)
-    if any(not isinstance(other, PendingGet) and other.lane != found.lane for other in channel.owed):
+    if len(channel.owed) > 1 and any(
+        not isinstance(other, PendingGet) and other.lane != found.lane for other in channel.owed
+    ):
         broker.fired("CHAN-019")
     return take_expected(broker, channel, found, method)
 
 
 def is_unasked(broker: Broker, event: TraceEvent) -> bool:
-    """Is it a reply of a channel that owes no such one? Then what asks for it has not been processed yet."""
-    if event.name not in REPLIES or not event.channel:
+    """Is it a reply of a channel that owes no such one, or the confirm of a publish that is to come? Then what asks for
+    it has not been processed yet.
+    """
+    if event.name not in ASKED_FOR or not event.channel:
         return False
     channel = broker.channels.get((event.connection, event.channel))
     if channel is None:
@@ -137,14 +144,19 @@ def is_unasked(broker: Broker, event: TraceEvent) -> bool:
         channel.unread or broker.connections[event.connection].state is ConnectionState.CLOSING
     ):
         return False  # it may be one from before the end
+    if event.name in CONFIRMS:
+        return bool(event.arguments.get("delivery_tag", 0) > channel.published)
+    if event.name == "basic.get-empty":
+        return not any(isinstance(owed, PendingGet) for owed in channel.owed)
     return all(isinstance(owed, PendingGet) or owed.method != event.name for owed in channel.owed)
 
 
 def fits(expected: Expected, event: TraceEvent) -> bool:
     """Do the arguments agree that cannot be wrong without leaving the state in doubt?"""
-    return all(
-        matches(value, event.arguments.get(name)) for name, value in expected.arguments.items() if name not in HARMLESS
-    )
+    for name, value in expected.arguments.items():
+        if name not in HARMLESS and not matches(value, event.arguments.get(name)):
+            return False
+    return True
 
 
 def take_expected(broker: Broker, holder: Channel | Connection, expected: Expected, event: TraceEvent) -> Mismatches:
