@@ -19,6 +19,7 @@ from amqpspec.conformance.scenarios.scenario_files import selected, sequence_nam
 from amqpspec.conformance.search.machine import themes_for
 from amqpspec.conformance.search.round import ROUND
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
+from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.side_by_side import OneAtATime, SetAside, under_way
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
@@ -41,9 +42,6 @@ from amqpspec.targets.errors import TargetError
 
 #: Seconds that an owed frame may take while a failure is shrunk.
 SHRINKING_DEADLINE = 0.5
-#: After so many deadlines that passed in vain, this target gets less time for each frame.
-PATIENCE = 3
-IMPATIENT_DEADLINE = 2.5
 
 
 class Runner:
@@ -56,9 +54,8 @@ class Runner:
         self.options = options
         self.listeners: tuple[Listener, ...] = (OneAtATime(listeners),)
         self.tally = RunTally()
-        self.overdue = 0
         self._dialect = dialect_named(target.description.dialect)
-        self._place = Place(target, trace, options.seed, options.pace)
+        self._place = Place(target, trace, options.seed, options.pace, patience=Patience(target.deadline))
         self._findings = Findings(self._dialect, options.shrinking_time, self._run_again, self.listeners)
         self._began = time.monotonic()
 
@@ -108,14 +105,10 @@ class Runner:
         """The sequence of a scenario, which is about to be carried out."""
         name = sequence_name(scenario)
         tell(self.listeners, SequenceStarted(name, scenario.requirement))
-        return CommandSequence(name, scenario.commands, scenario.requirement, deadline=self._deadline())
+        return CommandSequence(name, scenario.commands, scenario.requirement)
 
     def _begin(self, scenario: CommandFile) -> CarriedOut:
         return self._place.carry_out(self._sequence(scenario))
-
-    def _deadline(self) -> float | None:
-        """Less patience with a target that has let several deadlines pass; None: the target's own."""
-        return None if self.overdue < PATIENCE else IMPATIENT_DEADLINE
 
     # -------------------------------------------------------------------------------------------- search
 
@@ -130,8 +123,7 @@ class Runner:
                     self._take(outcome)
                 else:
                     tell(self.listeners, SequenceStarted(outcome.name))
-                    # with all the patience that there is: what keeps one waiting keeps up nobody else
-                    waiting.begin(replace(outcome, deadline=None))
+                    waiting.begin(outcome)
                 for each in waiting.taken():
                     self._take(each)
             for each in waiting.taken(but=0):
@@ -146,7 +138,7 @@ class Runner:
             left = self.options.sequences - number * ROUND
             if left <= 0 or is_over(until):
                 return
-            yield Round(number, min(left, ROUND), self._deadline(), until)
+            yield Round(number, min(left, ROUND), until)
 
     # ------------------------------------------------------------------------------------ what comes of them
 
@@ -168,7 +160,6 @@ class Runner:
 
     def _heed(self, outcome: CarriedOut) -> None:
         """A target that let a deadline pass may be gone for good: then nothing that follows would say anything."""
-        self.overdue += outcome.overdue
         if outcome.overdue:
             check_alive(self.target.address)
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from multiprocessing.context import BaseContext
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from types import TracebackType
@@ -26,13 +27,14 @@ from amqpspec.conformance.scenarios.applicability import absent_methods, needs_o
 from amqpspec.conformance.search.machine import Made
 from amqpspec.conformance.search.round import ROUND, make_round
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
+from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.targets.clock import FastForwardClock
 
 #: Pieces of work for each worker that are begun ahead of what was given back last.
-AHEAD = 4
+AHEAD = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,6 @@ class Round:
 
     number: int
     most: int
-    deadline: float | None = None
     #: when (of `time.monotonic`) no sequence is begun any more
     until: float | None = None
 
@@ -101,7 +102,7 @@ def _made_in(work: Round, options: RunOptions, target: TargetUnderTest) -> Itera
         absent_methods(target),
     )
     for number, each in enumerate(made[: work.most], start=work.number * ROUND + 1):
-        yield CommandSequence(f"search {number}", each.commands, deadline=work.deadline), each.waits
+        yield CommandSequence(f"search {number}", each.commands), each.waits
 
 
 class ThisProcess:
@@ -136,8 +137,8 @@ class SeveralProcesses:
         self._options = options
         self._is_enough = is_enough
         self._ahead = AHEAD * options.jobs
-        start = multiprocessing.get_context("spawn")
-        self._stop = start.Event()
+        start = _context()
+        self._stop: Event = start.Event()
         target = replace(place.target, operator=None)
         self._pool = ProcessPoolExecutor(
             options.jobs, start, _begin, (target, place.trace.path, replace(options, enough=None), self._stop)
@@ -180,6 +181,15 @@ class SeveralProcesses:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
+def _context() -> BaseContext:
+    """Processes that are made from one which has loaded what they need, where the system has such."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return context
+
+
 class WorkerLost(Exception):
     """A process that carries out sequences is gone; one line."""
 
@@ -193,7 +203,9 @@ def _begin(target: TargetUnderTest, trace: Path, options: RunOptions, stop: Even
     # what is interrupted at the terminal is the run, which ends its workers in good order, by `stop`
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_run, daemon=True).start()
-    place = Place(target, TraceWriter(trace, append=True), options.seed, options.pace, stop.is_set)
+    place = Place(
+        target, TraceWriter(trace, append=True), options.seed, options.pace, stop.is_set, Patience(target.deadline)
+    )
     _of_this_process.append((place, options))
 
 

@@ -71,8 +71,9 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stop-at-first", action="store_true", help="begin nothing more once a failure was found")
     parser.add_argument("--steps", type=_positive_count, default=30, help="most steps of a sequence (default 30)")
     parser.add_argument(
-        "--jobs", type=_positive_count, default=available_processors(), metavar="N",
-        help="sequences that are carried out at one time (default: one for each processor, here %(default)s)",
+        "--jobs", type=_positive_count, metavar="N",
+        help="sequences that are carried out at one time (default: three for each processor, as they mostly wait for"
+        " the broker; on the embedded broker one)",
     )  # fmt: skip
     parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="for the search")
     parser.add_argument("--out", type=Path, default=Path("amqpspec-out"), metavar="DIR", help="default amqpspec-out")

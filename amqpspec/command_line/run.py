@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from amqpspec.command_line.options import random_seed
+from amqpspec.command_line.options import available_processors, random_seed
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.run import Runner
@@ -42,7 +42,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     wanted = RunOptions(
         tuple(options.only), seed, options.sequences, options.steps, options.time_budget,
         search_only=options.search_only, enough=(lambda _: True) if options.stop_at_first else None,
-        themes=tuple(options.theme), jobs=options.jobs,
+        themes=tuple(options.theme), jobs=options.jobs or _jobs(options.target),
     )  # fmt: skip
     with ExitStack() as stack:
         target = stack.enter_context(target_under_test(options))
@@ -63,6 +63,11 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     for identity in unseen:
         print(f"amqpspec: listed as a deviation, but not seen in this run: {identity}", file=sys.stderr)
     return result.exit_code
+
+
+def _jobs(target: str | None) -> int:
+    """Sequences that this machine bears at one time: they wait for a broker, but for one that is in this process."""
+    return available_processors() * (1 if target is None or target.startswith("embedded") else 3)
 
 
 def _make_directory(directory: Path) -> None:

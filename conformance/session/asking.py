@@ -25,7 +25,7 @@ def is_over_in_time(conversation: Conversation) -> Callable[[], bool]:
     """Is the time up, asked once a round? Not before some rounds: where there are many explanations it is the judge who
     takes the time, and the broker has answered long ago.
     """
-    latest = time.monotonic() + conversation.target.deadline
+    latest = time.monotonic() + conversation.patience.deadline
     rounds = count(1)
     return lambda: next(rounds) > LEAST_ROUNDS and time.monotonic() > latest
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.names import plain_failure
 from amqpspec.conformance.session.pacing import Lockstep, Pace
+from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
@@ -57,12 +58,14 @@ class Place:
     seed: int | None = None
     pace: Pace = Lockstep
     is_stopped: Callable[[], bool] = _never
+    #: what it has learned of the target; None: nothing, each sequence begins with all the patience that there is
+    patience: Patience | None = None
 
     def carry_out(self, sequence: CommandSequence) -> CarriedOut:
         """Raises `TargetError` when the target is lost."""
-        target = self.target
+        target, patience = self.target, self.patience
         if sequence.deadline is not None:
-            target = replace(target, deadline=min(target.deadline, sequence.deadline))
+            target, patience = replace(target, deadline=min(target.deadline, sequence.deadline)), None
         session = Session(
             target,
             self.trace,
@@ -71,6 +74,7 @@ class Place:
             seed=self.seed,
             repeats=sequence.repeats,
             pace=self.pace,
+            patience=patience,
         )
         shown_by: dict[str, int] = {}
         with session:

@@ -12,6 +12,7 @@ from itertools import count
 from typing import Protocol
 
 from amqpspec.conformance.language.names import new_prefix
+from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import Mark, TraceWriter
 from amqpspec.conformance.verdicts.events import EventObserved, Listener, tell
@@ -60,8 +61,10 @@ class Conversation:
         sequence: str,
         judge: Judge,
         listeners: Iterable[Listener] = (),
+        patience: Patience | None = None,
     ) -> None:
         self.target = target
+        self.patience = patience or Patience(target.deadline)
         self.sequence = sequence
         self.questions = judge.questions
         #: what names on the broker begin with
@@ -136,15 +139,19 @@ class Conversation:
         """Receive until nothing is owed, or the deadline has passed without a frame, or several with other frames."""
         began, frames = time.monotonic(), count(1)
         while self.questions.owes():
-            patience = self.target.deadline + self.questions.patience
-            is_flood = next(frames) > LEAST_FRAMES and time.monotonic() - began > MOST_DEADLINES * patience
-            if is_flood or self.receive(patience) is None:
-                self.mark("overdue", patience)
+            until_rule = self.questions.patience
+            deadline = self.patience.deadline + until_rule
+            asked = time.monotonic()
+            is_flood = next(frames) > LEAST_FRAMES and asked - began > MOST_DEADLINES * deadline
+            if is_flood or self.receive(deadline) is None:
+                self.mark("overdue", deadline)
                 return
+            if not until_rule:
+                self.patience.waited(time.monotonic() - asked)
 
     def drain(self) -> None:
         """Take what is there already; of a broker that goes on and on, what it sends for some time."""
-        until = time.monotonic() + MOST_DEADLINES * self.target.deadline
+        until = time.monotonic() + MOST_DEADLINES * self.patience.deadline
         while not self.over and time.monotonic() < until and self.receive(0) is not None:
             pass
 
@@ -174,6 +181,7 @@ class Conversation:
         """Tell the trace and the judge where a barrier begins and ends, and what did not come in time."""
         if mark == "overdue":
             self.overdue += 1
+            self.patience.waited_in_vain()
         self._trace.mark(self.sequence, mark, self.now(), waited)
         self._judge.mark(mark)
 

@@ -17,6 +17,7 @@ from amqpspec.conformance.session.handshake_steps import STEPS
 from amqpspec.conformance.session.opening import is_over, open_connection, take_step
 from amqpspec.conformance.session.operating import operate, undo
 from amqpspec.conformance.session.pacing import Lockstep, Pace
+from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.events import CommandIssued, Listener, tell
@@ -50,6 +51,7 @@ class Session:
         repeats: str | None = None,
         listeners: Iterable[Listener] = (),
         pace: Pace = Lockstep,
+        patience: Patience | None = None,
     ) -> None:
         self.target = target
         self.sequence = sequence
@@ -74,7 +76,7 @@ class Session:
             )
         )
         self._finished: SequenceJudgement | None = None
-        self._conversation = Conversation(target, trace, sequence, self.judge, self._listeners)
+        self._conversation = Conversation(target, trace, sequence, self.judge, self._listeners, patience)
 
     def __enter__(self) -> Self:
         return self

@@ -5,6 +5,7 @@ Each goes on until the answer is what it should be, or the deadline has passed: 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 from amqpspec.conformance.session.asking import answering, ask, ask_once, askers, can_be_asked, is_over_in_time
@@ -18,7 +19,7 @@ def await_clean_up(conversation: Conversation) -> None:
     while connections and not conversation.over and (queue := conversation.questions.left_behind()) is not None:
         ask(conversation, connections[0].name, queue)
         if is_over():
-            conversation.mark("overdue", conversation.target.deadline)
+            conversation.mark("overdue", conversation.patience.deadline)
             ask(conversation, connections[0].name, queue)  # what it says now is the verdict
             return
 
@@ -40,6 +41,7 @@ def compare_counts(conversation: Conversation, queues: Iterable[str]) -> None:
     In turns: what has come to one queue may be told by the next, which gave it up.
     """
     is_over = is_over_in_time(conversation)
+    began = time.monotonic()
     left = [queue for queue in queues if conversation.questions.is_to_be_counted(queue)]
     while left and not conversation.over:
         left = [queue for queue in left if not _is_as_counted(conversation, queue)]
@@ -47,8 +49,9 @@ def compare_counts(conversation: Conversation, queues: Iterable[str]) -> None:
             # if a known defect explains it, what it drives out of the queue may have come to another one
             for queue in conversation.questions.unproven_elsewhere():
                 ask_once(conversation, queue)
-            conversation.mark("overdue", conversation.target.deadline)
+            conversation.mark("overdue", conversation.patience.deadline)
             return
+    conversation.patience.waited(time.monotonic() - began)
 
 
 def _is_as_counted(conversation: Conversation, queue: str) -> bool:
@@ -70,7 +73,7 @@ def clear_doubts(conversation: Conversation) -> None:
         if not queues:
             return
         if is_over():
-            conversation.mark("overdue", conversation.target.deadline)
+            conversation.mark("overdue", conversation.patience.deadline)
             return
         for queue in queues:
             ask_once(conversation, queue)

@@ -171,6 +171,8 @@ class Channel:
     #: how many publishes were counted when confirm.select was repeated; the numbers below its own that the last frame
     #: with `multiple` confirmed
     selected_again: int = to_blame(0)
+    #: confirm.select asked for no answer, and nothing has shown yet that it was heeded
+    selected_untold: bool = to_blame(False)
     confirmed_together: frozenset[int] = to_blame(frozenset())
 
     def __post_init__(self) -> None:

@@ -8,7 +8,9 @@ from amqpspec.model.judging.state_wording import allowed_frames, state_lines
 from amqpspec.model.outputs.debts import Debt, debt_text
 from amqpspec.model.outputs.mismatch import Mismatch
 from amqpspec.model.promises.verdict import Failure, Shape
-from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.model.protocol.methods import METHOD_IDS, TraceEvent
+
+_NAMES = {identifiers: name for name, identifiers in METHOD_IDS.items()}
 
 
 def failure_of(broker: Broker, event: TraceEvent, mismatch: Mismatch, command: str, defect: str) -> Failure:
@@ -33,10 +35,24 @@ def failure_of_debt(
     return Failure(
         defect.requirement if defect else debt.requirement,
         Shape.MISSING,
-        debt.event.name if debt.event else "messages ready",
+        _missing(broker, debt),
         command,
         "nothing",
         (debt_text(debt),),
         state_lines(broker, debt.event),
         defect.name if defect else known_as,
     )
+
+
+def _missing(broker: Broker, debt: Debt) -> str:
+    """What is missing, told apart as a person would: which method was not refused, what a confirm depends on."""
+    event = debt.event
+    if event is None:
+        return "messages ready"
+    if event.name in ("channel.close", "connection.close"):
+        identifiers = event.arguments.get("class_id", 0), event.arguments.get("method_id", 0)
+        return f"{event.name} for {_NAMES[identifiers]}" if identifiers in _NAMES else event.name
+    channel = broker.channels.get((event.connection, event.channel))
+    if channel is not None and channel.selected_untold and event.name in ("basic.ack", "basic.nack"):
+        return f"{event.name} after confirm.select with nowait"
+    return event.name

@@ -71,6 +71,7 @@ def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatc
     for owed in channel.owed:
         if isinstance(owed, Expected) and owed.publish and owed.publish in numbers:
             return unexpected("CONFIRM-009", f"{method.name} before basic.return")
+    channel.selected_untold = False
     # one that ought not to be at all is not measured by its form
     wrong = tuple(_wrong_kind(channel, method, numbers)) or tuple(_wrong_form(channel, method, tag, numbers))
     fired = ["CONFIRM-002", "CONFIRM-003"]

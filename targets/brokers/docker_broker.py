@@ -43,6 +43,9 @@ _MEMORY = "/run/amqpspec"
 """Where RabbitMQ keeps its data: in memory, so that a disk that is busy for seconds is no silence of the broker. Not
 its usual directory, as that belongs to a user whose number only the image knows."""
 
+_ERL_CALL = """printf '%s\\n' "$1" | HOME=/var/lib/rabbitmq erl_call -sname "rabbit@$(hostname -s)" -e"""
+"""Has the node of the container evaluate $1. The cookie that lets it in is in the home directory of RabbitMQ's user."""
+
 _ENGINE_ERRORS = (DockerException, OSError)
 """The client library lets the errors of its transport (all of them OSError) through."""
 
@@ -127,8 +130,11 @@ class DockerBroker:
         return text
 
     def operator(self) -> Operator | None:
-        """Who operates the broker, if there is a rabbitmqctl in the container."""
-        return operator_by(lambda *arguments: self.execute("rabbitmqctl", *arguments))
+        """Who operates the broker, if there is a RabbitMQ in the container."""
+        return operator_by(
+            lambda expressions: self.execute("sh", "-c", _ERL_CALL, "sh", expressions),
+            lambda expressions: self.execute("rabbitmqctl", "eval", expressions),
+        )
 
     def restart(self, *, kill: bool = False) -> None:
         """Stops the broker (with `kill`: at once, as a crash would) and starts it on the same data.

@@ -79,7 +79,7 @@ class ProcessBroker:
         beside = [path.with_name("rabbitmqctl") for path in (Path(found), Path(found).resolve())] if found else []
         for rabbitmqctl in beside:
             if rabbitmqctl.is_file():
-                return operator_by(partial(self._rabbitmqctl, rabbitmqctl))
+                return operator_by(partial(self._rabbitmqctl, rabbitmqctl, "eval"))
         return None
 
     def _rabbitmqctl(self, path: Path, *arguments: str) -> str:

@@ -1,20 +1,23 @@
-"""The operator of a RabbitMQ: `rabbitmqctl eval`, one call for any number of things.
+"""The operator of a RabbitMQ: Erlang expressions that its node evaluates, one call for any number of things.
 
-A call takes some tenths of a second, most of it for a virtual machine to start; so what the commands of
-rabbitmqctl do one by one is said in one Erlang expression. `by_hand` says it for people, in those commands.
+`rabbitmqctl eval` takes a second of the processor, for a virtual machine to start; Erlang's own `erl_call` takes a
+tenth of a second and is not everywhere. So what the commands of rabbitmqctl do one by one is said in one expression,
+and whoever makes the operator says what evaluates it. `by_hand` says it for people, in commands of rabbitmqctl.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from amqpspec.model.protocol.methods import OperatorAction
 from amqpspec.targets.brokers.operator import Operator, Peer, PeerOf, undoing
 from amqpspec.targets.errors import OperatorError, TargetError
 
-#: Runs rabbitmqctl with these arguments, gives what it printed, and raises `TargetError` if it fails.
-Rabbitmqctl = Callable[..., str]
+#: Has the broker's node evaluate Erlang expressions, gives what was printed of the value, and raises `TargetError` if
+#: that cannot be had.
+Evaluate = Callable[[str], str]
 
 _ALARM = "{resource_limit, memory, node()}"
 _ACTOR = '<<"amqpspec">>'
@@ -33,10 +36,10 @@ _PATIENCE = 5000
 
 
 class RabbitmqctlOperator:
-    """Carries out actions by `rabbitmqctl`, wherever that is run."""
+    """Carries out actions as rabbitmqctl would, wherever the expressions are evaluated."""
 
-    def __init__(self, rabbitmqctl: Rabbitmqctl) -> None:
-        self._rabbitmqctl = rabbitmqctl
+    def __init__(self, evaluate: Evaluate) -> None:
+        self._evaluate = evaluate
 
     def carry_out(self, actions: Sequence[OperatorAction], peer_of: PeerOf) -> None:
         self._say([expression(action, peer_of) for action in actions], actions)
@@ -50,7 +53,7 @@ class RabbitmqctlOperator:
     def _say(self, expressions: Sequence[str], actions: Sequence[OperatorAction]) -> None:
         said = "".join(f"{each}, " for each in expressions)
         try:
-            answer = self._rabbitmqctl("eval", f"{said}{_DONE}.")
+            answer = self._evaluate(f"{said}{_DONE}.")
         except OperatorError:
             raise
         except TargetError as error:
@@ -59,13 +62,13 @@ class RabbitmqctlOperator:
             raise OperatorError(f"the operator could not do {_names(actions)}: {' '.join(answer.split())[:300]}")
 
 
-def operator_by(rabbitmqctl: Rabbitmqctl) -> Operator | None:
-    """An operator, if rabbitmqctl is there and reaches its node."""
-    try:
-        answers = "42" in rabbitmqctl("eval", "6 * 7.")
-    except TargetError:
-        return None
-    return RabbitmqctlOperator(rabbitmqctl) if answers else None
+def operator_by(*ways: Evaluate) -> Operator | None:
+    """An operator, by the first of the ways that reaches the node."""
+    for evaluate in ways:
+        with suppress(TargetError):
+            if "42" in evaluate("6 * 7."):
+                return RabbitmqctlOperator(evaluate)
+    return None
 
 
 def expression(action: OperatorAction, peer_of: PeerOf) -> str:

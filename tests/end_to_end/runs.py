@@ -35,6 +35,7 @@ def run_suite(
     dialect: Dialect | None = None,
     themes: tuple[str, ...] = (),
     fast_forward: bool = False,
+    jobs: int = 1,
 ) -> RunResult:
     """`amqpspec run`, as far as the result; the trace is in `directory`. A broker is operated, an address is not.
 
@@ -55,7 +56,7 @@ def run_suite(
             label, str(properties["product"]), str(properties.get("version")), dialect_of(properties).name
         )
         trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
-        options = RunOptions(only, seed, sequences, 30, time_budget, shrinking_time, search_only, enough, themes)
+        options = RunOptions(only, seed, sequences, 30, time_budget, shrinking_time, search_only, enough, themes, jobs=jobs)
         under_test = TargetUnderTest(address, description, deadline, operator, advertised(properties), clock)
         return Runner(under_test, trace, options).run()
 

@@ -30,6 +30,10 @@ WHOLE_AREAS = (
 BY_CHANCE = {"CANCEL-015", "PUBLISH-015", "TIMEOUT-021"}
 
 
+#: Sequences at one time: most of what they take is waiting for the broker.
+JOBS = 4
+
+
 @pytest.fixture(params=["rabbitmq_3_10", "rabbitmq_4_0", "rabbitmq_4_3"])
 def rabbitmq_version(request: pytest.FixtureRequest) -> DockerBroker:
     broker: DockerBroker = request.getfixturevalue(request.param)
@@ -43,7 +47,7 @@ def run_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[DockerBroker],
     @cache
     def made(broker: DockerBroker) -> tuple[RunResult, Path]:
         directory = tmp_path_factory.mktemp("run")
-        return run_suite(broker, directory, sequences=40, seed=5), directory
+        return run_suite(broker, directory, sequences=40, seed=5, jobs=JOBS), directory
 
     return made
 
@@ -81,7 +85,7 @@ def test_rabbitmq_same_verdicts_again(
     in_scenarios = {
         found.failure.requirement for found in first.failures if found.sequence.startswith("scenario ")
     }
-    again = failed_requirements(run_suite(rabbitmq_4_3, tmp_path, seed=2))
+    again = failed_requirements(run_suite(rabbitmq_4_3, tmp_path, seed=2, jobs=JOBS))
     assert in_scenarios - BY_CHANCE == again - BY_CHANCE
 
 

@@ -32,6 +32,8 @@ def select(broker: Broker, channel: Channel, method: Method) -> None:
         raise ProtocolError("CONFIRM-015", 406, "cannot switch from tx to confirm mode")
     if channel.confirming:
         channel.selected_again = channel.published
+    else:
+        channel.selected_untold = bool(method.arguments.get("nowait"))
     channel.confirming = True
     untold = not broker.connections[channel.connection].capabilities.get("publisher_confirms")
     answer(broker, channel, method, "confirm.select-ok", {}, *(("CAP-002",) if untold else ()), "CONFIRM-001")

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from amqpspec.conformance.session.patience import FLOOR, IN_VAIN, MULTIPLE, Patience
+
+
+@pytest.fixture
+def patience() -> Patience:
+    return Patience(5.0)
+
+
+def test_there_is_all_of_it_until_several_deadlines_have_passed_in_vain(patience: Patience) -> None:
+    patience.waited(0.01)
+    for _ in range(IN_VAIN):
+        assert patience.deadline == 5.0
+        patience.waited_in_vain()
+    assert patience.deadline == FLOOR
+
+
+def test_it_is_a_multiple_of_the_slowest_answer(patience: Patience) -> None:
+    for seconds in (0.01, 0.2, 0.05):
+        patience.waited(seconds)
+    patience.in_vain = IN_VAIN
+    assert patience.deadline == pytest.approx(MULTIPLE * 0.2)
+
+
+def test_it_is_never_more_than_was_said(patience: Patience) -> None:
+    patience.waited(3.0)
+    patience.in_vain = IN_VAIN
+    assert patience.deadline == 5.0
+
+
+def test_a_target_with_a_short_deadline_keeps_it() -> None:
+    assert Patience(0.3, in_vain=IN_VAIN).deadline == 0.3
