@@ -140,10 +140,10 @@ def is_unasked(broker: Broker, event: TraceEvent) -> bool:
     channel = broker.channels.get((event.connection, event.channel))
     if channel is None:
         return True
-    if channel.state is not ChannelState.OPEN and (
-        channel.unread or broker.connections[event.connection].state is ConnectionState.CLOSING
-    ):
-        return False  # it may be one from before the end
+    if channel.state is not ChannelState.OPEN:
+        connection = broker.connections.get(event.connection)
+        if channel.unread or (connection is not None and connection.state is ConnectionState.CLOSING):
+            return False  # it may be one from before the end
     if event.name in CONFIRMS:
         return bool(event.arguments.get("delivery_tag", 0) > channel.published)
     if event.name == "basic.get-empty":
