@@ -357,10 +357,10 @@ class TargetActions(TrafficActions):
             seen.add(known.name)
             left += [known.alternate] if known.alternate is not None else []
             for binding in known.bindings:
-                if isinstance(binding.destination, Queue):
-                    found.add(binding.destination.name)
+                if binding.to_exchange:
+                    left.append(binding.destination)
                 else:
-                    left.append(binding.destination.name)
+                    found.add(binding.destination)
         return found
 
     def a_filled_target(self, draw: Draw) -> str:

@@ -138,7 +138,7 @@ def batch_rows(batch: pa.RecordBatch | pa.Table, origin: str) -> Iterator[TraceR
         problem = row_problem(row)
         if problem is not None:
             raise TraceError(f"{origin}: row {number}: {problem[1]}")
-        yield cast(TraceRow, row)
+        yield row
 
 
 _COLUMN_NAMES = frozenset(SCHEMA.names)
@@ -146,7 +146,7 @@ _COLUMN_NAMES = frozenset(SCHEMA.names)
 _PARSE = json.JSONDecoder().raw_decode
 
 
-def _row(columns: dict[str, Any]) -> dict[str, Any]:
+def _row(columns: dict[str, Any]) -> Any:
     for key in _JSON_COLUMNS:
         text = columns.get(key)
         if text is not None:

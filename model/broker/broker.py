@@ -23,7 +23,7 @@ from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queue_steps import QueueSteps
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.stream_log import stored
-from amqpspec.model.broker.topology import remove_bindings_to
+from amqpspec.model.broker.topology import remove_bindings_to, rename_in_bindings
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Method
 
@@ -211,6 +211,7 @@ class Broker(QueueSteps):
             if channel.last_queue == queue.name:
                 channel.last_queue = name
         self.queues.pop(queue.name, None)
+        rename_in_bindings(self, queue.name, name)
         expires = queue.name in self.expiring
         queue.name = name
         if not queue.deleted:

@@ -37,8 +37,7 @@ PREDECLARED_EXCHANGES = {
 }
 
 
-def predeclared_exchanges() -> dict[str, Exchange]:
-    return {name: Exchange(name, type) for name, type in PREDECLARED_EXCHANGES.items()}
+_PREDECLARED = {name: Exchange(name, type) for name, type in PREDECLARED_EXCHANGES.items()}
 
 
 @dataclass(eq=False)
@@ -62,7 +61,7 @@ class BrokerState:
     connections: dict[str, Connection] = law(factory=dict, view="connections")
     channels: dict[ChannelKey, Channel] = law(factory=dict, view="channels")
     queues: dict[str, Queue] = law(factory=dict, view="queues")
-    exchanges: dict[str, Exchange] = law(factory=predeclared_exchanges, view="exchanges")
+    exchanges: dict[str, Exchange] = law(factory=_PREDECLARED.copy, view="exchanges")
     #: whom the operator made; virtual hosts that are there (True) or were deleted (False); an alarm that the operator
     #: raised
     users: dict[str, User] = field(default_factory=dict)
@@ -170,8 +169,12 @@ class BrokerState:
         effect: Effect | None = None,
         crossing: str = "",
         due: Due | None = None,
+        counted: bool = True,
     ) -> None:
-        """The channel owes this frame; the first requirement is broken if it does not come."""
+        """The channel owes this frame; the first requirement is broken if it does not come.
+
+        `counted`: as in `Expected`, if anything counts now.
+        """
         if self.credit:
             requirements = (self.credit, *requirements)
         self.blame(channel, requirements[0])
@@ -183,7 +186,7 @@ class BrokerState:
                 blame=blame or {},
                 lane=lane,
                 effect=effect,
-                counted=self.counting,
+                counted=counted and self.counting,
                 crossing=crossing,
                 due=due,
             )

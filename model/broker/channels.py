@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 
 from amqpspec.model.broker.deadlines import Deadline
-from amqpspec.model.broker.field_kinds import doubt, law, to_blame
+from amqpspec.model.broker.field_kinds import derived, doubt, law, to_blame
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.transaction import Transaction
@@ -96,6 +96,7 @@ class Channel:
     number: int
     state: ChannelState = ChannelState.CLOSED
     _: KW_ONLY
+    key: ChannelKey = derived(init=False)
     next_tag: int = 1
     unacknowledged: dict[int, Unacknowledged] = field(default_factory=dict)
     #: deliveries that the client has not settled, and which have gone back to their queues in the meantime
@@ -171,9 +172,8 @@ class Channel:
     selected_untold: bool = to_blame(False)
     confirmed_together: frozenset[int] = to_blame(frozenset())
 
-    @property
-    def key(self) -> ChannelKey:
-        return (self.connection, self.number)
+    def __post_init__(self) -> None:
+        self.key = (self.connection, self.number)
 
     @property
     def unsettled(self) -> dict[int, Unacknowledged]:

@@ -4,7 +4,8 @@ How a record is copied follows from the types of its fields: for each class the 
 the first one is copied. Who adds a field to a record has nothing to do here.
 
 * A dataclass that can be changed is copied, each object once, however many others refer to it.
-* A frozen dataclass is shared, unless it refers to something that is copied: then it is made anew.
+* A frozen dataclass is shared, unless it refers to something that is copied: then it is made anew. Its lists and
+  dictionaries of what is shared are shared as well.
 * Lists, dictionaries, sets and deques are copied with what they hold; a `Table` came over the wire, nobody changes it,
   and it is shared. So are the records of `SHARED`, which are never changed once they are made.
 * A value that may be of several types (`object`, or a union) is copied by the type that it has.
@@ -77,6 +78,7 @@ def _lines(record: type) -> list[str]:
     made = f"class_{id(record)}"
     _COPIERS[made] = record
     if parameters.frozen or record in NEVER_CHANGED:
+        values |= {name: f"old.{name}" for name, hint in hints.items() if name in values and _holds_shared(hint)}
         parts = {name: value for name, value in values.items() if value != f"old.{name}"}
         is_same = " and ".join(f"{name} is old.{name}" for name in parts)
         arguments = ", ".join(f"{name}={name if name in parts else value}" for name, value in values.items())
@@ -84,13 +86,17 @@ def _lines(record: type) -> list[str]:
             *(f"{name} = {value}" for name, value in parts.items()),
             f"return old if {is_same} else {made}({arguments})",
         ]
+    taken_over = []
+    if not _has_slots(record):
+        # also what a subclass keeps besides
+        taken_over = ["new.__dict__.update(old.__dict__)"]
+        values = {name: value for name, value in values.items() if value != f"old.{name}"}
     return [
         "new = copied.get(id(old))",
         "if new is not None:",
         "    return new",
         f"new = copied[id(old)] = new_object({made})",
-        # what a subclass keeps besides
-        *(["new.__dict__.update(old.__dict__)"] if hasattr(record, "__dict__") and not _has_slots(record) else []),
+        *taken_over,
         *(f"new.{name} = {value}" for name, value in values.items()),
         "return new",
     ]
@@ -113,10 +119,10 @@ def _expression(kind: Any, value: str) -> str:
     if kind is object or kind is Any:
         return f"copy_by_type({value}, copied)"
     if kind is Memories:
-        return f"{value}.copied(lambda each: copy_by_type(each, copied))"
+        return f"{value}.copied(copy_memory, copied)"
     if origin is Counter:
         return f"copy_counts({value})"
-    if origin in (list, set, deque, dict) and not any(map(_is_copied, arguments)):
+    if _holds_shared(kind):
         return f"{value}.copy()"
     if origin is tuple and arguments[-1] is not Ellipsis:
         parts = (_expression(each, f"{value}[{place}]") for place, each in enumerate(arguments))
@@ -136,6 +142,9 @@ def _expression(kind: Any, value: str) -> str:
 def _copy_by_type(value: Any, copied: Copied) -> Any:
     """A value of which only its own type says whether and how it is copied."""
     kind = type(value)
+    copier = _COMPLETE.get(kind)
+    if copier is not None:
+        return copier(value, copied)
     if is_dataclass(kind):
         return _copier_of(kind)(value, copied) if _is_copied(kind) else value
     if kind is tuple:
@@ -147,14 +156,18 @@ def _copy_by_type(value: Any, copied: Copied) -> Any:
     return value
 
 
+def _copy_memory(memory: Any, copied: Copied) -> Any:
+    return _copier_of(type(memory))(memory, copied)
+
+
 def _copy_counts(counts: Counter[Any]) -> Counter[Any]:
     """Its own `copy` counts all of them anew."""
-    new: Counter[Any] = Counter()
+    new: Counter[Any] = Counter.__new__(Counter)
     dict.update(new, counts)
     return new
 
 
-_COPIERS |= {"copy_by_type": _copy_by_type, "copy_counts": _copy_counts}
+_COPIERS |= {"copy_by_type": _copy_by_type, "copy_counts": _copy_counts, "copy_memory": _copy_memory}
 
 _UNKNOWN: set[Any] = set()
 
@@ -177,6 +190,11 @@ def _is_copied(kind: Any) -> bool:
         return False  # it refers to itself: the other fields decide
     _UNKNOWN.add(kind)
     try:
-        return any(_is_copied(hint) for hint in get_type_hints(kind).values())
+        return any(_is_copied(hint) and not _holds_shared(hint) for hint in get_type_hints(kind).values())
     finally:
         _UNKNOWN.discard(kind)
+
+
+def _holds_shared(kind: Any) -> bool:
+    """Is it a list or a dictionary, or the like, of what is shared?"""
+    return get_origin(kind) in (list, set, deque, dict) and not any(map(_is_copied, get_args(kind)))

@@ -44,9 +44,9 @@ def to_blame(default: Any = MISSING, *, factory: Any = MISSING) -> Any:
     return _field(Kind.BLAME, default, factory)
 
 
-def derived(default: Any = MISSING, *, factory: Any = MISSING) -> Any:
-    """Other fields determine it."""
-    return _field(Kind.DERIVED, default, factory)
+def derived(default: Any = MISSING, *, factory: Any = MISSING, init: bool = True) -> Any:
+    """Other fields determine it. Without `init` its record determines it when it is made."""
+    return _field(Kind.DERIVED, default, factory, init)
 
 
 def apart(because: str, default: Any = MISSING, *, factory: Any = MISSING) -> Any:
@@ -70,8 +70,11 @@ def is_compared(declared: Field[Any], way: str) -> bool:
     return kind_of(declared) not in NOT_COMPARED and declared.metadata.get("only", "") in ("", way)
 
 
-def _field(kind: Kind, default: Any, factory: Callable[[], Any] | Any, **metadata: str) -> Any:
+def _field(
+    kind: Kind, default: Any, factory: Callable[[], Any] | Any, init: bool = True, **metadata: str
+) -> Any:
     is_left_out = kind is Kind.DERIVED  # of `==` as well
     return field(
-        default=default, default_factory=factory, compare=not is_left_out, metadata={"kind": kind, **metadata}
+        default=default, default_factory=factory, init=init, compare=not is_left_out,
+        metadata={"kind": kind, **metadata},
     )

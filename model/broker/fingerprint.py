@@ -34,7 +34,6 @@ View = Callable[[Any, Broker], Hashable]
 REFERENCES: dict[type, str] = {
     Queue: "({0}.name, {0}.deleted)",
     Consumer: "({0}.channel, {0}.tag)",
-    Exchange: "{0}.name",
 }
 
 
@@ -79,11 +78,9 @@ def _not_before(broker: Broker, _: Broker) -> Hashable:
 
 
 def _bindings(exchange: Exchange, _: Broker) -> Hashable:
-    bound = [
-        (isinstance(each.destination, Queue), each.destination.name, each.routing_key, each.identity)
-        for each in exchange.bindings
-    ]
-    return tuple(sorted(bound))
+    return tuple(
+        sorted([(each.to_exchange, each.destination, each.routing_key, each.identity) for each in exchange.bindings])
+    )
 
 
 def _reached(routes: Routes, _: Broker) -> Hashable:
@@ -101,9 +98,10 @@ def _limit(channel: Channel, _: Broker) -> Hashable:
 
 def _oldest(channel: Channel, _: Broker) -> Hashable:
     """Of what is delivered later, the time begins later."""
-    if all(entry.deadline is None for entry in channel.unacknowledged.values()):
-        return None
-    return channel.oldest_tag, channel.oldest_by, channel.oldest_since
+    for entry in channel.unacknowledged.values():
+        if entry.deadline is not None:
+            return channel.oldest_tag, channel.oldest_by, channel.oldest_since
+    return None
 
 
 def _unconfirmed(channel: Channel, _: Broker) -> Hashable:

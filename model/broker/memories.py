@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
 from functools import cache
+from types import NoneType
 from typing import Any
 
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
@@ -21,17 +22,18 @@ class Memories(dict[str, Any]):
         memory = self[name] = self._guests[name].new_memory()
         return memory
 
-    def copied(self, copy: Callable[[Any], Any]) -> Memories:
-        """The same, with a copy of each memory that holds anything."""
+    def copied(self, copy: Callable[[Any, Any], Any], copied: Any) -> Memories:
+        """The same, with a copy of each memory that holds anything; `copied` is passed on."""
         new = Memories.__new__(Memories)
         new._guests = self._guests
         for name in self.held():
-            new[name] = copy(self[name])
+            new[name] = copy(self[name], copied)
         return new
 
     def held(self) -> list[str]:
         """Whose memories hold anything."""
-        return [name for name, memory in self.items() if holds_anything(memory)]
+        own = self.items()
+        return [name for name, memory in own if _holds_anything(type(memory))(memory)]  # type: ignore[arg-type]
 
     def seen(self, broker: Any) -> tuple[object, ...]:
         """What is compared of them: of those that make a difference."""
@@ -39,15 +41,13 @@ class Memories(dict[str, Any]):
         return tuple([(name, seen) for name in sorted(self.held()) if (seen := guests[name].fingerprint(broker))])
 
 
-def holds_anything(memory: Any) -> bool:
-    """Is it another one than that of a broker which has just been started?"""
-    kind: Any = type(memory)
-    return memory is not None and bool(_test_of(kind)(memory))
-
-
 @cache
-def _test_of(record: type) -> Callable[[Any], object]:
-    """Made of source text: nothing takes longer with each copy of a state."""
+def _holds_anything(record: Any) -> Callable[[Any], object]:
+    """Says of such a memory whether it is another one than that of a broker which has just been started. Made of source
+    text: nothing takes longer with each copy of a state.
+    """
+    if record is NoneType:
+        return lambda it: False
     names: dict[str, Any] = {}
     tests = []
     for each in fields(record):

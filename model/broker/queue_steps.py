@@ -53,9 +53,12 @@ class QueueSteps(BrokerState):
         close_chunks(self)
         for channel in self.channels.values():
             channel.under_way = 0
-            channel.admissions = {queue: told.heard for queue, told in channel.admissions.items() if not queue.deleted}
-            channel.may_still_be_served.clear()
-            channel.lost.clear()
+            if channel.admissions:
+                known = channel.admissions.items()
+                channel.admissions = {queue: told.heard for queue, told in known if not queue.deleted}
+            if channel.may_still_be_served or channel.lost:
+                channel.may_still_be_served.clear()
+                channel.lost.clear()
 
     # ------------------------------------------------------------------------------------ deliverable
 
@@ -240,7 +243,7 @@ class QueueSteps(BrokerState):
         """
         high = most_ready(queue)
         low = len(queue.messages) - len(queue.unproven)
-        if service_is_unknown(self, queue):
+        if low <= 0 or service_is_unknown(self, queue):
             return 0, high
         takers = self.with_room(queue) if queue in self.deliverable else []
         for consumer in (*takers, *self._leaving(queue), *self._giving_up_seat(queue)):

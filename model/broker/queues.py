@@ -1,7 +1,8 @@
 """Queues and exchanges, the messages that are in them, and who consumes from them.
 
-Plain mutable records without behaviour of their own; `model.broker.broker` changes them, the rules say how. The fields
-of each record stand in groups: what is law, what is in doubt, what is kept to blame (`model.broker.field_kinds`).
+Plain records without behaviour of their own, most of them mutable; `model.broker.broker` changes them, the rules say
+how. The fields of each record stand in groups: what is law, what is in doubt, what is kept to blame
+(`model.broker.field_kinds`).
 
 A message that is in a queue is in exactly one of two places: its queue's `messages` (ready) or one channel's
 `unacknowledged` (`model.broker.channels`).
@@ -256,8 +257,28 @@ class Queue:
         return [consumer for consumer in self.consumers if not consumer.timed_out]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Whoever is bound is known by name: nothing stays bound to what is gone."""
+
+    # ---- law
+    destination: str
+    routing_key: str
+    #: the arguments in the order of their names, with values as text that tells their types apart
+    identity: tuple[tuple[str, str], ...] = ()
+    arguments: Table = derived(factory=dict)
+    _: KW_ONLY
+    #: the destination is an exchange, not a queue
+    to_exchange: bool = False
+
+    def leads_to(self, destination: Queue | Exchange) -> bool:
+        return self.destination == destination.name and self.to_exchange is isinstance(destination, Exchange)
+
+
+@dataclass(frozen=True, slots=True)
 class Exchange:
+    """A value, which all copies of a state share: who changes it puts another one in its place."""
+
     # ---- law
     name: str
     type: str
@@ -266,23 +287,13 @@ class Exchange:
     internal: bool = False
     arguments: Table = field(default_factory=dict)
     #: from here to queues and other exchanges, in no order
-    bindings: list[Binding] = law(factory=list, view="bindings")
+    bindings: tuple[Binding, ...] = law((), view="bindings")
 
     # ---- blame
     #: those that were taken back of late, newest last: blamed if messages still go their way
-    unbound: list[Binding] = to_blame(factory=list)
+    unbound: tuple[Binding, ...] = to_blame(())
 
     @property
     def alternate(self) -> str | None:
         """The exchange that is asked when no binding matches (PUBLISH-010). It need not exist."""
         return self.arguments.get("alternate-exchange")
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    # ---- law
-    destination: Queue | Exchange
-    routing_key: str
-    #: the arguments in the order of their names, with values as text that tells their types apart
-    identity: tuple[tuple[str, str], ...] = ()
-    arguments: Table = derived(factory=dict)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.topology import rename_in_bindings
 
 #: What a client names as queue to consume replies from, and as reply-to of its requests.
 REPLY_TO = "amq.rabbitmq.reply-to"
@@ -46,5 +47,6 @@ def _learn(broker: Broker, made_up: str, told: str) -> None:
     broker.reply_addresses[made_up] = told
     queue = broker.queues.pop(made_up, None)
     if queue is not None:
+        rename_in_bindings(broker, made_up, told)
         queue.name = told
         broker.queues[told] = queue

@@ -46,11 +46,9 @@ class Routes:
         self.queues[queue] = requirement
         self.passed_over.pop(queue, None)
 
-    def miss(self, destination: Queue | Exchange) -> None:
+    def miss(self, destination: Queue) -> None:
         """There was a binding by which the message would go there, until it was taken back (BIND-006)."""
-        if isinstance(destination, Exchange):
-            self.decided_by = EXCHANGE_BINDING
-        elif destination not in self.queues:
+        if destination not in self.queues:
             # the first that the broker is asked about
             self.passed_over = {destination: ENDED_BINDING} | self.passed_over | {destination: ENDED_BINDING}
 
@@ -80,22 +78,26 @@ def route(
         matched = False
         for binding in source.bindings:
             requirement = _matches(source, binding, keys, headers, dialect)
-            destination = binding.destination
+            name = binding.destination
             if requirement is None:
-                if isinstance(destination, Queue) and destination not in routes.queues:
-                    routes.passed_over[destination] = way or BY_TYPE[source.type]
+                if not binding.to_exchange and queues[name] not in routes.queues:
+                    routes.passed_over[queues[name]] = way or BY_TYPE[source.type]
                 continue
             matched = True
-            if isinstance(destination, Queue):
-                routes.reach(destination, way or requirement)
+            if not binding.to_exchange:
+                routes.reach(queues[name], way or requirement)
             else:
                 routes.decided_by = way or EXCHANGE_BINDING
-                if destination.name not in seen:
-                    seen.add(destination.name)
-                    work.append((destination, way or EXCHANGE_BINDING))
+                if name not in seen:
+                    seen.add(name)
+                    work.append((exchanges[name], way or EXCHANGE_BINDING))
         for binding in source.unbound:
-            if _matches(source, binding, keys, headers, dialect) is not None:
-                routes.miss(binding.destination)
+            if _matches(source, binding, keys, headers, dialect) is None:
+                continue
+            if binding.to_exchange:
+                routes.decided_by = EXCHANGE_BINDING
+            else:
+                routes.miss(queues[binding.destination])
         if not matched and source.alternate is not None:
             routes.decided_by = ALTERNATE
             alternate = exchanges.get(source.alternate)

@@ -5,6 +5,8 @@ RabbitMQ: rabbit_db_exchange:delete, rabbit_db_binding:maybe_auto_delete_exchang
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.queues import Binding, Exchange, Queue
 
@@ -17,7 +19,6 @@ REMEMBERED_BINDINGS = 8
 def delete_exchange(broker: BrokerState, exchange: Exchange) -> None:
     """The exchange is gone, with the bindings from it and to it."""
     del broker.exchanges[exchange.name]
-    exchange.bindings, exchange.unbound = [], []
     remove_bindings_to(broker, exchange)
 
 
@@ -27,29 +28,45 @@ def remove_bindings_to(broker: BrokerState, destination: Queue | Exchange) -> No
     while gone:
         destination = gone.pop()
         for exchange in list(broker.exchanges.values()):
-            if exchange.unbound:
-                exchange.unbound = [each for each in exchange.unbound if each.destination is not destination]
-            kept = [binding for binding in exchange.bindings if binding.destination is not destination]
-            if len(kept) < len(exchange.bindings):
-                exchange.bindings = kept
-                if _ends(broker, exchange):
-                    gone.append(exchange)
+            if not exchange.bindings and not exchange.unbound:
+                continue
+            kept = tuple([each for each in exchange.bindings if not each.leads_to(destination)])
+            unbound = tuple([each for each in exchange.unbound if not each.leads_to(destination)])
+            left = broker.exchanges[exchange.name] = replace(exchange, bindings=kept, unbound=unbound)
+            if len(kept) < len(exchange.bindings) and _ends(broker, left):
+                gone.append(left)
 
 
-def add_binding(source: Exchange, binding: Binding) -> None:
+def rename_in_bindings(broker: BrokerState, queue: str, name: str) -> None:
+    """What is bound to the queue of that name is bound to it under its new one."""
+
+    def renamed(binding: Binding) -> Binding:
+        is_to_it = binding.destination == queue and not binding.to_exchange
+        return replace(binding, destination=name) if is_to_it else binding
+
+    for exchange in broker.exchanges.values():
+        if exchange.bindings or exchange.unbound:
+            bindings, unbound = tuple(map(renamed, exchange.bindings)), tuple(map(renamed, exchange.unbound))
+            broker.exchanges[exchange.name] = replace(exchange, bindings=bindings, unbound=unbound)
+
+
+def add_binding(broker: BrokerState, source: Exchange, binding: Binding) -> None:
     """A binding that is there already is there once (BIND-003)."""
-    if binding not in source.bindings:
-        source.bindings.append(binding)
-    if binding in source.unbound:
-        source.unbound.remove(binding)
+    bindings = source.bindings if binding in source.bindings else (*source.bindings, binding)
+    unbound = tuple([each for each in source.unbound if each != binding])
+    broker.exchanges[source.name] = replace(source, bindings=bindings, unbound=unbound)
 
 
 def remove_binding(broker: BrokerState, source: Exchange, place: int) -> None:
     """That binding is gone."""
-    source.unbound.append(source.bindings.pop(place))
-    del source.unbound[:-REMEMBERED_BINDINGS]
-    if _ends(broker, source):
-        remove_bindings_to(broker, source)
+    bindings = source.bindings
+    left = broker.exchanges[source.name] = replace(
+        source,
+        bindings=bindings[:place] + bindings[place + 1 :],
+        unbound=(*source.unbound, bindings[place])[-REMEMBERED_BINDINGS:],
+    )
+    if _ends(broker, left):
+        remove_bindings_to(broker, left)
 
 
 def _ends(broker: BrokerState, exchange: Exchange) -> bool:

@@ -80,20 +80,22 @@ def _routes_by_time_stamp(broker: Broker, method: Method) -> bool:
     return TIME_STAMPS in routes_of(broker, exchange, method.arguments.get("routing_key", ""), content).queues.values()
 
 
+def _without_time_stamps(binding: Binding) -> Binding:
+    arguments = binding.arguments.items()
+    return replace(
+        binding, arguments={name: _NEVER if isinstance(value, datetime) else value for name, value in arguments}
+    )
+
+
 def _route_without_time_stamps(broker: Broker, method: Method) -> None:
     """As if the bindings were of moments that no message names."""
-    as_they_are: dict[Binding, Binding] = {}
-    for exchange in broker.exchanges.values():
-        for place, binding in enumerate(exchange.bindings):
-            if any(isinstance(value, datetime) for value in binding.arguments.values()):
-                arguments = {
-                    name: _NEVER if isinstance(value, datetime) else value for name, value in binding.arguments.items()
-                }
-                exchange.bindings[place] = replace(binding, arguments=arguments)
-                as_they_are[binding] = binding
+    as_they_are = broker.exchanges
+    broker.exchanges = {
+        name: replace(each, bindings=tuple(map(_without_time_stamps, each.bindings)))
+        for name, each in as_they_are.items()
+    }
     process(broker, method)
-    for exchange in broker.exchanges.values():
-        exchange.bindings = [as_they_are.get(binding, binding) for binding in exchange.bindings]
+    broker.exchanges = as_they_are
     broker.fired("PUBLISH-018")
 
 

@@ -90,7 +90,8 @@ class Acceptor:
             return
         self._time = max(self._time, event.time)
         for explanation in list(self.explanations):
-            self.explanations += explanation.overlooking(event.time, self._defects)
+            if explanation.broker.next_timeout <= event.time:
+                self.explanations += explanation.overlooking(event.time, self._defects)
         for explanation in self.explanations:
             explanation.time_passes(event.time)
         if isinstance(event, ClockWait):
@@ -268,7 +269,7 @@ class Acceptor:
                 defective.defect, defective.defective_input = defect, event
                 self.explanations.append(defective)
                 explanation.decline([defect])
-        others = list(explanation.alternatives(event))
+        others = explanation.alternatives(event)
         explanation.process(event)
         if explanation.broker.teardowns or explanation.broker.internal_events:
             explanation.expect_internal_events()
@@ -279,11 +280,12 @@ class Acceptor:
         if any(isinstance(pending, TIMED) for each in self.explanations for pending in each.pending):
             self._process_or_wait(event)
             return
-        try:
-            self.explanations = settled(self.explanations, self._defects, self.bound)
-        except TooManyExplanations:
-            self._give_up()
-            return
+        if any(each.pending for each in self.explanations):
+            try:
+                self.explanations = settled(self.explanations, self._defects, self.bound)
+            except TooManyExplanations:
+                self._give_up()
+                return
         for explanation in list(self.explanations):
             self._process(explanation, event)
         self.explanations = merged(self.explanations)
@@ -318,7 +320,7 @@ class Acceptor:
         contradicted: list[Explanation] = []
         latent: list[Explanation] = []
         for explanation in self.explanations:
-            for candidate in points(explanation, self._defects, self.bound):
+            for candidate in points(explanation, self._defects, self.bound, event):
                 if candidate.broker.not_before > event.time or candidate.is_tearing_down(event):
                     continue  # something would have come about too early, or too late
                 mismatches = observe_as_known(candidate.broker, event, self._defects)
@@ -337,6 +339,9 @@ class Acceptor:
                     best = (candidate, mismatches)
                 if len(survivors) > MOST_POINTS * self.bound:
                     raise TooManyExplanations
+        if not survivors and not flawed and best is None:
+            # no point was looked at
+            best = self.explanations[0], observe_as_known(self.broker, event, self._defects)
         if any(explanation.defect is None for explanation in survivors):
             survivors = merged(survivors)
             self.explanations = least_advanced(survivors)

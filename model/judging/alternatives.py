@@ -6,7 +6,7 @@ broker sends tells which it was. Unlike a known defect it is no failure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -19,7 +19,7 @@ from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.time_to_live import time_to_live
 from amqpspec.model.broker.transaction import Outcome, Transaction
 from amqpspec.model.judging.alternative import Alternative
-from amqpspec.model.judging.alternatives_of_queues import alternatives_of_queues
+from amqpspec.model.judging.alternatives_of_queues import ALTERNATIVES_OF_QUEUES
 from amqpspec.model.judging.alternatives_of_timeouts import ALTERNATIVES_OF_TIMEOUTS
 from amqpspec.model.judging.free_choices import free_choices
 from amqpspec.model.promises.choices import TransientQueues
@@ -225,20 +225,22 @@ _BY_KIND = {
 
 def alternatives_to(broker: Broker, event: Input) -> list[Alternative]:
     """The alternatives to the usual processing of this input, in this state."""
-    found = [each for each in _BY_KIND.get(kind_of(event), ()) if each.applies(broker, event)]
+    kind = kind_of(event)
+    found = [each for each in _BY_KIND[kind] if each.applies(broker, event)] if kind in _BY_KIND else []
     if not isinstance(event, InternalEvent):
         found += free_choices(broker, event)
-    if isinstance(event, Method):
-        found += (_deliveries_under_way if event.name == "basic.qos" else alternatives_of_queues)(broker, event)
+    if isinstance(event, Method) and event.name in _MADE_FOR:
+        found += _MADE_FOR[event.name](broker, event)
     if not isinstance(event, InternalEvent) or isinstance(event, Teardown):
-        found += _before_commit_fails(broker, event)
+        channel = broker.channels.get((event.connection, event.channel))
+        if channel is not None and channel.owed:
+            found += _before_commit_fails(channel, event)
     return found
 
 
-def _before_commit_fails(broker: Broker, event: TraceEvent | Teardown) -> Iterator[Alternative]:
+def _before_commit_fails(channel: Channel, event: TraceEvent | Teardown) -> Iterator[Alternative]:
     """TX-010: a commit that some queue refuses waits for all others before it says so (TX-008)."""
-    channel = broker.channels.get((event.connection, event.channel))
-    if channel is not None and any(map(_tells_of_failed_commit, channel.owed)):
+    if any(map(_tells_of_failed_commit, channel.owed)):
         yield Alternative(
             name="method before a commit fails",
             requirement="TX-010",
@@ -290,3 +292,10 @@ def _limit_behind(broker: Broker, method: Method, number: int) -> None:
     channel = broker.channels[(method.connection, method.channel)]
     channel.under_way = number
     broker.refresh_sharing(channel)
+
+
+#: Makes those that there are as many of as the state says, by the name of the method.
+_MADE_FOR: Mapping[str, Callable[[Broker, Method], Iterator[Alternative]]] = {
+    "basic.qos": _deliveries_under_way,
+    **ALTERNATIVES_OF_QUEUES,
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from amqpspec.model.broker.broker import Broker
@@ -114,15 +114,9 @@ def _purge_too_early(broker: Broker, method: Method, number: int) -> None:
     broker.refresh(queue)
 
 
-_BY_METHOD: dict[str, Callable[[Broker, Method], Iterator[Alternative]]] = {
+#: Those to the usual processing of an input, in a state, by the name of the method.
+ALTERNATIVES_OF_QUEUES: Mapping[str, Callable[[Broker, Method], Iterator[Alternative]]] = {
     "basic.get": _got_too_early,
     "basic.publish": _refused_otherwise,
     "queue.purge": _purged_too_early,
 }
-
-
-def alternatives_of_queues(broker: Broker, method: Method) -> Iterator[Alternative]:
-    """Those to the usual processing of this input, in this state."""
-    found = _BY_METHOD.get(method.name)
-    if found is not None:
-        yield from found(broker, method)

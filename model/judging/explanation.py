@@ -17,6 +17,7 @@ from amqpspec.model.broker.internal_events import (
     kind_of,
 )
 from amqpspec.model.broker.owed import Expected
+from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.alternatives import alternatives_to
 from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
 from amqpspec.model.protocol.methods import TraceEvent
@@ -68,15 +69,17 @@ class Explanation:
             self.is_unusual, self.rests, self.declined,
         )  # fmt: skip
 
-    def alternatives(self, event: Input) -> Iterator[Explanation]:
+    def alternatives(self, event: Input) -> list[Explanation]:
         """Copies in which the input, pending or new, has been processed in another way that is right as well."""
-        for alternative in alternatives_to(self.broker, event):
-            other = self.fork()
-            other.is_unusual = True
-            other.pending = [pending for pending in self.pending if pending is not event]
-            alternative.process(other.broker, event)
-            other.expect_internal_events()
-            yield other
+        return [self._processed_as(alternative, event) for alternative in alternatives_to(self.broker, event)]
+
+    def _processed_as(self, alternative: Alternative, event: Input) -> Explanation:
+        other = self.fork()
+        other.is_unusual = True
+        other.pending = [pending for pending in self.pending if pending is not event]
+        alternative.process(other.broker, event)
+        other.expect_internal_events()
+        return other
 
     def process_pending(self, index: int) -> None:
         """Process one of the pending inputs; the one that comes under the known defect as the known defect says."""
@@ -156,9 +159,12 @@ class Explanation:
             ]
 
     def overlooking(self, now: float, defects: DefectsFollowed) -> Iterator[Explanation]:
-        """It is `now`: copies in which by a known defect something has not timed out that must have."""
+        """It is `now`: copies in which by a known defect something has not timed out that must have.
+
+        Nothing must have before `next_timeout` of the broker.
+        """
         known = defects.asked(self.broker, OverdueTimeout)
-        if not known or self.broker.next_timeout > now or not (self.is_settled and self.broker.quiet):
+        if not known or not (self.is_settled and self.broker.quiet):
             return
         for event in certain_timeouts(self.broker, now):
             for defect in known:
@@ -193,7 +199,7 @@ class Explanation:
     @property
     def is_settled(self) -> bool:
         """No input is under way; what the broker may do by itself is none."""
-        return all(isinstance(event, PossibleEvent) for event in self.pending)
+        return not self.pending or all(isinstance(event, PossibleEvent) for event in self.pending)
 
     @property
     def is_at_rest(self) -> bool:

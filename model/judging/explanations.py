@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
@@ -21,11 +21,14 @@ from amqpspec.model.broker.internal_events import (
     lane_of,
 )
 from amqpspec.model.broker.overflow import is_limited
+from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.stream_log import know_no_more_than, known_chunks
 from amqpspec.model.judging.explanation import Explanation
-from amqpspec.model.judging.known_defect import DefectsFollowed
+from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
 from amqpspec.model.outputs.mismatch import Mismatches
+from amqpspec.model.outputs.replies import is_unasked
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.model.rules.internal_events import can_come_about
 
 #: What comes about when a time is up.
@@ -43,31 +46,51 @@ class TooManyExplanations(Exception):
 
 
 def points(
-    explanation: Explanation, defects: DefectsFollowed, bound: int
+    explanation: Explanation, defects: DefectsFollowed, bound: int, reply: TraceEvent | None = None
 ) -> Iterator[Explanation]:
     """The points at which the broker may be: some first part of each channel's pending inputs is processed.
 
     The explanation is one of them, and no copy: whatever becomes of it takes its place. Raises `TooManyExplanations`
     where there are more than `bound` with the same number of inputs processed: what is left out might be the right one.
+    `reply`: what came, for which lawful points are left out at which nobody has asked for it yet.
     """
     explanation.forget_if_unpredictable()
     explanation.begin_anew()
     frontier = [explanation]
     while frontier:
-        reached = merged(
-            [
-                further
-                for point in frontier
+        found: list[Explanation] = []
+        reached: list[Explanation] = []
+        for point in frontier:
+            steps = [
+                (index, _applying(point, defects, point.pending[index]))
                 for index in _next_inputs(point.pending)
                 if _is_due(point, index)
-                for further in _behind(point, point.pending[index], _process_one(point, defects, index))
             ]
-        )
+            is_left_out = (
+                reply is not None
+                and bool(steps)
+                and point.defect is None
+                and not any(applying for _, applying in steps)
+                and is_unasked(point.broker, reply)
+            )
+            if not is_left_out:
+                found.append(point)
+            for index, applying in steps:
+                event = point.pending[index]
+                # nobody looks at a point that is left out, so that the last one behind it can be made of it
+                is_taken = is_left_out and index == steps[-1][0] and not isinstance(event, TIMED)
+                reached += _behind(point, event, _process_one(point, index, applying, is_taken))
+        reached = merged(reached)
         # what is behind them has been made of them: they are changed by whoever is given them
-        yield from frontier
+        yield from found
         if len(reached) > bound:
             raise TooManyExplanations
         frontier = reached
+
+
+def _applying(point: Explanation, defects: DefectsFollowed, event: Input) -> list[DefectTransition]:
+    """The known defects as which the broker may process the input."""
+    return [each for each in defects.asked(point.broker, kind_of(event)) if point.may_be_defective(each, event)]
 
 
 def _behind(before: Explanation, event: Input, reached: Iterator[Explanation]) -> Iterator[Explanation]:
@@ -88,22 +111,24 @@ def _may_be_refused_later(broker: Broker, event: Input) -> bool:
 
 
 def _process_one(
-    point: Explanation, defects: DefectsFollowed, index: int
+    point: Explanation, index: int, applying: Sequence[DefectTransition], is_taken: bool
 ) -> Iterator[Explanation]:
-    """Copies of the point with that input processed: lawfully, and as each known defect that applies has it."""
+    """Copies of the point with that input processed: lawfully, and as each known defect that applies has it.
+
+    `is_taken`: the first of them is the point itself.
+    """
     event = point.pending[index]
-    applying = [each for each in defects.asked(point.broker, kind_of(event)) if point.may_be_defective(each, event)]
-    further = point.fork()
-    further.process_pending(index)
-    further.decline(applying)
-    yield further
-    if event is not point.defective_input:
-        yield from point.alternatives(event)
+    others = point.alternatives(event) if event is not point.defective_input else []
     for defect in applying:
         defective = point.fork()
         defective.defect, defective.defective_input = defect, event
         defective.process_pending(index)
-        yield defective
+        others.append(defective)
+    further = point if is_taken else point.fork()
+    further.process_pending(index)
+    further.decline(applying)
+    yield further
+    yield from others
 
 
 def _is_due(point: Explanation, index: int) -> bool:
@@ -209,7 +234,17 @@ def _key(explanation: Explanation) -> tuple[object, object]:
 def _rough_key(explanation: Explanation) -> object:
     """What is equal where the key is, and found at once."""
     broker = explanation.broker
-    channels = broker.channels.values()
+    queues = [
+        (name, *[message.content.body for message in queue.messages])
+        for name, queue in broker.queues.items()
+        if queue.messages
+    ]
+    queues.sort()
+    channels = [
+        (key, channel.next_tag, len(channel.unacknowledged), *map(_owed, channel.owed))
+        for key, channel in broker.channels.items()
+    ]
+    channels.sort()
     inputs = explanation.pending
     possible = [each for each in inputs if isinstance(each, PossibleEvent)]
     if possible:
@@ -221,9 +256,13 @@ def _rough_key(explanation: Explanation) -> object:
         # two that lead to one state are as good as one, but not before they have led there
         explanation.defect.name if explanation.defect is not None and explanation.defect_is_ahead else "",
         broker.is_unpredictable,
-        sum([len(queue.messages) for queue in broker.queues.values()]),
-        sum([len(channel.owed) + len(channel.unacknowledged) + channel.next_tag for channel in channels]),
+        tuple(queues),
+        tuple(channels),
     )
+
+
+def _owed(owed: Expected | PendingGet) -> str:
+    return "" if isinstance(owed, PendingGet) else owed.method
 
 
 def _inputs(pending: list[Input], processed: Input | None = None) -> tuple[int, ...]:
@@ -298,6 +337,8 @@ def _is_lately_unpredictable(explanation: Explanation) -> bool:
 
 def latent_beside(proven: list[Explanation], quiet: list[Explanation]) -> list[Explanation]:
     """Of those at rest, the ones of known defects that may show later, and do not come to what is lawful anyway."""
+    if all(each.defect is None and not each.broker.is_unpredictable for each in quiet):
+        return []
     undecided = any(_may_have_crashed(explanation.broker) for explanation in proven)
     latent = [each for each in quiet if each.is_latent or (undecided and _is_lately_unpredictable(each))]
     lawful = {fingerprint(explanation.broker) for explanation in proven} if latent else set()

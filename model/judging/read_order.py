@@ -37,7 +37,7 @@ class EarlyOutputs:
 
     def holds_up(self, event: TraceEvent) -> bool:
         """Is one of them before it on its connection?"""
-        return any(other.connection == event.connection for other in self._frames)
+        return bool(self._frames) and any(other.connection == event.connection for other in self._frames)
 
     def judge_again(self, judge: Callable[[TraceEvent], None]) -> None:
         """In their order; those that still come too early are added anew."""
@@ -63,13 +63,15 @@ def may_be_early(broker: Broker, pending: Iterable[Input], event: TraceEvent) ->
 
     `pending`: the inputs that are under way.
     """
+    if event.name != "basic.deliver":
+        return False
     channel = broker.channels.get((event.connection, event.channel))
-    if event.name != "basic.deliver" or channel is None:
+    if channel is None:
         return False
     consumer = channel.consumers.get(event.arguments.get("consumer_tag", ""))
     if consumer is None:
         return False
-    if any(
+    if broker.ageing and any(
         EXCHANGE in queue.arguments and _hands_out(broker, pending, queue, event.connection)
         for queue in broker.ageing
         if queue is not consumer.queue

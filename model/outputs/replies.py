@@ -71,8 +71,8 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel
-from amqpspec.model.broker.connections import Connection
+from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.consumer_timeouts import spared_on
 from amqpspec.model.broker.effects import DeletionAnswered
 from amqpspec.model.broker.owed import Expected, PendingGet
@@ -84,7 +84,7 @@ from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpect
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.field_types import retyped
-from amqpspec.model.protocol.methods import Content, Method, TraceEvent
+from amqpspec.model.protocol.methods import METHOD_IDS, Content, Method, TraceEvent
 from amqpspec.model.protocol.patterns import Pattern, matches
 from amqpspec.model.rules.extensions.consumer_timeout import contested
 
@@ -93,6 +93,12 @@ HARMLESS = frozenset(
     {"reply_text", "reply_code", "class_id", "method_id", "message_count", "consumer_count", "nowait", "octets",
      "server_properties", "mechanisms", "locales", "channel_max", "frame_max", "heartbeat"}
 )  # fmt: skip
+
+CONFIRMS = ("basic.ack", "basic.nack")
+#: What a channel sends only where it owes it. basic.get-ok is no such one: known defects go on from it.
+ASKED_FOR = frozenset(name for name in METHOD_IDS if name.endswith("-ok")) - {"basic.get-ok"} | {
+    "basic.get-empty", *CONFIRMS
+}  # fmt: skip
 
 #: What a frame breaks that nothing asked for.
 UNSOLICITED = {
@@ -124,16 +130,39 @@ def observe_reply(broker: Broker, channel: Channel, method: Method) -> Mismatche
                 found = found or owed
     if found is None:
         return nothing_explains(broker, channel, method, None)
-    if any(not isinstance(other, PendingGet) and other.lane != found.lane for other in channel.owed):
+    if len(channel.owed) > 1 and any(
+        not isinstance(other, PendingGet) and other.lane != found.lane for other in channel.owed
+    ):
         broker.fired("CHAN-019")
     return take_expected(broker, channel, found, method)
 
 
+def is_unasked(broker: Broker, event: TraceEvent) -> bool:
+    """Is it a reply of a channel that owes no such one, or the confirm of a publish that is to come? Then what asks for
+    it has not been processed yet.
+    """
+    if event.name not in ASKED_FOR or not event.channel:
+        return False
+    channel = broker.channels.get((event.connection, event.channel))
+    if channel is None:
+        return True
+    if channel.state is not ChannelState.OPEN:
+        connection = broker.connections.get(event.connection)
+        if channel.unread or (connection is not None and connection.state is ConnectionState.CLOSING):
+            return False  # it may be one from before the end
+    if event.name in CONFIRMS:
+        return bool(event.arguments.get("delivery_tag", 0) > channel.published)
+    if event.name == "basic.get-empty":
+        return not any(isinstance(owed, PendingGet) for owed in channel.owed)
+    return all(isinstance(owed, PendingGet) or owed.method != event.name for owed in channel.owed)
+
+
 def fits(expected: Expected, event: TraceEvent) -> bool:
     """Do the arguments agree that cannot be wrong without leaving the state in doubt?"""
-    return all(
-        matches(value, event.arguments.get(name)) for name, value in expected.arguments.items() if name not in HARMLESS
-    )
+    for name, value in expected.arguments.items():
+        if name not in HARMLESS and not matches(value, event.arguments.get(name)):
+            return False
+    return True
 
 
 def take_expected(broker: Broker, holder: Channel | Connection, expected: Expected, event: TraceEvent) -> Mismatches:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.methods import Method
@@ -80,9 +81,9 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     if exchange is None or not exchange.name or exchange.type != "direct":
         proceed(method)
         return
-    exchange.type = "fanout"
+    broker.exchanges[exchange.name] = replace(exchange, type="fanout")
     proceed(method)
-    exchange.type = "direct"
+    broker.exchanges[exchange.name] = exchange
 
 
 @on_input("fanout-misses-one", "PUBLISH-004", "A fanout exchange leaves its last binding out.", "basic.publish")
@@ -91,10 +92,9 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     if exchange is None or exchange.type != "fanout":
         proceed(method)
         return
-    bindings = exchange.bindings
-    exchange.bindings = bindings[:-1]
+    broker.exchanges[exchange.name] = replace(exchange, bindings=exchange.bindings[:-1])
     proceed(method)
-    exchange.bindings = bindings
+    broker.exchanges[exchange.name] = exchange
 
 
 @on_output("confirm-missing", "CONFIRM-003", "A publish is not confirmed.", "basic.ack")

@@ -46,9 +46,7 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
         proceed(method)
         return
     proceed(altered(method, exchange=f"as-{name}"))
-    made = broker.exchanges.pop(f"as-{name}")
-    made.name = name
-    broker.exchanges[name] = made
+    broker.exchanges[name] = replace(broker.exchanges.pop(f"as-{name}"), name=name)
 
 
 @on_input(
@@ -72,12 +70,11 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
 @on_input("internal-exchange-open", "EXCHANGE-009", "Clients may publish to an internal exchange.", "basic.publish")
 def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     exchange = broker.exchanges.get(method.arguments.get("exchange", ""))
-    internal = exchange is not None and exchange.internal
     if exchange is not None:
-        exchange.internal = False
+        broker.exchanges[exchange.name] = replace(exchange, internal=False)
     proceed(method)
     if exchange is not None:
-        exchange.internal = internal
+        broker.exchanges[exchange.name] = exchange
 
 
 # ------------------------------------------------------------------------------------------------ queues
@@ -160,8 +157,9 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     proceed(method)
     source = broker.exchanges.get(method.arguments.get("source", ""))
     destination = broker.exchanges.get(method.arguments.get("destination", ""))
-    if source is not None:
-        source.bindings = [binding for binding in source.bindings if binding.destination is not destination]
+    if source is not None and destination is not None:
+        kept = tuple(binding for binding in source.bindings if not binding.leads_to(destination))
+        broker.exchanges[source.name] = replace(source, bindings=kept)
 
 
 @on_input("routed-once-for-each-binding", "BIND-003", "Two bindings that match bring two copies.", "basic.publish")
@@ -175,7 +173,7 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
         ways = [
             b
             for b in exchange.bindings
-            if b.destination is queue and (b.routing_key == key or exchange.type == "fanout")
+            if b.leads_to(queue) and (b.routing_key == key or exchange.type == "fanout")
         ]
         for _ in ways[1:]:
             again = Message(method.content or EMPTY_CONTENT, exchange.name, key, 0)
@@ -231,12 +229,12 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
 )
 def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     exchange = broker.exchanges.get(method.arguments.get("exchange", ""))
-    arguments = exchange.arguments if exchange is not None else {}
     if exchange is not None:
-        exchange.arguments = {name: value for name, value in arguments.items() if name != "alternate-exchange"}
+        others = {name: value for name, value in exchange.arguments.items() if name != "alternate-exchange"}
+        broker.exchanges[exchange.name] = replace(exchange, arguments=others)
     proceed(method)
     if exchange is not None:
-        exchange.arguments = arguments
+        broker.exchanges[exchange.name] = exchange
 
 
 def _header_lists(method: Method, *names: str) -> Table:

@@ -28,12 +28,9 @@ Requirements:
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.limits import limit_channel, sharing
-from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
 
@@ -63,12 +60,12 @@ def qos(broker: Broker, channel: Channel, method: Method) -> None:
         _limit_consumers_to_come(broker, channel, count, is_global)
     for consumer in (*concerned, *sharing(broker, channel)):
         broker.refresh(consumer.queue)
-    broker.owe(channel, "basic.qos-ok", {}, *(() if broker.credit else (reply,)))
-    broker.blame(channel, requirement)
-    owed = channel.owed[-1]
-    if isinstance(owed, Expected) and not broker.credit:
+    if broker.credit:
+        broker.owe(channel, "basic.qos-ok", {})
+    else:
         # the answer alone shows nothing of a limit
-        channel.owed[-1] = replace(owed, counted=False)
+        broker.owe(channel, "basic.qos-ok", {}, reply, counted=False)
+    broker.blame(channel, requirement)
 
 
 def _limit_consumers_to_come(broker: Broker, channel: Channel, count: int, is_global: bool) -> None:

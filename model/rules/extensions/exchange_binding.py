@@ -32,7 +32,7 @@ def bind(broker: Broker, channel: Channel, method: Method) -> None:
     destination = find_exchange(broker, channel, destination_name, "BIND-001")
     binding = binding_of(destination, method.arguments.get("routing_key", ""), method.arguments)
     check_binding(broker, source, binding)
-    add_binding(source, binding)
+    add_binding(broker, source, binding)
     answer(broker, channel, method, "exchange.bind-ok", {}, "BIND-004")
 
 

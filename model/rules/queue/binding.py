@@ -65,7 +65,7 @@ def bind(broker: Broker, channel: Channel, method: Method) -> None:
     binding = binding_of(queue, routing_key, method.arguments)
     check_binding(broker, source, binding)
     check_owner(broker, channel, queue)
-    add_binding(source, binding)
+    add_binding(broker, source, binding)
     answer(broker, channel, method, "queue.bind-ok", {}, "BIND-006")
 
 
@@ -101,7 +101,8 @@ def binding_of(destination: Queue | Exchange, routing_key: str, arguments: Table
     """The binding that the method speaks of. Its arguments are part of what it is, in any order."""
     table: Mapping[str, Any] = arguments.get("arguments") or {}
     identity = tuple(sorted((name, repr(value)) for name, value in table.items()))
-    return Binding(destination, routing_key, identity, dict(table))
+    is_exchange = isinstance(destination, Exchange)
+    return Binding(destination.name, routing_key, identity, dict(table), to_exchange=is_exchange)
 
 
 def place_of(source: Exchange | None, binding: Binding) -> int | None:

@@ -32,10 +32,10 @@ from amqpspec.model.rules.inputs import process
 
 #: Changed in place by the model; everything else is replaced as a whole.
 RECORDS = (
-    Binding, Broker, Channel, Connection, Consumer, Exchange, Message, PendingGet, Publication, Queue, Routes,
+    Broker, Channel, Connection, Consumer, Message, PendingGet, Publication, Queue, Routes,
     Transaction, Unacknowledged,
 )  # fmt: skip
-SHARED = (Content, Dialect, Pattern, Enum)
+SHARED = (Binding, Content, Dialect, Exchange, Pattern, Enum)
 
 COMMANDS = """
 a.1 queue.declare c durable

@@ -64,8 +64,8 @@ def state() -> tuple[Broker, dict[str, Any]]:
     )  # fmt: skip
     connection = broker.connections["a"] = Connection("a", held=[method])
     broker.queues |= {"q": queue, "p": shared}
-    binding = Binding(queue, "k")
-    exchange = broker.exchanges["x"] = Exchange("x", "direct", bindings=[binding])
+    binding = Binding("q", "k")
+    exchange = broker.exchanges["x"] = Exchange("x", "direct", bindings=(binding,))
     policy, user = Policy("q"), User("u", "p")
     broker.policies["p"], broker.users["u"] = policy, user
     records = (

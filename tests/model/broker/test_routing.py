@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -28,9 +29,10 @@ class Topology:
 
     def bind(self, source: str, destination: str, key: str = "", **arguments: Any) -> Topology:
         """To the queue of that name, if there is one, else to the exchange."""
-        to = self.queues.get(destination) or self.exchanges[destination]
         identity = tuple(sorted((name, repr(value)) for name, value in arguments.items()))
-        self.exchanges[source].bindings.append(Binding(to, key, identity, arguments))
+        binding = Binding(destination, key, identity, arguments, to_exchange=destination not in self.queues)
+        exchange = self.exchanges[source]
+        self.exchanges[source] = replace(exchange, bindings=(*exchange.bindings, binding))
         return self
 
     def alternate(self, source: str, to: str) -> Topology:
