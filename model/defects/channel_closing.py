@@ -54,8 +54,7 @@ class ChannelClosing(Guest):
 
 
 def _memory(broker: Broker) -> ClosingMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, ClosingMemory)
+    memory: ClosingMemory = broker.memories[NAME]
     return memory
 
 

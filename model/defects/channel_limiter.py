@@ -141,7 +141,8 @@ class ChannelLimiter(Guest):
             limiter.was_filled = False
 
     def is_limited(self, broker: Broker, channel: Channel) -> bool | None:
-        limiter = _memory(broker).limiters.get(channel.key)
+        limiters = _memory(broker).limiters
+        limiter = limiters.get(channel.key) if limiters else None
         return limiter.limit > 0 if limiter is not None and limiter.is_followed else None
 
     def fingerprint(self, broker: Broker) -> object:
@@ -156,8 +157,7 @@ class ChannelLimiter(Guest):
 
 
 def _memory(broker: Broker) -> LimiterMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, LimiterMemory)
+    memory: LimiterMemory = broker.memories[NAME]
     return memory
 
 

@@ -48,8 +48,7 @@ class ChannelMailbox(Guest):
 
 
 def _memory(broker: Broker) -> MailboxMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, MailboxMemory)
+    memory: MailboxMemory = broker.memories[NAME]
     return memory
 
 

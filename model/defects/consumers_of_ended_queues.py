@@ -72,8 +72,7 @@ class ConsumersOfEndedQueues(Guest):
 
 
 def _memory(broker: Broker) -> EndedQueuesMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, EndedQueuesMemory)
+    memory: EndedQueuesMemory = broker.memories[NAME]
     return memory
 
 

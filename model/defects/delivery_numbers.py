@@ -137,10 +137,10 @@ class DeliveryNumbers(Guest):
     def came_to_rest(self, broker: Broker) -> None:
         """What means nothing any more is forgotten."""
         memory = _memory(broker)
-        if any(queue.deleted for queue in memory.classic):
-            memory.classic = {queue: known for queue, known in memory.classic.items() if not queue.deleted}
-        for queue, known in memory.classic.items():
-            if len(known.numbers) > 2 * len(queue.messages) + _SPARE:
+        for queue, known in list(memory.classic.items()):
+            if queue.deleted:
+                del memory.classic[queue]
+            elif len(known.numbers) > 2 * len(queue.messages) + _SPARE:
                 held = [entry for each in broker.channels.values() for entry in each.unacknowledged.values()]
                 kept = {entry.message.position for entry in held if entry.queue is queue}
                 kept |= {message.position for message in queue.messages}
@@ -155,8 +155,7 @@ class DeliveryNumbers(Guest):
 
 
 def _memory(broker: Broker) -> NumbersMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, NumbersMemory)
+    memory: NumbersMemory = broker.memories[NAME]
     return memory
 
 

@@ -48,8 +48,7 @@ class ExclusiveConsumers(Guest):
 
 
 def _memory(broker: Broker) -> ExclusiveConsumersMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, ExclusiveConsumersMemory)
+    memory: ExclusiveConsumersMemory = broker.memories[NAME]
     return memory
 
 

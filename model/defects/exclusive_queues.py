@@ -58,8 +58,7 @@ class ExclusiveQueues(Guest):
 
 
 def _memory(broker: Broker) -> ExclusiveQueuesMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, ExclusiveQueuesMemory)
+    memory: ExclusiveQueuesMemory = broker.memories[NAME]
     return memory
 
 

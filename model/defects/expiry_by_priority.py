@@ -74,8 +74,7 @@ class ExpiryByPriority(Guest):
 
 
 def _memory(broker: Broker) -> ExpiryMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, ExpiryMemory)
+    memory: ExpiryMemory = broker.memories[NAME]
     return memory
 
 

@@ -74,8 +74,7 @@ class MergedConsumers(Guest):
 
 
 def _memory(broker: Broker) -> MergedMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, MergedMemory)
+    memory: MergedMemory = broker.memories[NAME]
     return memory
 
 

@@ -69,8 +69,7 @@ class OctetsOfQuorumQueues(Guest):
 
 
 def _memory(broker: Broker) -> OctetsMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, OctetsMemory)
+    memory: OctetsMemory = broker.memories[NAME]
     return memory
 
 

@@ -138,8 +138,7 @@ class QueueCounts(Guest):
 
 
 def _memory(broker: Broker) -> CountsMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, CountsMemory)
+    memory: CountsMemory = broker.memories[NAME]
     return memory
 
 

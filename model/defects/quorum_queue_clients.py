@@ -69,8 +69,7 @@ class QuorumQueueClients(Guest):
 
 
 def _memory(broker: Broker) -> ClientsMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, ClientsMemory)
+    memory: ClientsMemory = broker.memories[NAME]
     return memory
 
 

@@ -59,8 +59,7 @@ class ReturnsBeyondLimit(Guest):
 
 
 def _memory(broker: Broker) -> ReturnsMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, ReturnsMemory)
+    memory: ReturnsMemory = broker.memories[NAME]
     return memory
 
 

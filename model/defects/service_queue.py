@@ -93,8 +93,7 @@ class ServiceQueue(Guest):
 
 
 def _memory(broker: Broker) -> ServiceMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, ServiceMemory)
+    memory: ServiceMemory = broker.memories[NAME]
     return memory
 
 

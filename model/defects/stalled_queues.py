@@ -55,8 +55,7 @@ class StalledQueues(Guest):
 
 
 def _memory(broker: Broker) -> StalledMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, StalledMemory)
+    memory: StalledMemory = broker.memories[NAME]
     return memory
 
 

@@ -138,8 +138,7 @@ class TimedDeliveries(Guest):
 
 
 def _memory(broker: Broker) -> TimeoutMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, TimeoutMemory)
+    memory: TimeoutMemory = broker.memories[NAME]
     return memory
 
 

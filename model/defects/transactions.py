@@ -52,8 +52,7 @@ class Transactions(Guest):
 
 
 def _memory(broker: Broker) -> TransactionsMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, TransactionsMemory)
+    memory: TransactionsMemory = broker.memories[NAME]
     return memory
 
 

@@ -48,8 +48,7 @@ class VirtualHosts(Guest):
 
 
 def _memory(broker: Broker) -> VirtualHostMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, VirtualHostMemory)
+    memory: VirtualHostMemory = broker.memories[NAME]
     return memory
 
 

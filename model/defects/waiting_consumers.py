@@ -166,8 +166,7 @@ class WaitingConsumers(Guest):
 
 
 def _memory(broker: Broker) -> WaitingMemory:
-    memory = broker.memories[NAME]
-    assert isinstance(memory, WaitingMemory)
+    memory: WaitingMemory = broker.memories[NAME]
     return memory
 
 
@@ -467,8 +466,10 @@ def _is_any_mixed_up(broker: Broker) -> bool:
 def _may_mix_up(broker: Broker, event: Method | Teardown) -> bool:
     if _is_any_mixed_up(broker):
         return True
+    if isinstance(event, Teardown) or event.name != "basic.consume":
+        return False
     channel = broker.channels.get((event.connection, event.channel))
-    if isinstance(event, Teardown) or event.name != "basic.consume" or channel is None:
+    if channel is None:
         return False
     tag = event.arguments.get("consumer_tag", "")
     return any(

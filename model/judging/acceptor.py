@@ -20,22 +20,13 @@ from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.broker.stream_log import has_open_chunk
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
 from amqpspec.model.judging.explanation import Explanation
-from amqpspec.model.judging.explanations import (
-    MOST_LATENT,
-    TIMED,
-    TooManyExplanations,
-    latent_beside,
-    least_advanced,
-    least_flawed,
-    may_be_quiet,
-    merged,
-    points,
-    settled,
-)
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
 from amqpspec.model.judging.known_defect import NO_DEFECTS, DefectsFollowed, DefectTransition
 from amqpspec.model.judging.known_outputs import first_debt, observe_as_known
+from amqpspec.model.judging.latent import MOST_LATENT, latent_beside, least_flawed
+from amqpspec.model.judging.merging import least_advanced, merged
 from amqpspec.model.judging.pipelining import note_pipelined
+from amqpspec.model.judging.points import TIMED, TooManyExplanations, may_be_quiet, points, settled
 from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
 from amqpspec.model.outputs.debts import unproven

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.model.defects.transitions import acceptor_for, defects_of
-from amqpspec.model.judging.explanations import MOST_LATENT, latent_beside
+from amqpspec.model.judging.latent import MOST_LATENT, latent_beside
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import Content, Table
 from tests.model.timed_client import QUORUM, Timed

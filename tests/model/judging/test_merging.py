@@ -7,8 +7,8 @@ import pytest
 from amqpspec.model.broker.internal_events import DeliveryLimitExcess, InternalEvent, MessageLoss
 from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for
 from amqpspec.model.judging.explanation import Explanation
-from amqpspec.model.judging.explanations import least_advanced, merged
 from amqpspec.model.judging.known_defect import ANY_NUMBER
+from amqpspec.model.judging.merging import least_advanced, merged
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 
 

@@ -1,0 +1,158 @@
+"""The points at which a broker may be, by an explanation: some of what is under way is processed, or all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.dead_letter_headers import EXCHANGE
+from amqpspec.model.broker.internal_events import (
+    DeliveryTimeout,
+    Input,
+    MessageExpiry,
+    kind_of,
+)
+from amqpspec.model.broker.overflow import is_limited
+from amqpspec.model.judging.explanation import Explanation
+from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
+from amqpspec.model.judging.merging import merged
+from amqpspec.model.judging.pending_inputs import next_inputs
+from amqpspec.model.outputs.replies import is_unasked
+from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.model.rules.internal_events import can_come_about
+
+#: What comes about when a time is up.
+TIMED = (MessageExpiry, DeliveryTimeout)
+
+
+class TooManyExplanations(Exception):
+    """The explanations are more than the bound."""
+
+
+def points(
+    explanation: Explanation, defects: DefectsFollowed, bound: int, reply: TraceEvent | None = None
+) -> Iterator[Explanation]:
+    """The points at which the broker may be: some first part of each channel's pending inputs is processed.
+
+    The explanation is one of them, and no copy: whatever becomes of it takes its place. Raises `TooManyExplanations`
+    where there are more than `bound` with the same number of inputs processed: what is left out might be the right one.
+    `reply`: what came, for which lawful points are left out at which nobody has asked for it yet.
+    """
+    explanation.forget_if_unpredictable()
+    explanation.begin_anew()
+    frontier = [explanation]
+    while frontier:
+        found: list[Explanation] = []
+        reached: list[Explanation] = []
+        for point in frontier:
+            steps = [
+                (index, _applying(point, defects, point.pending[index]))
+                for index in next_inputs(point.pending)
+                if _is_due(point, index)
+            ]
+            is_left_out = (
+                reply is not None
+                and bool(steps)
+                and point.defect is None
+                and not any(applying for _, applying in steps)
+                and is_unasked(point.broker, reply)
+            )
+            if not is_left_out:
+                found.append(point)
+            for index, applying in steps:
+                event = point.pending[index]
+                # nobody looks at a point that is left out, so that the last one behind it can be made of it
+                is_taken = is_left_out and index == steps[-1][0] and not isinstance(event, TIMED)
+                reached += _behind(point, event, _process_one(point, index, applying, is_taken))
+        reached = merged(reached)
+        # what is behind them has been made of them: they are changed by whoever is given them
+        yield from found
+        if len(reached) > bound:
+            raise TooManyExplanations
+        frontier = reached
+
+
+def _applying(point: Explanation, defects: DefectsFollowed, event: Input) -> list[DefectTransition]:
+    """The known defects as which the broker may process the input."""
+    return [each for each in defects.asked(point.broker, kind_of(event)) if point.may_be_defective(each, event)]
+
+
+def _behind(before: Explanation, event: Input, reached: Iterator[Explanation]) -> Iterator[Explanation]:
+    """Note of what is reached by processing the input, if it is one more message that expires, from where it is."""
+    may_be_later = isinstance(event, TIMED) and not _may_be_refused_later(before.broker, event)
+    for further in reached:
+        if may_be_later and further.defect is before.defect:
+            further.behind = before
+        yield further
+
+
+def _may_be_refused_later(broker: Broker, event: Input) -> bool:
+    """Is what expires dead-lettered, and are there queues that may have room for it now and none later, or so?"""
+    queue = broker.queues.get(event.queue) if isinstance(event, MessageExpiry) else None
+    if queue is None or EXCHANGE not in queue.arguments:
+        return False
+    return any(is_limited(broker, other) for other in broker.queues.values() if other is not queue)
+
+
+def _process_one(
+    point: Explanation, index: int, applying: Sequence[DefectTransition], is_taken: bool
+) -> Iterator[Explanation]:
+    """Copies of the point with that input processed: lawfully, and as each known defect that applies has it.
+
+    `is_taken`: the first of them is the point itself.
+    """
+    event = point.pending[index]
+    others = point.alternatives(event) if event is not point.defective_input else []
+    for defect in applying:
+        defective = point.fork()
+        defective.defect, defective.defective_input = defect, event
+        defective.process_pending(index)
+        others.append(defective)
+    further = point if is_taken else point.fork()
+    further.process_pending(index)
+    further.decline(applying)
+    yield further
+    yield from others
+
+
+def _is_due(point: Explanation, index: int) -> bool:
+    event = point.pending[index]
+    return not isinstance(event, TIMED) or can_come_about(point.broker, event)
+
+
+def settled(
+    explanations: list[Explanation],
+    defects: DefectsFollowed,
+    bound: int,
+    finally_: bool = False,
+    lazily: bool = False,
+) -> list[Explanation]:
+    """The explanations with all inputs processed. `finally_`: and with everything done that the broker had to do.
+
+    `lazily`: where nothing is owed, what the broker may do by itself stays open. Raises `TooManyExplanations`.
+    """
+    found: list[Explanation] = []
+    for explanation in explanations:
+        if lazily and explanation.is_settled and explanation.broker.quiet:
+            found.append(explanation)
+            continue
+        for point in points(explanation, defects, bound):
+            if point.is_settled and not (finally_ and point.has_to_clean_up):
+                if lazily and point.broker.quiet and not point.keep():
+                    continue
+                found.append(point)
+        if len(found) > bound:
+            found = merged(found)
+            if len(found) > bound:
+                raise TooManyExplanations
+    return merged(found)
+
+
+def may_be_quiet(explanation: Explanation, defects: DefectsFollowed, bound: int) -> bool:
+    """Is there a point at which all inputs are processed, lawfully, and nothing is owed?"""
+    if explanation.is_settled and explanation.broker.quiet:
+        return True
+    return bool(explanation.pending) and any(
+        point.is_settled and point.defect is None and point.broker.quiet
+        for point in points(explanation, defects, bound)
+    )
