@@ -7,6 +7,62 @@ of the steps below, and of those that concern one queue (`model.broker.queue_ste
 (`model.broker.broker_state`).
 
 Pure: no clock, no randomness, no input or output.
+
+Requirements:
+
+* CANCEL-005: Cancel/delete race, classic and stream. A client cancel that crosses the deletion of its queue ends in
+  either [Cancel, CancelOk] or [CancelOk]; never an error, and never in a Cancel behind CancelOk. [RabbitMQ guide:
+  consumer cancel notification]
+* CANCEL-006: Cancel/delete race, quorum. As for classic queues: a client cancel that crosses the deletion of its queue
+  is never an error; cancel-ok is sent as normal. [RabbitMQ guide: consumer cancel notification;
+  rabbit_channel.erl:cancel_consumer does otherwise]
+* CANCEL-007: Server cancel on queue deletion. When a consumed queue is deleted (by any connection), every consumer on a
+  capable connection gets basic.cancel(tag, nowait=true), once; nothing is delivered to it behind that. Consumers of
+  other queues go on. [RabbitMQ guide: consumer cancel notification]
+* CANCEL-008: nowait is true. Server-sent basic.cancel always has nowait=true: the client must not answer.
+  [rabbit_channel.erl:cancel_consumer]
+* CANCEL-010: Without the capability. Nothing is sent when the queue is deleted; the consumer is silently gone; a later
+  cancel of its tag gets cancel-ok. [RabbitMQ guide: consumer cancel notification]
+* CANCEL-011: Order delete-ok / cancel on one channel. Deleting the queue from the channel that consumes it: DeleteOk
+  first, then Basic.Cancel (cancel comes with the asynchronous eol event). From another channel the order relative to
+  that channel is open. [rabbit_channel.erl:handle_eol]
+* CANCEL-012: Several consumers of one queue on a channel. All are told, each once. The order is nobody's promise;
+  RabbitMQ 4.3.6 was seen to go by ascending tags (a fold over gb_sets, in rabbit_channel and so for all queue types).
+  [rabbit_channel.erl:handle_consuming_queue_down_or_eol]
+* CANCEL-014: Unacked after queue deletion. Unacked deliveries of a deleted queue are discarded; ack is accepted
+  silently. [rabbit_channel.erl]
+* CAP-005: consumer_cancel_notify must be inside capabilities table as boolean true. Server-sent basic.cancel is enabled
+  only by client-properties.capabilities.consumer_cancel_notify = true (field type t). Anything else means disabled.
+  [rabbit_channel.erl:server_consumer_cancel_supported; RabbitMQ guide: consumer cancel notification]
+* CONSUME-002: Server-generated tag. Empty consumer tag yields amq.ctag-<22 chars>. In amqp-0-9-1: any tag that is
+  unique. [rabbit_channel.erl; AMQP 0-9-1 basic.consume]
+* REPLY-004: Cancelling the consumer of replies. basic.cancel of the reply consumer is answered by cancel-ok; its
+  address is gone, and what is published to it then reaches nobody. Another consumer of replies may follow on the
+  channel, with an address of its own. [rabbit_channel:handle_method basic.cancel, clause of the reply consumer]
+* QOS-004: Window slides on ack. Each ack/nack/reject(false) of a delivery frees one slot; multiple frees several; a
+  requeued message may come back to the same consumer. In amqp-0-9-1: as stated; the window is that of the channel and
+  basic.nack is not part of the text. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1
+  basic.qos]
+* QUEUE-006: Server-named queue. Empty name in a non-passive declare creates amq.gen-<22 base64url chars> and returns
+  it; allowed for classic only. In amqp-0-9-1: any name that is unique. [rabbit_channel.erl;
+  rabbit_amqqueue:is_server_named_allowed; AMQP 0-9-1 class queue]
+* QUEUE-021: Auto-delete queue. An auto-delete queue is deleted when its LAST consumer goes; basic.get does not count; a
+  queue that never had a consumer stays. [rabbit_amqqueue_process:maybe_delete; AMQP 0-9-1 class queue]
+* SAC-002: Failover on cancel. When the active consumer is cancelled, a waiting one becomes active and gets ready
+  messages although the old one still holds unacknowledged ones; what that gives back goes to the new one. Classic
+  queues choose by x-priority, then the oldest. In rabbitmq-3: quorum: the oldest, whatever its priority; broken on
+  classic: ready messages stay, the next publish crashes the queue or overtakes them. In rabbitmq-4.0: quorum: by
+  x-priority, then the one with the greatest limit, then the oldest. In rabbitmq-4.3: quorum: by x-priority, then the
+  one with the greatest limit, then the oldest. [rabbit_queue_consumers / rabbit_fifo:activate_next_consumer]
+* SAC-003: Failover on channel close. Unacked messages of the closed channel are delivered first to the next consumer,
+  redelivered=true. [rabbit test suite single_active_consumer_SUITE]
+* SAC-004: Priority takeover. quorum 4.x: a later consumer with higher x-priority takes over once the active one has no
+  unacknowledged messages; until then the active one gets nothing new, unless the other ends before. Classic queues and
+  3.10: the active one stays. In rabbitmq-3: no takeover. In rabbitmq-4.0: quorum takeover; broken: not when the last
+  message was given back, and not undone when the other ends. In rabbitmq-4.3: quorum takeover; broken: not undone when
+  the other ends. [rabbit_fifo:quiescing]
+* TX-004: commit-ok waits for all confirms. tx.commit-ok is sent only when every published message has been confirmed by
+  all queues; no basic.ack is sent to the client. [rabbit_channel.erl:maybe_complete_tx]
 """
 
 from __future__ import annotations
@@ -179,6 +235,7 @@ class Broker(QueueSteps):
             consumer.reason = requirement
             consumer.stamp = self.stamp
             consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
+            # one that is to leave its seat may hold nothing now; a consumer that was cancelled has no seat
             self.elect(entry.queue, "SAC-004")
         return entry
 

@@ -2,6 +2,34 @@
 
 Plain mutable records without behaviour of their own, like those of `model.broker.queues`; `model.broker.broker`
 changes them, the rules say how. The fields of each stand in groups, as those there.
+
+Requirements:
+
+* CHAN-005: After a soft error the channel ignores everything but close/close-ok. After sending channel.close the server
+  drops all methods on that channel until channel.close-ok; a crossing client channel.close is answered with close-ok.
+  [rabbit_channel.erl:handle_exception; rabbit_reader.erl:handle_frame closing; AMQP 0-9-1 class channel]
+* REPLY-006: Replies take part in the count of deliveries. Deliveries of direct replies have delivery tags of their own,
+  in one series with all others of the channel. In rabbitmq-3: broken: a reply has the tag that the next delivery has as
+  well. In rabbitmq-4.0: broken: a reply has the tag that the next delivery has as well. [AMQP 0-9-1 basic.deliver,
+  delivery-tag; rabbit_channel:handle_cast deliver_reply (up to 4.1)]
+* QOS-001: Per-consumer prefetch. basic.qos(n, global=false) limits each consumer created LATER on the channel to n
+  unacked messages, independently. [RabbitMQ guide: consumer prefetch]
+* QOS-008: Global qos <=4.2. qos(n, global=true) limits the sum of unacked over all consumers of the channel. [RabbitMQ
+  guide: consumer prefetch; rabbit_limiter]
+* QOS-011: Global limit does not claw back. qos(n,true) sent after deliveries does not retract what is out or on its way
+  to the client by then, and no more than that may exceed it: further deliveries only when less than n is unacked, also
+  for consumers that were there before. In rabbitmq-4.3: read as a limit of consumers to come: those that exist go on
+  without it. [RabbitMQ guide: consumer acknowledgements (prefetch changed in mid-flight); rabbit_channel.erl:basic.qos
+  unacked count]
+* QOS-013: Limiter counts gets (<=4.2). Messages of basic.get that are unacked when the channel's limit is set count
+  towards it, until they are settled; those got later do not. [rabbit_channel.erl:basic.qos (comment TODO),
+  notify_limiter]
+* QUEUE-029: A name can be used again with another type. After delete-ok a queue of the same name and another type can
+  be declared, and used on every channel as if the first one had never been. In rabbitmq-3: broken: 541, both ways. In
+  rabbitmq-4.0: broken: 541 from quorum to classic. In rabbitmq-4.3: broken: 541 from quorum to classic.
+  [rabbit_queue_type:get_ctx_with; 0-9-1 section 1.7.2.9 (queue.delete)]
+* TX-006: A tag acked in an open tx cannot be acked again. Second ack of the same tag before commit is 406 unknown
+  delivery tag. [rabbit_channel.erl:collect_acks; AMQP 0-9-1 class tx]
 """
 
 from __future__ import annotations

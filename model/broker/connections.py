@@ -1,6 +1,24 @@
 """Connections: where in its life each is, and what the two sides have agreed on.
 
 Plain mutable records without behaviour of their own; `model.broker.broker` changes them, the rules say how.
+
+Requirements:
+
+* CANCEL-010: Without the capability. Nothing is sent when the queue is deleted; the consumer is silently gone; a later
+  cancel of its tag gets cancel-ok. [RabbitMQ guide: consumer cancel notification]
+* CAP-003: connection.blocked with capability. When a memory/disk alarm is set, a connection that publishes gets
+  connection.blocked(reason) if it announced connection.blocked, and connection.unblocked when the alarm is over; a
+  connection that only consumes gets none until it publishes. From the content header of that publish on nothing is read
+  until then. [rabbit_reader.erl:publish_received, maybe_send_blocked_or_unblocked]
+* CAP-004: connection.blocked without capability. Without the capability nothing is sent; the socket is simply not read,
+  so even unrelated methods on that connection wait until the alarm clears. [rabbit_reader.erl:control_throttle]
+* CAP-005: consumer_cancel_notify must be inside capabilities table as boolean true. Server-sent basic.cancel is enabled
+  only by client-properties.capabilities.consumer_cancel_notify = true (field type t). Anything else means disabled.
+  [rabbit_channel.erl:server_consumer_cancel_supported; RabbitMQ guide: consumer cancel notification]
+* QOS-016: The text's meaning of global. In the text qos(n,global=false) limits the sum of unacked over all consumers of
+  the channel, those that were there before included, and qos(n,global=true) the sum over all consumers of the
+  connection; independently of each other. [AMQP 0-9-1 basic.qos; RabbitMQ guide: consumer prefetch (the table of
+  meanings)]
 """
 
 from __future__ import annotations

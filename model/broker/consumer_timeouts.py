@@ -3,6 +3,29 @@
 Seed: RabbitMQ guide, consumer timeouts. RabbitMQ: rabbit_queue_type:get_consumer_timeout (4.3), which is asked when a
 consumer is made and by each basic.get; rabbit_channel:get_queue_consumer_timeout (4.0), asked whenever the channel
 looks at its deliveries; rabbit_channel:get_consumer_timeout, the server's setting, read when a channel is opened.
+
+Requirements:
+
+* TIMEOUT-002: <=4.2: evaluated only on the channel tick. The check runs every channel_tick_interval (60 s default,
+  first tick about 60 s after the channel was created), so the close comes between timeout and timeout+tick. Tests need
+  `application:set_env(rabbit,channel_tick_interval,1000)` before opening the channel. [rabbit_channel
+  v4.0.5:handle_info(tick)]
+* TIMEOUT-005: Queue argument before 4.3. x-consumer-timeout as queue argument (and policy consumer-timeout) is honoured
+  from 3.12 on for classic and quorum; 3.10 ignores it. In rabbitmq-3: ignored. In rabbitmq-4.0: honoured, min(arg,
+  policy), then global. [rabbit_channel v4.0.5:get_queue_consumer_timeout]
+* TIMEOUT-006: Consumer argument before 4.3. x-consumer-timeout on basic.consume is ignored. In rabbitmq-3: ignored. In
+  rabbitmq-4.0: ignored. [rabbit_channel v4.0.5:get_queue_consumer_timeout, which asks the queue and no consumer;
+  rabbitmq-server pull request 8260]
+* TIMEOUT-007: 4.3: classic and stream never time out. No action for classic queues and streams however long a delivery
+  is unacked. [RabbitMQ guide: consumer timeouts]
+* TIMEOUT-023: no_ack consumers never time out. No unacked deliveries, no timeout. [RabbitMQ guide: consumer timeouts
+  (manual acknowledgement mode)]
+* TIMEOUT-024: Precedence: consumer argument first. x-consumer-timeout on basic.consume overrides queue argument, policy
+  and global value, shorter or longer. [RabbitMQ guide: consumer timeouts]
+* TIMEOUT-025: Precedence: queue argument and policy. Without a consumer argument: min(queue argument, policy
+  consumer-timeout) if either is set. [RabbitMQ guide: consumer timeouts]
+* TIMEOUT-026: Precedence: global. Otherwise consumer_timeout of rabbitmq.conf, otherwise 1800000 ms. [RabbitMQ guide:
+  consumer timeouts]
 """
 
 from __future__ import annotations

@@ -2,6 +2,44 @@
 
 RabbitMQ: rabbit_dead_letter:make_msg, update_x_death_header (3.x: the history is in the headers, and the client's own
 counts); mc:record_death, mc_amqpl:deaths_to_headers (from 4.0: the broker's own history, put into the headers).
+
+Requirements:
+
+* DLX-001: Reasons. The reason of a dead-lettering is rejected (nack/reject requeue=false), expired, maxlen, or
+  delivery_limit (quorum). [rabbit_dead_letter; RabbitMQ Java client test DeadLetterExchange]
+* DLX-002: x-death entry. x-death is an array of tables
+  {count,reason,queue,time,exchange,routing-keys[,original-expiration]}, newest first, merged by (queue,reason). Field
+  order is not fixed across versions. In rabbitmq-3: each further death turns the order of the earlier ones: third,
+  first, second. [mc_amqpl]
+* DLX-003: x-first-death-* and x-last-death-*. x-first-death-{exchange,queue,reason} always; x-last-death-* from 4.0
+  (3.13). In rabbitmq-3: first only. In rabbitmq-4.0: first and last. In rabbitmq-4.3: first and last. [mc]
+* DLX-004: Client-supplied x-death. 3.10 increments the count when a message is REPUBLISHED with its x-death header; 4.x
+  ignores client-supplied x-death and starts at 1. In rabbitmq-3: 2. In rabbitmq-4.0: 1. In rabbitmq-4.3: 1. [mc_amqpl;
+  RabbitMQ 4.0 release notes]
+* DLX-005: Routing. Dead-lettering uses x-dead-letter-routing-key or the original keys; the delivered exchange is the
+  name of the dead-letter exchange. [RabbitMQ Java client test DeadLetterExchange]
+* DLX-006: Expiration removed. expiration property is removed from the dead-lettered message and kept as
+  original-expiration in x-death. [rabbit_dead_letter]
+* DLX-008: Cycle detection. A message that would return to the same queue only by expiry (no rejection in the cycle) is
+  dropped. [rabbit_dead_letter:is_cycle]
+* DLX-009: Order. What is rejected together is dead-lettered in delivery order, and what a limit on length drops at one
+  time from the head on. In rabbitmq-3: broken: of what a quorum queue drops at one time the latest comes first. In
+  rabbitmq-4.0: broken up to 4.2.0: of what a quorum queue drops at one time the latest comes first. [RabbitMQ release
+  notes of 4.2.1 and 4.3.0 (correct order); rabbit_fifo:drop_head]
+* DLX-010: redelivered flag and counts in the DLQ. From 4.0 on a dead letter takes the number of its failed deliveries
+  along. From the queue that it comes to it is redelivered on its first delivery if that number is not 0; a quorum queue
+  gives it as x-delivery-count, and in 4.3 as x-acquired-count, until the message is given back there. In rabbitmq-3:
+  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each rejection and lost holder; only a quorum
+  queue looks at the number. In rabbitmq-4.3: as failed counts what QUORUM-002 says, in classic queues too; it goes on
+  counting towards the limit. A classic queue that hands the message to a waiting consumer at once does not look at it:
+  redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag
+  (4.3)]
+* OVERFLOW-006: reject-publish-dlx. Classic: rejected publishes are dead-lettered (reason maxlen) and nacked.
+  [rabbit_amqqueue_process]
+* QUORUM-003: Delivery limit. With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or
+  dropped) when its count would exceed L: L=2 gives 3 deliveries. In rabbitmq-3: every return counts; default none. In
+  rabbitmq-4.0: every return counts; default 20. In rabbitmq-4.3: reject and the end of the channel count, nack with
+  requeue and recover do not; default 20. [rabbit_fifo:return_one]
 """
 
 from __future__ import annotations

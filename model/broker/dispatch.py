@@ -3,6 +3,26 @@
 RabbitMQ: rabbit_queue_consumers:deliver and rabbit_amqqueue_process:new_single_active_consumer_after_* for classic
 queues, rabbit_fifo:checkout_one and activate_next_consumer for quorum queues. Seeds: guides "consumer priorities" and
 "single active consumer".
+
+Requirements:
+
+* PRIORITY-001: Higher priority served first. A ready message goes to a consumer of the highest priority that has room;
+  to those of a lower one only when all of a higher one are full. Without x-priority it is 0, and it may be negative.
+  What settles for several consumers at once makes room for one after another, and may serve any of them in between.
+  [rabbit_queue_consumers; RabbitMQ Java client test ConsumerPriorities]
+* SAC-001: Only one consumer active. With x-single-active-consumer=true only the first registered consumer gets
+  deliveries. [rabbit test suite single_active_consumer_SUITE]
+* SAC-004: Priority takeover. quorum 4.x: a later consumer with higher x-priority takes over once the active one has no
+  unacknowledged messages; until then the active one gets nothing new, unless the other ends before. Classic queues and
+  3.10: the active one stays. In rabbitmq-3: no takeover. In rabbitmq-4.0: quorum takeover; broken: not when the last
+  message was given back, and not undone when the other ends. In rabbitmq-4.3: quorum takeover; broken: not undone when
+  the other ends. [rabbit_fifo:quiescing]
+* TIMEOUT-014: A timed-out consumer is gone. The basic.cancel that tells of a timeout says that the consumer is gone: it
+  is handed nothing, and not before everything that has timed out is settled in any case; it is not counted, and
+  excludes nobody. A broker that announces accept_consumer_cancel_ok may still know it until the client answers with
+  basic.cancel-ok, and for a short time without that (TIMEOUT-016, TIMEOUT-030). In rabbitmq-4.3: as stated; 4.3.0 to
+  4.3.6 count it. [RabbitMQ guide: consumer cancel notification (the consumption has stopped); RabbitMQ guide: consumer
+  timeouts (no new messages, and none before all timed-out ones are settled); release notes of RabbitMQ 4.3.7]
 """
 
 from __future__ import annotations

@@ -3,6 +3,11 @@
 A rule puts one on `Broker.internal_events`, or on `Broker.teardowns`. The acceptor keeps it beside the inputs that are
 under way, and tries at every point whether it has come about already. What each of them does:
 `model.rules.internal_events`.
+
+Requirements:
+
+* CONN-021: Abrupt socket close is asynchronous. After a TCP close without connection.close the server cleans up later:
+  an exclusive queue may still exist (405 from others) for some milliseconds. [observed; rabbit_queue_collector]
 """
 
 from __future__ import annotations

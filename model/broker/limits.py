@@ -1,8 +1,66 @@
 """Limits on deliveries that wait for their settlement (area QOS): whom they hold back, and what that shows.
 
 Two kinds, independent of each other (RabbitMQ guide: consumer prefetch): a consumer's own, which it has from its
-beginning; and one that consumers share, those of a channel or, in the bare text, of a connection. The model counts what
+beginning; and one that consumers share, those of a channel or, in the bare text, of a connection. Which of them a
+dialect has: `model.rules.basic.qos` (QOS-008 up to 4.2, none from 4.3 on, QOS-016 in the text). The model counts what
 is promised to be counted.
+
+Requirements:
+
+* ACK-001: Single ack. ack(tag,false) removes exactly that delivery. [RabbitMQ guide: consumer acknowledgements and
+  publisher confirms; AMQP 0-9-1 basic.ack]
+* ACK-002: Multiple ack. ack(tag,true) acks all outstanding tags <= tag on the channel, over all consumers, queues and
+  get-oks. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.ack]
+* GET-003: get is not limited by prefetch. basic.get ignores basic.qos limits. [rabbit_channel.erl]
+* QOS-001: Per-consumer prefetch. basic.qos(n, global=false) limits each consumer created LATER on the channel to n
+  unacked messages, independently. [RabbitMQ guide: consumer prefetch]
+* QOS-002: Zero is unlimited. prefetch 0 = no limit. [RabbitMQ guide: consumer prefetch; AMQP 0-9-1]
+* QOS-003: Existing consumers unaffected. Changing qos(global=false) does not change consumers that already exist,
+  neither up nor down. [RabbitMQ guide: consumer prefetch; rabbit_channel.erl:basic.qos]
+* QOS-004: Window slides on ack. Each ack/nack/reject(false) of a delivery frees one slot; multiple frees several; a
+  requeued message may come back to the same consumer. In amqp-0-9-1: as stated; the window is that of the channel and
+  basic.nack is not part of the text. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1
+  basic.qos]
+* QOS-005: no_ack ignores prefetch. Prefetch does not limit no_ack consumers. [rabbit_channel.erl; AMQP 0-9-1 basic.qos]
+* QOS-006: Never exceed. At no time has a consumer more than its prefetch unacked (as seen on the wire, counting acks
+  when sent), except after qos(global) changes mid-stream on <=4.2. In amqp-0-9-1: as stated, for the window of the
+  channel. [RabbitMQ guide: consumer acknowledgements and publisher confirms; RabbitMQ guide: consumer prefetch; AMQP
+  0-9-1 basic.qos]
+* QOS-008: Global qos <=4.2. qos(n, global=true) limits the sum of unacked over all consumers of the channel. [RabbitMQ
+  guide: consumer prefetch; rabbit_limiter]
+* QOS-009: Global qos 4.3. Feature global_qos is denied by default: qos(n,global=true) is silently treated as
+  qos(n,global=false), qos-ok is sent, no error. [rabbit_channel.erl:is_global_qos_permitted]
+* QOS-010: Both limits together. qos(p,false) and qos(c,true) are enforced independently, in whatever order they come; a
+  consumer gets messages only if neither is reached. From 4.3 on there is one limit, and the last call sets it. In
+  rabbitmq-4.0: a=2,b=1; after ack a gets 1. In rabbitmq-4.3: last call wins: per-consumer 3. [RabbitMQ guide: consumer
+  prefetch]
+* QOS-011: Global limit does not claw back. qos(n,true) sent after deliveries does not retract what is out or on its way
+  to the client by then, and no more than that may exceed it: further deliveries only when less than n is unacked, also
+  for consumers that were there before. In rabbitmq-4.3: read as a limit of consumers to come: those that exist go on
+  without it. [RabbitMQ guide: consumer acknowledgements (prefetch changed in mid-flight); rabbit_channel.erl:basic.qos
+  unacked count]
+* QOS-012: Quorum queue or stream with global qos. consume on a quorum queue or a stream while a channel limit is active
+  is hard 540 (<=4.2). In rabbitmq-3: 540. In rabbitmq-4.0: 540. [rabbit_quorum_queue:consume,
+  rabbit_stream_queue:consume, limiter_active]
+* QOS-013: Limiter counts gets (<=4.2). Messages of basic.get that are unacked when the channel's limit is set count
+  towards it, until they are settled; those got later do not. [rabbit_channel.erl:basic.qos (comment TODO),
+  notify_limiter]
+* QOS-015: Two consumers share a backlog. A backlog is handed consumer by consumer up to its window, then by freed
+  slots. [rabbit_queue_consumers / rabbit_fifo]
+* QOS-016: The text's meaning of global. In the text qos(n,global=false) limits the sum of unacked over all consumers of
+  the channel, those that were there before included, and qos(n,global=true) the sum over all consumers of the
+  connection; independently of each other. [AMQP 0-9-1 basic.qos; RabbitMQ guide: consumer prefetch (the table of
+  meanings)]
+* TIMEOUT-014: A timed-out consumer is gone. The basic.cancel that tells of a timeout says that the consumer is gone: it
+  is handed nothing, and not before everything that has timed out is settled in any case; it is not counted, and
+  excludes nobody. A broker that announces accept_consumer_cancel_ok may still know it until the client answers with
+  basic.cancel-ok, and for a short time without that (TIMEOUT-016, TIMEOUT-030). In rabbitmq-4.3: as stated; 4.3.0 to
+  4.3.6 count it. [RabbitMQ guide: consumer cancel notification (the consumption has stopped); RabbitMQ guide: consumer
+  timeouts (no new messages, and none before all timed-out ones are settled); release notes of RabbitMQ 4.3.7]
+* TX-005: Acks in tx take effect at commit. ack/nack/reject only reserve the tag: no new delivery for a full prefetch
+  window until the commit, nothing comes back and nothing is dead-lettered before. What follows each other with one
+  outcome is carried out as one. basic.recover does not wait, and leaves what is reserved. [rabbit_channel.erl:basic.ack
+  tx; AMQP 0-9-1 class tx]
 """
 
 from __future__ import annotations

@@ -3,6 +3,32 @@
 A queue's `messages` are kept in the order in which they will be delivered. Those in front that were given back to a
 quorum queue (`Queue.returned`) go before every priority: `rabbit_fifo:take_next_msg` looks at its returns first. A
 classic queue has no such place: what is given back goes among those of its priority (`rabbit_priority_queue:requeue`).
+
+Requirements:
+
+* ACK-016: Requeue position, classic. A requeued message goes back to its ORIGINAL position (by publish order) whatever
+  the order of nacks. [rabbit_variable_queue:requeue]
+* ACK-017: Requeue position, quorum 4.x. Requeued messages go to a returns queue in front of all ready messages, in the
+  order the returns were APPLIED. One nack multiple or recover applies per consumer, oldest delivery first: the gets in
+  tag order, then the consumers in the order of their tags. A channel's close returns consumers in the order in which
+  they were created, then gets in the order of their tags as text (1, 10, 2). In rabbitmq-3: front when the queue has a
+  delivery limit, which is not the default; otherwise see ACK-018. In rabbitmq-4.0: front, return order (when a delivery
+  limit is set; default 20). In rabbitmq-4.3: front, return order (any limit incl. -1). [rabbit_fifo:return]
+* ACK-018: Requeue position, quorum without delivery limit. Before 4.3 a quorum queue with no delivery limit (3.10
+  default, 4.0 with x-delivery-limit=-1) re-appends nacked messages at the TAIL; channel/connection close returns go to
+  the front (3.10: in the order of the consumer tags, those of gets as text). In rabbitmq-3: tail without
+  x-delivery-limit, front with x-delivery-limit 10. In rabbitmq-4.0: tail only for -1. In rabbitmq-4.3: front.
+  [rabbit_fifo handle_aux return/requeue]
+* PRIORITY-003: Classic message priority. A classic queue with x-max-priority=n delivers higher priorities first, FIFO
+  within one; values above n count as n, none as 0. What is given back goes to its place among the messages of its
+  priority. A queue without the argument pays no heed to priorities. [rabbit_priority_queue:priorities, priority,
+  requeue]
+* QUORUM-005: Message priority. Message priority on a quorum queue. 4.3: strict priorities 0.31 without argument, none
+  is 4; 4.0: two classes (>4 high), 2:1 interleaved: every third message since the queue was made or purged is a normal
+  one, unless the next high one is older; 3.10: FIFO. What is given back in front goes before all priorities, in the
+  order of giving back; at the tail (4.0, without delivery limit) it is a normal one. In rabbitmq-3: FIFO. In
+  rabbitmq-4.0: high/normal. In rabbitmq-4.3: strict. [rabbit_fifo_pq; rabbit_fifo_q:next; rabbit_fifo:take_next_msg,
+  msg_priority, priority_tag]
 """
 
 from __future__ import annotations

@@ -4,6 +4,35 @@ A classic queue looks before it takes a message (rabbit_amqqueue_process:will_ov
 (maybe_drop_head). A quorum queue looks behind every command (rabbit_fifo:evaluate_limit): it drops from its head, or
 tells the channels that publish to it to refuse from now on, and when it has room again to go on. So it always has one
 more than it may before somebody refuses (CONFIRM-014).
+
+Requirements:
+
+* CONFIRM-011: Any rejecting queue makes it a nack. If one target queue rejects (overflow reject-publish) the message is
+  nacked although other queues keep their copy. [rabbit_confirms:reject]
+* CONFIRM-013: reject-publish exact sequence, classic. x-max-length=n, reject-publish: messages 1.n acked, n+1. nacked
+  until space is free. [rabbit_amqqueue_process:maybe_deliver_or_enqueue]
+* CONFIRM-014: reject-publish exact sequence, quorum. A quorum queue tells the channels that publish to it to refuse
+  when it is beyond its limit, and to go on when it has at most four fifths of it: n+1 messages are taken before nacks
+  start, and more of those that are on their way. A channel that begins to publish is refused only if the queue is
+  beyond its limit then. [rabbit_fifo:evaluate_limit; rabbit_fifo_client queue_status]
+* OVERFLOW-001: drop-head. By default a queue beyond its limit drops from its head what is ready (or dead-letters it,
+  reason maxlen), which is the oldest message, or where the queue has priorities the one that it would deliver next; all
+  publishes are acked. [rabbit_amqqueue_process:maybe_drop_head; rabbit_fifo:evaluate_limit; guide: queue length limit]
+* OVERFLOW-002: max-length counts ready only. Unacknowledged messages do not count, nor does what a waiting consumer is
+  handed at once. What is given back may be too much, and then the head is dropped; by a classic queue before, by a
+  quorum queue after waiting consumers are served. [rabbit_amqqueue_process:requeue_and_run; rabbit_fifo:checkout]
+* OVERFLOW-003: max-length 0. With x-max-length 0 every message is dropped, still acked, that no consumer waits for. A
+  classic queue with reject-publish refuses those as well. [LavinMQ specs]
+* OVERFLOW-004: max-length-bytes. x-max-length-bytes limits as x-max-length does, counting body octets and not
+  properties; if both are given, each holds. In rabbitmq-4.3: broken: a quorum queue counts properties, two octets for
+  none. [guide: queue length limit; rabbit_amqqueue_process:over_max_length]
+* OVERFLOW-006: reject-publish-dlx. Classic: rejected publishes are dead-lettered (reason maxlen) and nacked.
+  [rabbit_amqqueue_process]
+* QOS-012: Quorum queue or stream with global qos. consume on a quorum queue or a stream while a channel limit is active
+  is hard 540 (<=4.2). In rabbitmq-3: 540. In rabbitmq-4.0: 540. [rabbit_quorum_queue:consume,
+  rabbit_stream_queue:consume, limiter_active]
+* QUORUM-007: reject-publish-dlx. Accepted as overflow value by quorum declare on all three versions.
+  [rabbit_quorum_queue]
 """
 
 from __future__ import annotations

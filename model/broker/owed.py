@@ -1,6 +1,11 @@
 """What a broker owes a client: frames that are to come, and answers to basic.get.
 
 Plain records without behaviour of their own; what must come, and in which order, is `model.outputs`' business.
+
+Requirements:
+
+* GET-001: get-ok / get-empty. Message-count in get-ok is the number of ready messages left; empty queue gives
+  get-empty. [rabbit_channel.erl:basic.get; AMQP 0-9-1 basic.get]
 """
 
 from __future__ import annotations

@@ -1,4 +1,30 @@
-"""Steps that concern one queue: who may be handed its messages, how they come, arrive and are taken."""
+"""Steps that concern one queue: who may be handed its messages, how they come, arrive and are taken.
+
+Requirements:
+
+* QUEUE-002: ready count may lag behind publishes. Without confirms the message-count of a following declare may not
+  include messages just published on the same channel (stat is prioritised in the queue; quorum answers from a local
+  query). [rabbit_amqqueue_process:prioritise_call; rabbit_fifo_client:stat]
+* QUEUE-027: x-expires. A queue with x-expires is deleted after being unused that long; no basic.cancel arises since
+  there is no consumer at that moment. Uses are a consumer, basic.get, on classic queues a declare with an answer, and
+  on quorum queues whoever holds messages; on these expiry is evaluated on a coarser tick (5 s).
+  [rabbit_amqqueue_process:ensure_expiry_timer; rabbit_fifo tick]
+* QUEUE-029: A name can be used again with another type. After delete-ok a queue of the same name and another type can
+  be declared, and used on every channel as if the first one had never been. In rabbitmq-3: broken: 541, both ways. In
+  rabbitmq-4.0: broken: 541 from quorum to classic. In rabbitmq-4.3: broken: 541 from quorum to classic.
+  [rabbit_queue_type:get_ctx_with; 0-9-1 section 1.7.2.9 (queue.delete)]
+* SAC-004: Priority takeover. quorum 4.x: a later consumer with higher x-priority takes over once the active one has no
+  unacknowledged messages; until then the active one gets nothing new, unless the other ends before. Classic queues and
+  3.10: the active one stays. In rabbitmq-3: no takeover. In rabbitmq-4.0: quorum takeover; broken: not when the last
+  message was given back, and not undone when the other ends. In rabbitmq-4.3: quorum takeover; broken: not undone when
+  the other ends. [rabbit_fifo:quiescing]
+* TIMEOUT-014: A timed-out consumer is gone. The basic.cancel that tells of a timeout says that the consumer is gone: it
+  is handed nothing, and not before everything that has timed out is settled in any case; it is not counted, and
+  excludes nobody. A broker that announces accept_consumer_cancel_ok may still know it until the client answers with
+  basic.cancel-ok, and for a short time without that (TIMEOUT-016, TIMEOUT-030). In rabbitmq-4.3: as stated; 4.3.0 to
+  4.3.6 count it. [RabbitMQ guide: consumer cancel notification (the consumption has stopped); RabbitMQ guide: consumer
+  timeouts (no new messages, and none before all timed-out ones are settled); release notes of RabbitMQ 4.3.7]
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,45 @@ how. The fields of each record stand in groups: what is law, what is in doubt, w
 
 A message that is in a queue is in exactly one of two places: its queue's `messages` (ready) or one channel's
 `unacknowledged` (`model.broker.channels`).
+
+Requirements:
+
+* CONSUME-001: consume-ok precedes deliveries. consume-ok for a tag is sent before the first basic.deliver with that tag
+  (unless nowait, then no consume-ok). [rabbit_channel.erl:basic_consume]
+* PRIORITY-002: Turns within a priority. Consumers of one priority take turns: while one waits with room, no other is
+  served twice before it has had its turn. One without room holds up nobody. Whose turn comes first is open. [RabbitMQ
+  guide: consumer priorities; rabbit_queue_consumers:deliver, rabbit_fifo:checkout_one]
+* DLX-004: Client-supplied x-death. 3.10 increments the count when a message is REPUBLISHED with its x-death header; 4.x
+  ignores client-supplied x-death and starts at 1. In rabbitmq-3: 2. In rabbitmq-4.0: 1. In rabbitmq-4.3: 1. [mc_amqpl;
+  RabbitMQ 4.0 release notes]
+* DLX-010: redelivered flag and counts in the DLQ. From 4.0 on a dead letter takes the number of its failed deliveries
+  along. From the queue that it comes to it is redelivered on its first delivery if that number is not 0; a quorum queue
+  gives it as x-delivery-count, and in 4.3 as x-acquired-count, until the message is given back there. In rabbitmq-3:
+  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each rejection and lost holder; only a quorum
+  queue looks at the number. In rabbitmq-4.3: as failed counts what QUORUM-002 says, in classic queues too; it goes on
+  counting towards the limit. A classic queue that hands the message to a waiting consumer at once does not look at it:
+  redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag
+  (4.3)]
+* PUBLISH-002: Default exchange routes by queue name. routing key = queue name; unknown name is unroutable.
+  [rabbit_exchange:route; AMQP 0-9-1 basic.publish]
+* PUBLISH-010: Alternate exchange. An unroutable message goes to the alternate exchange, keeping original exchange name
+  and key; if that routes it, mandatory does not return it. [rabbit_exchange:process_alternate]
+* QOS-001: Per-consumer prefetch. basic.qos(n, global=false) limits each consumer created LATER on the channel to n
+  unacked messages, independently. [RabbitMQ guide: consumer prefetch]
+* QOS-002: Zero is unlimited. prefetch 0 = no limit. [RabbitMQ guide: consumer prefetch; AMQP 0-9-1]
+* QUEUE-001: declare-ok content. queue.declare-ok carries the (CR/LF-stripped) queue name, number of READY messages and
+  number of consumers. [rabbit_channel.erl:return_queue_declare_ok; AMQP 0-9-1 class queue]
+* QUORUM-002: What counts as failed (4.3). reject(requeue=true), channel/connection close: x-delivery-count +1 and
+  x-acquired-count +1. nack(requeue=true), recover, timeout: only x-acquired-count +1. In rabbitmq-3: every return +1
+  x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
+  reject->settle(true,false)]
+* SAC-001: Only one consumer active. With x-single-active-consumer=true only the first registered consumer gets
+  deliveries. [rabbit test suite single_active_consumer_SUITE]
+* SAC-004: Priority takeover. quorum 4.x: a later consumer with higher x-priority takes over once the active one has no
+  unacknowledged messages; until then the active one gets nothing new, unless the other ends before. Classic queues and
+  3.10: the active one stays. In rabbitmq-3: no takeover. In rabbitmq-4.0: quorum takeover; broken: not when the last
+  message was given back, and not undone when the other ends. In rabbitmq-4.3: quorum takeover; broken: not undone when
+  the other ends. [rabbit_fifo:quiescing]
 """
 
 from __future__ import annotations

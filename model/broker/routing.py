@@ -2,6 +2,38 @@
 
 With each queue it gives the requirement by which the message gets there, and with each bound queue that is passed
 over the one that keeps it out: what is to blame if the broker decides otherwise.
+
+Requirements:
+
+* BIND-003: Duplicate bindings deliver once. A queue bound several times (equal or different keys) that all match gets
+  ONE copy per publish. [rabbit_exchange:route; AMQP 0-9-1 queue.bind]
+* BIND-004: Exchange-to-exchange bindings. Messages follow e2e bindings; cycles deliver once per queue;
+  basic.deliver.exchange is the exchange originally published to. [rabbit_exchange:route1]
+* BIND-006: bind-ok order. bind-ok/unbind-ok take effect before they are sent: a publish on the same channel after
+  bind-ok is routed with the binding. [rabbit_binding:add]
+* PUBLISH-002: Default exchange routes by queue name. routing key = queue name; unknown name is unroutable.
+  [rabbit_exchange:route; AMQP 0-9-1 basic.publish]
+* PUBLISH-003: direct. A direct exchange routes on an exact, case-sensitive match of the key; the empty key is allowed.
+  [rabbit_exchange_type_direct; AMQP 0-9-1 3.1.3.1]
+* PUBLISH-004: fanout. A fanout exchange ignores the routing key. [rabbit_exchange_type_fanout; AMQP 0-9-1 3.1.3.2]
+* PUBLISH-005: topic. Words split on "."; * = exactly one word (possibly empty), # = zero or more words. "" is the empty
+  word list: it matches "#" and "" but not "*"; "." is two empty words and matches "*.*". [rabbit_exchange_type_topic;
+  AMQP 0-9-1 3.1.3.3]
+* PUBLISH-006: headers all / any. x-match default is all; all = every non-x- binding header present with equal value;
+  any = at least one; header value void (None) tests presence only; keys starting x- are ignored except with
+  all-with-x/any-with-x; empty all matches everything, empty any matches nothing; string "1" is not integer 1. The
+  header BCC is not seen. In rabbitmq-3: as stated; 1 may equal 1.0, or not, as no text says (not from 3.13.0 on). In
+  rabbitmq-4.0: as stated; 1 may equal 1.0, or not, as no text says. In rabbitmq-4.3: as stated; 1 may equal 1.0, or
+  not, as no text says. In amqp-0-9-1: as stated, without all-with-x and any-with-x.
+  [rabbit_exchange_type_headers:route, v3.10.9 headers_match; AMQP 0-9-1 3.1.3.4]
+* PUBLISH-010: Alternate exchange. An unroutable message goes to the alternate exchange, keeping original exchange name
+  and key; if that routes it, mandatory does not return it. [rabbit_exchange:process_alternate]
+* PUBLISH-011: CC/BCC headers. CC and BCC (arrays of strings) add routing keys; BCC is removed before delivery, CC is
+  kept; each queue gets one copy; delivered routing_key is the primary one. Wrong type is 406.
+  [rabbit_basic/mc_amqpl:routing_keys]
+* PUBLISH-018: Time stamps in a headers exchange. A header that is a time stamp matches a binding argument of the same
+  time stamp. In rabbitmq-4.0: broken: never matches. In rabbitmq-4.3: broken: never matches. [AMQP 0-9-1 3.1.3.4;
+  mc_amqpl:routing_value (from 4.0)]
 """
 
 from __future__ import annotations

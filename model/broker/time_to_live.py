@@ -3,6 +3,22 @@
 A message lives as long as its `expiration` and its queue's `x-message-ttl` both let it. Only the ready message that is
 next is looked at: those behind one that lives on are counted until it is their turn. RabbitMQ:
 rabbit_amqqueue_process:drop_expired_msgs; rabbit_fifo:expire_msgs, and expire_batch of 4.3.
+
+Requirements:
+
+* TTL-001: Per-message expiration. A ready message older than its expiration (ms, string) at the queue head is removed,
+  never delivered. [rabbit_amqqueue_process:drop_expired]
+* TTL-002: Queue TTL. x-message-ttl applies to all messages; the minimum of both holds. [RabbitMQ Java client test
+  PerQueueVsPerMessageTTL]
+* TTL-003: Expired behind a live head. Messages expire only at the head: they are still counted while a live message is
+  in front. get-ok.message_count: classic already drops the expired follower (0), quorum still counts it (1). A quorum
+  queue of 4.3 has a head of each priority, and one of the messages that were given back. In rabbitmq-4.3: quorum
+  queues: behind a live message of the same priority. [rabbit_amqqueue_process:fetch; rabbit_fifo:expire_msgs,
+  expire_batch (4.3)]
+* TTL-004: expiration "0". Delivered if a consumer can take it at once, else removed; confirmed either way.
+  [rabbit_amqqueue_process]
+* TTL-005: Unacked messages do not expire. Expiry is checked again on requeue: an over-age message nacked with requeue
+  vanishes. [LavinMQ specs "expires messages with TTL on requeue"]
 """
 
 from __future__ import annotations

@@ -1,6 +1,14 @@
 """What follows when a queue, an exchange or a binding goes: steps that `model.broker.broker` and the rules share.
 
 RabbitMQ: rabbit_db_exchange:delete, rabbit_db_binding:maybe_auto_delete_exchange_in_khepri.
+
+Requirements:
+
+* BIND-003: Duplicate bindings deliver once. A queue bound several times (equal or different keys) that all match gets
+  ONE copy per publish. [rabbit_exchange:route; AMQP 0-9-1 queue.bind]
+* EXCHANGE-008: Auto-delete exchange. Deleted when its last outgoing binding is removed (unbind, or target queue or
+  exchange deleted; so a chain of them goes at once); never-bound stays, and bindings to it do not keep it.
+  [rabbit_binding:remove]
 """
 
 from __future__ import annotations

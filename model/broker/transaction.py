@@ -2,6 +2,23 @@
 
 Plain records, like those of `model.broker.channels`. RabbitMQ: the `tx` of a rabbit_channel, a queue of publishes and a
 list of acknowledgements.
+
+Requirements:
+
+* QUORUM-002: What counts as failed (4.3). reject(requeue=true), channel/connection close: x-delivery-count +1 and
+  x-acquired-count +1. nack(requeue=true), recover, timeout: only x-acquired-count +1. In rabbitmq-3: every return +1
+  x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
+  reject->settle(true,false)]
+* TX-004: commit-ok waits for all confirms. tx.commit-ok is sent only when every published message has been confirmed by
+  all queues; no basic.ack is sent to the client. [rabbit_channel.erl:maybe_complete_tx]
+* TX-005: Acks in tx take effect at commit. ack/nack/reject only reserve the tag: no new delivery for a full prefetch
+  window until the commit, nothing comes back and nothing is dead-lettered before. What follows each other with one
+  outcome is carried out as one. basic.recover does not wait, and leaves what is reserved. [rabbit_channel.erl:basic.ack
+  tx; AMQP 0-9-1 class tx]
+* TX-006: A tag acked in an open tx cannot be acked again. Second ack of the same tag before commit is 406 unknown
+  delivery tag. [rabbit_channel.erl:collect_acks; AMQP 0-9-1 class tx]
+* TX-007: Rollback restores acks. After rollback the tags acked in the tx are unacked again (not redelivered) and may be
+  acked afresh. [rabbit_channel.erl:tx.rollback; AMQP 0-9-1 class tx]
 """
 
 from __future__ import annotations

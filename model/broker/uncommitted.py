@@ -1,4 +1,23 @@
-"""What a transaction keeps back, and what becomes of it when it is dropped (TX-002, TX-005, TX-007, TX-009)."""
+"""What a transaction keeps back, and what becomes of it when it is dropped (TX-002, TX-005, TX-007, TX-009).
+
+Requirements:
+
+* TX-002: Publishes invisible until commit. Messages published in a tx are routed at publish time but enqueued at
+  commit, in their order and before anything is settled; rolled back ones vanish. What becomes of a message whose queue
+  was deleted meanwhile is not promised. In rabbitmq-3: as stated; queues are looked up again by name: a deleted queue's
+  message is dropped (returned if mandatory), or goes to the queue that has its name now. In rabbitmq-4.0: as stated; a
+  deleted classic queue refuses (TX-008), a deleted quorum queue's message is dropped or goes to the quorum queue of its
+  name, a deleted stream closes the connection with 506. In rabbitmq-4.3: as stated; without a queue of that name the
+  connection is closed with 506 (not always if the channel has dealt with the quorum queue or stream before); with one,
+  a deleted classic queue refuses (TX-008), others' messages go to the new one. [rabbit_channel.erl:tx.commit; AMQP
+  0-9-1 class tx]
+* TX-005: Acks in tx take effect at commit. ack/nack/reject only reserve the tag: no new delivery for a full prefetch
+  window until the commit, nothing comes back and nothing is dead-lettered before. What follows each other with one
+  outcome is carried out as one. basic.recover does not wait, and leaves what is reserved. [rabbit_channel.erl:basic.ack
+  tx; AMQP 0-9-1 class tx]
+* TX-007: Rollback restores acks. After rollback the tags acked in the tx are unacked again (not redelivered) and may be
+  acked afresh. [rabbit_channel.erl:tx.rollback; AMQP 0-9-1 class tx]
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 RabbitMQ's channel collects what its queues tell it and sends it in batches: first the acks, then the nacks. Of either,
 what lies below everything that is still open goes in one frame with `multiple`, the rest one by one. How much is in a
-batch, and in which order publishes become ready for it, is the broker's choice.
+batch, and in which order publishes become ready for it, is the broker's choice. So of one that no queue took and of a
+refused one behind it either may be confirmed first; only the return has a fixed place (CONFIRM-009).
 
 Requirements:
 
@@ -135,6 +136,7 @@ def _wrong_form(channel: Channel, method: Method, tag: int, numbers: list[int]) 
         if multiple and len(channel.unconfirmed) == 1:
             yield Mismatch("CONFIRM-006", Shape.WRONG_ARGUMENT, detail, False, "multiple=false")
         return
+    # `batch` is the lowest that was acked directly before, with no other frame in between: it may be of one batch
     is_lowest = min(channel.unconfirmed) >= min(numbers) and not 0 < channel.batch < tag
     if is_lowest and not multiple:
         yield Mismatch("CONFIRM-006", Shape.WRONG_ARGUMENT, detail, False, "multiple=true")

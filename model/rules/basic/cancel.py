@@ -3,8 +3,9 @@
 The step is `Broker.remove_consumer`: what the consumer holds stays with its channel, and can be settled there as before
 (`model.rules.basic.settlement`); it goes on counting where the channel has a limit of its own (`model.broker.limits`).
 The queue's next message goes to another consumer with room (`model.broker.dispatch`); where only one is served, the
-next in line is from now on (`Broker.elect`). A new consumer of the tag has all its room (CONSUME-016). The end of a
-queue, with which its consumers end, is `Broker.delete_queue`.
+next in line is from now on (`model.broker.dispatch.elect`). A new consumer of the tag has all its room (CONSUME-016).
+To settle later what the former one holds gives room to nobody at its queue, only to those that share a limit with the
+channel. The end of a queue, with which its consumers end, is `Broker.delete_queue`.
 
 Requirements:
 
@@ -41,15 +42,31 @@ Requirements:
   reply; their order is open. In rabbitmq-3: broken: connection.close 541 in most tries. In rabbitmq-4.0: broken:
   connection.close 541 in most tries. In rabbitmq-4.3: broken: the consume-ok never comes in most tries.
   [rabbit_channel:handle_cast {command,consume_ok}]
+* PRIORITY-001: Higher priority served first. A ready message goes to a consumer of the highest priority that has room;
+  to those of a lower one only when all of a higher one are full. Without x-priority it is 0, and it may be negative.
+  What settles for several consumers at once makes room for one after another, and may serve any of them in between.
+  [rabbit_queue_consumers; RabbitMQ Java client test ConsumerPriorities]
 * REPLY-004: Cancelling the consumer of replies. basic.cancel of the reply consumer is answered by cancel-ok; its
   address is gone, and what is published to it then reaches nobody. Another consumer of replies may follow on the
   channel, with an address of its own. [rabbit_channel:handle_method basic.cancel, clause of the reply consumer]
+* QOS-008: Global qos <=4.2. qos(n, global=true) limits the sum of unacked over all consumers of the channel. [RabbitMQ
+  guide: consumer prefetch; rabbit_limiter]
+* QOS-016: The text's meaning of global. In the text qos(n,global=false) limits the sum of unacked over all consumers of
+  the channel, those that were there before included, and qos(n,global=true) the sum over all consumers of the
+  connection; independently of each other. [AMQP 0-9-1 basic.qos; RabbitMQ guide: consumer prefetch (the table of
+  meanings)]
 * QUORUM-006: consume/cancel are synchronous with the log. basic.consume and basic.cancel on a quorum queue run a raft
   command before the channel handles the next method: what follows on the channel, also when it was sent with it, finds
   the consumer counted, or no longer. [rabbit_fifo_client:checkout]
 * QUORUM-008: No ready messages lost by cancel. What a cancelled consumer was handed stays unacknowledged with its
   channel. What was on its way to it is given back by the channel, which counts as basic.nack does (QUORUM-002).
   [rabbit_fifo:maybe_return_all; rabbit_fifo_client:handle_delivery of an unknown tag (issue 3729)]
+* SAC-002: Failover on cancel. When the active consumer is cancelled, a waiting one becomes active and gets ready
+  messages although the old one still holds unacknowledged ones; what that gives back goes to the new one. Classic
+  queues choose by x-priority, then the oldest. In rabbitmq-3: quorum: the oldest, whatever its priority; broken on
+  classic: ready messages stay, the next publish crashes the queue or overtakes them. In rabbitmq-4.0: quorum: by
+  x-priority, then the one with the greatest limit, then the oldest. In rabbitmq-4.3: quorum: by x-priority, then the
+  one with the greatest limit, then the oldest. [rabbit_queue_consumers / rabbit_fifo:activate_next_consumer]
 * TIMEOUT-015: The client cancels what has timed out. basic.cancel for the tag of a consumer that was cancelled because
   its time was up gets cancel-ok, as for any that the broker has cancelled; the tag can be used again and returned
   messages are delivered again. [RabbitMQ guide: consumer cancel notification (not an error, answered as normal)]
@@ -81,7 +98,9 @@ _ENDED_BY_BROKER = frozenset({"CANCEL-007", "CANCEL-018"})
 
 
 def cancel(broker: Broker, channel: Channel, method: Method) -> None:
-    """CANCEL-001, CANCEL-003, CANCEL-004: always answered, known tag or not."""
+    """CANCEL-001, CANCEL-003, CANCEL-004: always answered, known tag or not. The place of the consumer is taken at once
+    (SAC-002, PRIORITY-001), though it holds deliveries; limits that are shared go on counting these (QOS-008, QOS-016).
+    """
     tag = method.arguments.get("consumer_tag", "")
     consumer = channel.consumers.get(tag)
     for told in broker.hooks.cancel_asked:

@@ -1,5 +1,8 @@
 """Chapter basic, publish and return (0-9-1 sections 1.8.3.6 and 1.8.3.7; area PUBLISH), and publisher confirms.
 
+Which confirm follows, and in which order and form: `model.outputs.confirms`. Which queue refuses the message, and when:
+`model.rules.extensions.overflow`.
+
 Requirements:
 
 * CONFIRM-002: Sequence numbers. The n-th basic.publish after the first confirm.select on the channel has delivery-tag n
@@ -44,7 +47,7 @@ from amqpspec.model.rules.common.steps import Question, Step
 
 #: What the channel makes of a content before its properties are looked at; None: it stays as it is.
 rewritten: Question[[Broker, Channel, Content], Content] = Question()
-#: The channel's message is about to come to the queue: does it refuse it?
+#: The channel's message is about to come to the queue: does it refuse it (`dead_letter.refuse_published`)?
 refused: Question[[Broker, Queue, Message, Channel], bool] = Question()
 #: The message is in the queue, where that channel has published it to.
 enqueued: Step[Broker, Queue, Message, ChannelKey] = Step()
@@ -172,7 +175,7 @@ def _counts_as_routed(broker: Broker, copies: tuple[tuple[Queue, Message], ...])
 
 
 def _returned(broker: Broker, channel: Channel, pattern: Message, decided_by: str) -> Expected:
-    """PUBLISH-007; rabbit_channel:basic_return."""
+    """PUBLISH-007; rabbit_channel:basic_return. The content is without BCC (`message_checks.as_delivered`)."""
     arguments = {
         "reply_code": 312, "reply_text": "NO_ROUTE", "exchange": pattern.exchange, "routing_key": pattern.routing_key,
     }  # fmt: skip

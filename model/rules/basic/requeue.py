@@ -1,5 +1,9 @@
 """Where a message goes that is given back to its queue (ACK-016, ACK-017, ACK-018; QUORUM-002, QUORUM-003).
 
+The count shows as x-delivery-count and x-acquired-count (`model.outputs.messages`). What comes back too often becomes a
+dead letter (`model.rules.extensions.dead_letter`); limits of length and time are looked at behind it
+(`model.rules.extensions.message_expiry`).
+
 Requirements:
 
 * ACK-015: redelivered flag. false on first delivery of a message from this queue, true on every later delivery after
@@ -43,14 +47,19 @@ Requirements:
   channel's process ends, which is just after close-ok; before close-ok only on a classic queue that the channel also
   consumes from. After a server-sent channel.close this waits for the client's close-ok.
   [rabbit_channel.erl:notify_queues]
+* QUORUM-001: x-delivery-count header. Counts earlier failed deliveries; absent on the first delivery from 4.0 on, 0 on
+  basic.get in 3.10. A client's own header of that name comes through as long as the broker has no count. Classic queues
+  count nothing. In rabbitmq-3: 0 or absent on first get, as versions differ (absent from 3.12.0 on), absent on first
+  deliver. In rabbitmq-4.0: absent first, then 1,2.. In rabbitmq-4.3: absent unless failed; x-acquired-count counts
+  every return. [rabbit_fifo_client:add_delivery_count_header]
 * QUORUM-002: What counts as failed (4.3). reject(requeue=true), channel/connection close: x-delivery-count +1 and
   x-acquired-count +1. nack(requeue=true), recover, timeout: only x-acquired-count +1. In rabbitmq-3: every return +1
   x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
   reject->settle(true,false)]
 * QUORUM-003: Delivery limit. With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or
-  dropped) when its count would exceed L: L=2 gives 3 deliveries. In rabbitmq-3: nack or reject; default none. In
-  rabbitmq-4.0: nack or reject; default 20. In rabbitmq-4.3: reject/close only: nack(requeue) loops for ever; default
-  20. [rabbit_fifo:return_one]
+  dropped) when its count would exceed L: L=2 gives 3 deliveries. In rabbitmq-3: every return counts; default none. In
+  rabbitmq-4.0: every return counts; default 20. In rabbitmq-4.3: reject and the end of the channel count, nack with
+  requeue and recover do not; default 20. [rabbit_fifo:return_one]
 * QUORUM-004: delivery-limit -1. x-delivery-limit=-1 is accepted and means unlimited (4.0+). In rabbitmq-3: accepted,
   and a message is removed at its first return. In rabbitmq-4.0: unlimited, requeue to tail. In rabbitmq-4.3: unlimited,
   requeue to front. [rabbit_quorum_queue]
@@ -153,7 +162,9 @@ def _on_their_way(broker: Broker, queue: Queue, freed: int) -> list[Message]:
 def _put_back(
     broker: Broker, queue: Queue, message: Message, failed: bool, holder: ChannelKey, lost_holder: bool
 ) -> None:
-    """Make the message ready again, at its place; or drop it when its queue has had enough of it."""
+    """Make the message ready again, at its place; or drop it when its queue has had enough of it (QUORUM-001, QUORUM-002,
+    QUORUM-003).
+    """
     message.arrival = Arrival.RETURNING
     transit_group = broker.join_transit_group(queue, message)
     if _is_carried_on(broker, queue, failed, lost_holder):

@@ -14,9 +14,9 @@ Requirements:
   x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
   reject->settle(true,false)]
 * QUORUM-003: Delivery limit. With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or
-  dropped) when its count would exceed L: L=2 gives 3 deliveries. In rabbitmq-3: nack or reject; default none. In
-  rabbitmq-4.0: nack or reject; default 20. In rabbitmq-4.3: reject/close only: nack(requeue) loops for ever; default
-  20. [rabbit_fifo:return_one]
+  dropped) when its count would exceed L: L=2 gives 3 deliveries. In rabbitmq-3: every return counts; default none. In
+  rabbitmq-4.0: every return counts; default 20. In rabbitmq-4.3: reject and the end of the channel count, nack with
+  requeue and recover do not; default 20. [rabbit_fifo:return_one]
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """Chapter channel: open, close, flow (0-9-1 section 1.5; catalogue area CHAN).
 
+What the end of a channel does: `model.rules.connection.ending`; where its messages go: `model.rules.basic.requeue`.
+
 Requirements:
 
 * CHAN-002: Second channel.open. channel.open on an already open channel is hard error 504.

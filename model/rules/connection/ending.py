@@ -50,7 +50,12 @@ unseen_is_back: Step[Broker, Queue, Message, ChannelKey] = Step()
 
 
 def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016") -> None:
-    """Consumers go, unacknowledged messages return to their queues, and open confirms are never sent (CONFIRM-018)."""
+    """Consumers go, unacknowledged messages return to their queues, and open confirms are never sent (CONFIRM-018).
+
+    In which order they come back: `lost_order`; where, how they are counted, and when they are dropped: `give_back`
+    (`model.rules.basic.requeue`). In the state they are back at once; that they may come later (CHAN-016) is
+    `Arrival.RETURNING`.
+    """
     returning: dict[Queue, list[tuple[int, Unacknowledged]]] = {}
     for tag, entry in channel.unacknowledged.items():
         if entry.queue.type is not QueueType.STREAM:

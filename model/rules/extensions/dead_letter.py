@@ -7,11 +7,21 @@ Reasons: a rejection, the delivery limit of a quorum queue, a limit on ready mes
 
 Requirements:
 
+* DLX-001: Reasons. The reason of a dead-lettering is rejected (nack/reject requeue=false), expired, maxlen, or
+  delivery_limit (quorum). [rabbit_dead_letter; RabbitMQ Java client test DeadLetterExchange]
+* DLX-002: x-death entry. x-death is an array of tables
+  {count,reason,queue,time,exchange,routing-keys[,original-expiration]}, newest first, merged by (queue,reason). Field
+  order is not fixed across versions. In rabbitmq-3: each further death turns the order of the earlier ones: third,
+  first, second. [mc_amqpl]
+* DLX-003: x-first-death-* and x-last-death-*. x-first-death-{exchange,queue,reason} always; x-last-death-* from 4.0
+  (3.13). In rabbitmq-3: first only. In rabbitmq-4.0: first and last. In rabbitmq-4.3: first and last. [mc]
 * DLX-004: Client-supplied x-death. 3.10 increments the count when a message is REPUBLISHED with its x-death header; 4.x
   ignores client-supplied x-death and starts at 1. In rabbitmq-3: 2. In rabbitmq-4.0: 1. In rabbitmq-4.3: 1. [mc_amqpl;
   RabbitMQ 4.0 release notes]
 * DLX-005: Routing. Dead-lettering uses x-dead-letter-routing-key or the original keys; the delivered exchange is the
   name of the dead-letter exchange. [RabbitMQ Java client test DeadLetterExchange]
+* DLX-006: Expiration removed. expiration property is removed from the dead-lettered message and kept as
+  original-expiration in x-death. [rabbit_dead_letter]
 * DLX-007: Missing DLX. If the dead-letter exchange does not exist, the message is dropped silently.
   [rabbit_dead_letter]
 * DLX-008: Cycle detection. A message that would return to the same queue only by expiry (no rejection in the cycle) is
@@ -33,9 +43,9 @@ Requirements:
   x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
   reject->settle(true,false)]
 * QUORUM-003: Delivery limit. With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or
-  dropped) when its count would exceed L: L=2 gives 3 deliveries. In rabbitmq-3: nack or reject; default none. In
-  rabbitmq-4.0: nack or reject; default 20. In rabbitmq-4.3: reject/close only: nack(requeue) loops for ever; default
-  20. [rabbit_fifo:return_one]
+  dropped) when its count would exceed L: L=2 gives 3 deliveries. In rabbitmq-3: every return counts; default none. In
+  rabbitmq-4.0: every return counts; default 20. In rabbitmq-4.3: reject and the end of the channel count, nack with
+  requeue and recover do not; default 20. [rabbit_fifo:return_one]
 """
 
 from __future__ import annotations
@@ -162,7 +172,8 @@ def _dead_letter(
     """Publish the message to the queue's dead-letter exchange, if it has one. Gives what comes of it, and where.
 
     `holder`: the channel that gave it up, if one did and is there. `path`: letters of the queue that go by one path
-    keep their order. `chain` as for `_put`.
+    keep their order. `chain` as for `_put`. Its headers (DLX-001, DLX-002, DLX-003, DLX-006) are made by
+    `model.broker.dead_letter_headers`.
     """
     name = queue.arguments.get(EXCHANGE)
     if name is None or not broker.dialect.extensions or queue.deleted:

@@ -2,6 +2,12 @@
 
 Requirements:
 
+* CONFIRM-013: reject-publish exact sequence, classic. x-max-length=n, reject-publish: messages 1.n acked, n+1. nacked
+  until space is free. [rabbit_amqqueue_process:maybe_deliver_or_enqueue]
+* CONFIRM-014: reject-publish exact sequence, quorum. A quorum queue tells the channels that publish to it to refuse
+  when it is beyond its limit, and to go on when it has at most four fifths of it: n+1 messages are taken before nacks
+  start, and more of those that are on their way. A channel that begins to publish is refused only if the queue is
+  beyond its limit then. [rabbit_fifo:evaluate_limit; rabbit_fifo_client queue_status]
 * OVERFLOW-001: drop-head. By default a queue beyond its limit drops from its head what is ready (or dead-letters it,
   reason maxlen), which is the oldest message, or where the queue has priorities the one that it would deliver next; all
   publishes are acked. [rabbit_amqqueue_process:maybe_drop_head; rabbit_fifo:evaluate_limit; guide: queue length limit]
@@ -11,6 +17,8 @@ Requirements:
 * OVERFLOW-005: reject-publish without confirms. With reject-publish and no confirm mode, messages over the limit are
   silently discarded; so are dead letters by a classic queue, and by a quorum queue never. What is given back always
   stays. [rabbit test suite confirms_rejects_SUITE]
+* OVERFLOW-006: reject-publish-dlx. Classic: rejected publishes are dead-lettered (reason maxlen) and nacked.
+  [rabbit_amqqueue_process]
 * TTL-004: expiration "0". Delivered if a consumer can take it at once, else removed; confirmed either way.
   [rabbit_amqqueue_process]
 """
@@ -106,7 +114,9 @@ def _gone_at_once(queue: Queue) -> int:
 
 
 def refuse(broker: Broker, queue: Queue, message: Message, *, confirming: bool) -> None:
-    """The message never comes into the queue."""
+    """The message never comes into the queue. With confirms it is nacked: CONFIRM-013 (classic), CONFIRM-014 (quorum),
+    OVERFLOW-006 (dead-lettered as well).
+    """
     message.position = queue.next_position - 1  # what was published before it has a lower one
     message.refused_by = refusal(queue)
     requirement = message.refused_by if confirming else "OVERFLOW-005"

@@ -1,7 +1,8 @@
 """Prints the sentences of the registry into the rules: `python -m tests.model.rules.sentences`.
 
-The docstring of each file of `model/rules/` and `model/outputs/` ends with the requirements that it names, each with
-its title, its sentence, what is otherwise in a dialect, and its source. A test holds them to the registry.
+The docstring of each file of `model/broker/`, `model/rules/` and `model/outputs/` ends with the requirements that it
+names, each with its title, its sentence, what is otherwise in a dialect, and its source. A test holds them to the
+registry.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from amqpspec.model.promises.registry import AS_STATED, IDENTIFIER, Requirement,
 from amqpspec.model.rules import table
 
 MODEL = Path(table.__file__).resolve().parents[1]
-FOLDERS = (MODEL / "rules", MODEL / "outputs")
+FOLDERS = (MODEL / "rules", MODEL / "outputs", MODEL / "broker")
 #: What the list begins with.
 HEADING = "Requirements:"
 WIDTH = 120
