@@ -11,6 +11,7 @@ from dataclasses import replace
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.strength import Strength
+from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import TraceEvent
 
 
@@ -42,12 +43,13 @@ BODY_LENGTH_DEFECTS: tuple[DefectTransition, ...] = (
         strength=Strength.PROMISED,
         statement="A body that is longer than its content header says is not refused: the channel takes bodies for"
         " ever, and publishes nothing.",
-        source="v4.0.5 rabbit_command_assembler:process; 0-9-1 section 4.2.6 wants a connection exception",
+        source="v4.2.5 rabbit_command_assembler:process; 0-9-1 section 4.2.6 wants a connection exception",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
         methods=("frame.body",),
         applies=_is_too_long,
         process=_go_on_taking,
         shows_within=ANY_NUMBER,
         is_steady=True,
+        versions=(versions("3.10.0", "4.2.5"),),
     ),
 )

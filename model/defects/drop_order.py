@@ -18,6 +18,7 @@ from amqpspec.model.defects.dead_letters import LETTER_EVENTS, LETTER_METHODS
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
+from amqpspec.model.promises.versions import versions
 from amqpspec.model.rules.inputs import process
 
 NAME = "drop order"
@@ -87,5 +88,6 @@ DROP_ORDER_DEFECTS: tuple[DefectTransition, ...] = (
         process=_drop_latest_letter_first,
         shows_within=ANY_NUMBER,
         is_steady=True,
+        versions=(versions("3.10.0", "4.2.0"),),
     ),
 )

@@ -12,6 +12,7 @@ from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
+from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import Method
 
 #: Dialects whose brokers refuse a type that is a text, and unknown (rabbit_queue_type:discover).
@@ -64,10 +65,11 @@ QUEUE_ARGUMENT_DEFECTS: tuple[DefectTransition, ...] = (
         strength=Strength.CONVENTIONAL,
         statement="An x-max-age that does not begin with a digit crashes the channel, and the connection closes with"
         " 541.",
-        source="rabbit_amqqueue:check_max_age, list_to_integer of no digits",
-        dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        source="v4.0.5 rabbit_amqqueue:check_max_age, list_to_integer of no digits; mended in 4.2.7 and 4.3.1",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=("queue.declare",),
         applies=_age_without_number,
         process=crash_with("QUEUE-013"),
+        versions=(versions("3.10.0", "4.2.6"), versions("4.3.0", "4.3.0")),
     ),
 )

@@ -14,6 +14,7 @@ from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
+from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.extensions.stream_consuming import OFFSET, offset_has_wrong_type
 from amqpspec.model.rules.inputs import process
@@ -172,9 +173,10 @@ STREAM_DEFECTS: tuple[DefectTransition, ...] = (
         statement="An x-stream-offset that is text, and neither a word nor begins with a digit, crashes the channel;"
         " the connection closes with 541.",
         source="v4.0.5 rabbit_amqqueue:check_max_age, list_to_integer of no digits; mended in 4.2.7 and 4.3.1",
-        dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=("basic.consume",),
         applies=_has_offset_without_number,
         process=crash_with("STREAM-005"),
+        versions=(versions("3.10.0", "4.2.6"), versions("4.3.0", "4.3.0")),
     ),
 )

@@ -162,8 +162,8 @@ def _on_their_way(broker: Broker, queue: Queue, freed: int) -> list[Message]:
 def _put_back(
     broker: Broker, queue: Queue, message: Message, failed: bool, holder: ChannelKey, lost_holder: bool
 ) -> None:
-    """Make the message ready again, at its place; or drop it when its queue has had enough of it (QUORUM-001, QUORUM-002,
-    QUORUM-003).
+    """Make the message ready again, at its place; or drop it when its queue has had enough of it (QUORUM-001,
+    QUORUM-002, QUORUM-003).
     """
     message.arrival = Arrival.RETURNING
     transit_group = broker.join_transit_group(queue, message)

@@ -13,8 +13,8 @@ Requirements:
   an interval (a number above 0 and one of Y, M, D, h, m, s), and values that are no whole number, time stamp or text.
   In rabbitmq-3: broken: 541 for text that begins with no digit, and for what is no number, time stamp or text. In
   rabbitmq-4.0: broken: 541 for text that begins with no digit (mended in 4.2.7), and for what is no number, time stamp
-  or text. In rabbitmq-4.3: broken: 541 for what is no number, time stamp or text.
-  [rabbit_stream_queue:parse_offset_arg, rabbit_amqqueue:check_max_age, check_stream_offset_arg]
+  or text. In rabbitmq-4.3: broken: 541 for text that begins with no digit (mended in 4.3.1), and for what is no number,
+  time stamp or text. [rabbit_stream_queue:parse_offset_arg, rabbit_amqqueue:check_max_age, check_stream_offset_arg]
 * STREAM-008: Where an offset begins. x-stream-offset says where reading begins: first (the oldest message), last (the
   last chunk), next (what is published from now on), a number (the message of that offset; beyond the end nothing until
   there is one), a time stamp or an interval back from now (the first chunk written since then). Below 0 is the oldest
