@@ -1,6 +1,6 @@
 """RabbitMQ 4.3: what is otherwise than in 4.0 to 4.2.
 
-Verified with 4.3.0 to 4.3.6. Of later ones it was read, and nothing was seen:
+Verified with 4.3.6. Of later ones it was read, and nothing was seen:
 
 * 4.3.7, release notes and consumer_timeout_SUITE: a consumer that was cancelled because its time was up is forgotten a
   short time later, or when the client has answered with basic.cancel-ok. Such a broker announces

@@ -125,8 +125,10 @@ class TestVersions:
         newer = verified_last()._replace(patch=verified_last().patch + 3)
         defect = KNOWN_DEFECTS["exclusive-consumer-ignored"]
         assert not defect.versions
-        assert defect in known_defects("rabbitmq-4.3", newer)
-        assert is_as_known(failure(defect.name), "rabbitmq-4.3", newer)
+        for version in (newer, Version(4, 3, 2)):
+            assert version not in VERIFIED["rabbitmq-4.3"]
+            assert defect in known_defects("rabbitmq-4.3", version)
+            assert is_as_known(failure(defect.name), "rabbitmq-4.3", version)
 
 
 def test_a_requirement_may_have_several() -> None:
