@@ -26,13 +26,14 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             "guide: specification, basic.recover (only requeue=true is implemented)"
         ),
         "prefetch_is_shared": _change("guide: consumer-prefetch, the table of meanings", ("QOS-016",)),
-        "exchange_type_change": _free(
+        "exchange_type_change": _defect(
             "0-9-1 exchange.declare, type: 530; RabbitMQ's 406 is what its clients get for every inequivalent declare"
             " (rabbit_exchange:assert_equivalence)",
             taken_over=True,
         ),
-        "wrong_content_class": _defect(
-            "0-9-1 section 4.2.6.1: 501; RabbitMQ sends 505 (rabbit_command_assembler:process)", taken_over=True
+        "wrong_content_class": _free(
+            "0-9-1 section 4.2.6.1: 501, and 4.2.6: 505, which RabbitMQ sends (rabbit_command_assembler:process)",
+            taken_over=True,
         ),
         "ends_silently_without_frame_end": _defect(
             "0-9-1 section 4.2.3: no further frame; RabbitMQ sends connection.close 501 (rabbit_reader:handle_input)",

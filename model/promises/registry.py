@@ -14,10 +14,8 @@ with) and an array of tables `requirement`:
                   abbreviates
 * `determinism`   "exact", "set" (several right answers) or "timing"
 * `verified`      which brokers were seen doing it; "no": only the source was read
-* `strength`      may be left out: then "promised" for the levels "0-9-1" and "extension", and "conventional" for
-                  "de-facto" (`model.promises.strength`)
-* `dialects`      dialect to "as stated", to what holds there instead, or to "find out" (not settled yet);
-                  a dialect that is not listed is one that the rule does not apply to
+* `dialects`      dialect to "as stated", or to what holds there instead; a dialect that is not listed is one that
+                  the rule does not apply to
 
 Texts may be wrapped in the files: a run of white space counts as one space.
 """
@@ -42,15 +40,9 @@ DETERMINISM = ("exact", "set", "timing")
 QUEUE_TYPES = ("classic", "quorum", "stream")
 DIALECT_NAMES = ("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3", "amqp-0-9-1")
 AS_STATED = "as stated"
-FIND_OUT = "find out"
 
 #: What an identifier looks like in prose and code.
 IDENTIFIER = re.compile(r"\b[A-Z]+(?:-[A-Z]+)*-\d{3}\b")
-
-#: What a promise of a level is worth unless its requirement says otherwise.
-_USUAL_STRENGTH = {
-    "0-9-1": Strength.PROMISED, "extension": Strength.PROMISED, "de-facto": Strength.CONVENTIONAL,
-}  # fmt: skip
 
 _TEXTS = ("id", "title", "statement", "level", "source", "observable", "determinism", "verified")
 
@@ -78,7 +70,11 @@ class Requirement:
     observable: str
     determinism: str
     verified: str
-    strength: Strength
+
+    @property
+    def strength(self) -> Strength:
+        """How strong the promise is: it follows from the level."""
+        return Strength.CONVENTIONAL if self.level == "de-facto" else Strength.PROMISED
 
 
 def requirements() -> Mapping[str, Requirement]:
@@ -178,7 +174,7 @@ def _entry(where: str, area: str, prefix: str, table: dict[str, Any]) -> Require
     expected = {*_TEXTS, "queue_types", "dialects"}
     if missing := expected - table.keys():
         raise RegistryError(f"{where}: {min(missing)} is missing")
-    if surplus := table.keys() - expected - {"strength"}:
+    if surplus := table.keys() - expected:
         raise RegistryError(f"{where}: unknown field {min(surplus)}")
     texts: dict[str, str] = {}
     for name in _TEXTS:
@@ -194,15 +190,8 @@ def _entry(where: str, area: str, prefix: str, table: dict[str, Any]) -> Require
         area=area,
         queue_types=_queue_types(where, table["queue_types"]),
         dialects=_dialects(where, table["dialects"]),
-        strength=_strength(where, table.get("strength", _USUAL_STRENGTH[texts["level"]])),
         **texts,
     )
-
-
-def _strength(where: str, value: object) -> Strength:
-    if value not in list(Strength):
-        raise RegistryError(f"{where}: strength must be one of {', '.join(Strength)}, not {value!r}")
-    return Strength(str(value))
 
 
 def _queue_types(where: str, value: object) -> tuple[str, ...]:

@@ -60,8 +60,8 @@ def versions(first: str, last: str | None) -> VersionRange:
     return VersionRange(ends[0], ends[1] if last is not None else None)
 
 
-#: By the name of a dialect: the versions that were run (docs/findings.md, `verified` of the requirements). Known defects
-#: of it are known of its other versions as well, unless they name their own (`model.judging.known_defect`).
+#: By the name of a dialect: the versions that were run (docs/findings.md, `verified` of the requirements). Its known
+#: defects are known of its other versions as well, unless they name their own (`model.judging.known_defect`).
 VERIFIED: Mapping[str, VersionRange] = MappingProxyType(
     {
         "rabbitmq-3": versions("3.10.8", "3.10.8"),

@@ -40,8 +40,8 @@ Requirements:
   rabbit_access_control.erl:update_state (the internal backend keeps any secret)]
 * CONSUME-005: Pipelined consume and cancel. basic.cancel sent before consume-ok arrived: each request deserves its
   reply; their order is open. In rabbitmq-3: broken: connection.close 541 in most tries. In rabbitmq-4.0: broken:
-  connection.close 541 in most tries. In rabbitmq-4.3: broken: the consume-ok never comes in most tries.
-  [rabbit_channel:handle_cast {command,consume_ok}]
+  connection.close 541 in most tries. In rabbitmq-4.3: broken: the consume-ok never comes in most tries. [AMQP 0-9-1
+  2.2.1 (a request is answered); rabbit_channel:handle_cast {command,consume_ok}]
 * PRIORITY-001: Higher priority served first. A ready message goes to a consumer of the highest priority that has room;
   to those of a lower one only when all of a higher one are full. Without x-priority it is 0, and it may be negative.
   What settles for several consumers at once makes room for one after another, and may serve any of them in between.

@@ -13,10 +13,11 @@ Requirements:
   not concerned. [rabbit_command_assembler; AMQP 0-9-1 4.2]
 * CHAN-014: Content header for wrong class. Content header with class-id other than 60 after basic.publish is hard 505.
   One with a weight other than 0 is not taken for a content header at all. In amqp-0-9-1: hard error 501.
-  [rabbit_command_assembler; AMQP 0-9-1 4.2]
+  [rabbit_command_assembler; AMQP 0-9-1 4.2.6 (505, of a wrong class as well) and 4.2.6.1 (501)]
 * CHAN-015: Body longer than announced. More body octets than body-size are a hard error 501. In rabbitmq-3: broken:
   bodies are taken for ever, until 505 at the next frame that is no body. In rabbitmq-4.0: broken up to 4.2.5: bodies
-  are taken for ever, until 505 at the next frame that is no body. [AMQP 0-9-1 4.2.6; rabbit_command_assembler:process]
+  are taken for ever, until 505 at the next frame that is no body. [rabbit_command_assembler:process (501); AMQP 0-9-1
+  4.2.6 (a connection exception, of code 505)]
 * CHAN-021: Content properties that cannot be decoded. A property list that is cut short, or goes on behind the last
   property, is a hard error 541 once the whole content has come; the message is not published. The two lowest flags,
   which stand for no property, are ignored. [rabbit_channel.erl:handle_method basic.publish;
