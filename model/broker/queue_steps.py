@@ -21,8 +21,8 @@ Requirements:
 * TIMEOUT-014: A timed-out consumer is gone. The basic.cancel that tells of a timeout says that the consumer is gone: it
   is handed nothing, and not before everything that has timed out is settled in any case; it is not counted, and
   excludes nobody. A broker that announces accept_consumer_cancel_ok may still know it until the client answers with
-  basic.cancel-ok, and for a short time without that (TIMEOUT-016, TIMEOUT-030). In rabbitmq-4.3: as stated; 4.3.0 to
-  4.3.6 count it. [RabbitMQ guide: consumer cancel notification (the consumption has stopped); RabbitMQ guide: consumer
+  basic.cancel-ok, and for a short time without that (TIMEOUT-016, TIMEOUT-030). In rabbitmq-4.3: broken up to 4.3.6:
+  counted. [RabbitMQ guide: consumer cancel notification (the consumption has stopped); RabbitMQ guide: consumer
   timeouts (no new messages, and none before all timed-out ones are settled); release notes of RabbitMQ 4.3.7]
 """
 

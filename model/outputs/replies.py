@@ -48,17 +48,17 @@ Requirements:
   nowait=true) at (delivery time + timeout), within about 10 ms on an idle broker; the channel and its other consumers
   live on. It is told once: when another delivery of the consumer times out, or its queue is deleted, nothing more is
   said of it. A broker that announces accept_consumer_cancel_ok has a setting by which it closes the channel instead
-  (consumer_timeout_response). In rabbitmq-4.3: as stated; 4.3.0 to 4.3.6 tell it again. [RabbitMQ guide: consumer
-  timeouts; RabbitMQ guide: consumer cancel notification (the consumer is gone, of which the client is told); release
-  notes of RabbitMQ 4.3.7 (the setting); rabbit_channel.erl:handle_queue_actions released]
+  (consumer_timeout_response). In rabbitmq-4.3: broken up to 4.3.6: told again. [RabbitMQ guide: consumer timeouts;
+  RabbitMQ guide: consumer cancel notification (the consumer is gone, of which the client is told); release notes of
+  RabbitMQ 4.3.7 (the setting); rabbit_channel.erl:handle_queue_actions released]
 * TIMEOUT-009: Without the capability: channel close. Channel is closed with 406; the text names the timeout value used.
-  In rabbitmq-4.3: as stated, but the text names -1 ms. [RabbitMQ guide: consumer timeouts (the channel is closed);
+  In rabbitmq-4.3: broken: the text names -1 ms. [RabbitMQ guide: consumer timeouts (the channel is closed);
   rabbit_channel.erl:handle_consumer_timed_out(-1,..) (406, the text)]
 * TIMEOUT-011: Timeout of what a consumer that is gone has left. A consumer is gone, cancelled by its client or by the
   broker because its time was up, and the client still holds unacknowledged messages of it; their time passes. They go
-  back to their queue, and a client with the capability keeps its channel and is told nothing. In rabbitmq-4.3: the
-  channel is closed. [RabbitMQ guide: consumer timeouts (with the capability the channel remains open); RabbitMQ guide:
-  consumer cancel notification; rabbitmq-server discussion 18207; rabbit_channel.erl: is_map_key(CTag,
+  back to their queue, and a client with the capability keeps its channel and is told nothing. In rabbitmq-4.3: broken:
+  the channel is closed. [RabbitMQ guide: consumer timeouts (with the capability the channel remains open); RabbitMQ
+  guide: consumer cancel notification; rabbitmq-server discussion 18207; rabbit_channel.erl: is_map_key(CTag,
   consumer_mapping)]
 * TIMEOUT-022: Other consumers of the channel unaffected. Two consumers on one channel with different timeouts: only the
   expired one is cancelled. [RabbitMQ guide: consumer timeouts]

@@ -15,6 +15,8 @@ _change = partial(Difference, DifferenceClass.CHANGE)
 _defect = partial(Difference, DifferenceClass.DEFECT)
 _free = partial(Difference, DifferenceClass.FREE)
 
+_STOPPED = "guide: consumer cancel notification (the consumption has stopped); release notes of 4.3.7"
+
 #: By the requirement's identifier.
 REQUIREMENTS: Mapping[str, Difference] = MappingProxyType(
     {
@@ -47,11 +49,14 @@ REQUIREMENTS: Mapping[str, Difference] = MappingProxyType(
         "SAC-004": _defect("guide: consumers, Initial SAC Selection"),
         "SAC-005": _free("no text orders what comes on two channels; the requirement allows each"),
         "STREAM-005": _defect("a wrong argument is a soft 406, as for x-max-age; mended for text in 4.2.7 and 4.3.1"),
+        "TIMEOUT-008": _defect(_STOPPED),
         "TIMEOUT-009": _defect("the guide on consumer timeouts; the text is to name the value used"),
         "TIMEOUT-010": _defect("the text of TIMEOUT-009, here as well", taken_over=True),
         "TIMEOUT-011": _defect("the guide on consumer timeouts: with the capability the channel stays open"),
-        "TIMEOUT-015": _change("the guide on consumer timeouts, Recovery (or the consumer is cancelled)"),
-        "TIMEOUT-018": _defect("the guide on consumer timeouts, Recovery (acknowledged, rejected or cancelled)"),
+        "TIMEOUT-014": _defect(_STOPPED),
+        "TIMEOUT-016": _defect(_STOPPED),
+        "TIMEOUT-017": _defect(_STOPPED),
+        "TIMEOUT-018": _defect(_STOPPED),
         "TIMEOUT-021": _defect(
             "the guide on consumer timeouts: messages that have exceeded their timeout are returned"
         ),

@@ -18,9 +18,9 @@ Requirements:
 * CONSUME-007: Exclusive consumer, classic. exclusive=true with any other consumer, or any consume while an exclusive
   consumer exists, is 403. [rabbit_amqqueue_process:check_exclusive_access; AMQP 0-9-1 basic.consume]
 * CONSUME-008: Exclusive consumer, quorum and stream. An exclusive consumer is the only one: a consume with
-  exclusive=true beside another consumer, or any consume beside an exclusive one, is refused. In rabbitmq-3: ignored:
-  consume-ok for every consumer. In rabbitmq-4.0: ignored: consume-ok for every consumer. In rabbitmq-4.3: ignored:
-  consume-ok for every consumer. [rabbit_quorum_queue:consume; AMQP 0-9-1 basic.consume]
+  exclusive=true beside another consumer, or any consume beside an exclusive one, is refused. In rabbitmq-3: broken:
+  ignored, consume-ok for every consumer. In rabbitmq-4.0: broken: ignored, consume-ok for every consumer. In
+  rabbitmq-4.3: broken: ignored, consume-ok for every consumer. [rabbit_quorum_queue:consume; AMQP 0-9-1 basic.consume]
 * CONSUME-009: Exclusive consume on a classic SAC queue. exclusive=true on a queue with x-single-active-consumer is 403.
   [rabbit_amqqueue_process]
 * CONSUME-010: no_local ignored. no_local=true has no effect. [rabbit_channel.erl]
@@ -41,9 +41,9 @@ Requirements:
   messages are delivered again. [RabbitMQ guide: consumer cancel notification (not an error, answered as normal)]
 * TIMEOUT-030: Tag reuse after a timeout. The server's basic.cancel is final: the client may consume again with the same
   tag, as after a queue deletion. A broker that announces accept_consumer_cancel_ok may refuse it (530) until the client
-  has answered with basic.cancel-ok, or a short time has passed. In rabbitmq-4.3: as stated; 4.3.0 to 4.3.6 close the
-  connection with 530. [RabbitMQ guide: consumer cancel notification; release notes of RabbitMQ 4.3.7;
-  rabbit_channel:cancel_consumer/3 removes the tag, handle_queue_actions released does not]
+  has answered with basic.cancel-ok, or a short time has passed. In rabbitmq-4.3: broken up to 4.3.6: 530. [RabbitMQ
+  guide: consumer cancel notification; release notes of RabbitMQ 4.3.7; rabbit_channel:cancel_consumer/3 removes the
+  tag, handle_queue_actions released does not]
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ Requirements:
 
 * TIMEOUT-030: Tag reuse after a timeout. The server's basic.cancel is final: the client may consume again with the same
   tag, as after a queue deletion. A broker that announces accept_consumer_cancel_ok may refuse it (530) until the client
-  has answered with basic.cancel-ok, or a short time has passed. In rabbitmq-4.3: as stated; 4.3.0 to 4.3.6 close the
-  connection with 530. [RabbitMQ guide: consumer cancel notification; release notes of RabbitMQ 4.3.7;
-  rabbit_channel:cancel_consumer/3 removes the tag, handle_queue_actions released does not]
+  has answered with basic.cancel-ok, or a short time has passed. In rabbitmq-4.3: broken up to 4.3.6: 530. [RabbitMQ
+  guide: consumer cancel notification; release notes of RabbitMQ 4.3.7; rabbit_channel:cancel_consumer/3 removes the
+  tag, handle_queue_actions released does not]
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Deliveries to quorum queues' consumers that are not settled in time: from 4.3 on (area TIMEOUT).
 
-Seed: RabbitMQ guide, consumer timeouts. The message goes back to its queue, and the consumer is handed nothing more
-until its client has settled what timed out; the client is told by basic.cancel, or, if it does not understand that, by
-the close of its channel. RabbitMQ: rabbit_fifo:apply {timeout, evaluate_consumer_timeout}, maybe_untimeout;
-rabbit_channel:handle_queue_actions released.
+Source: RabbitMQ guide, consumer timeouts. The message goes back to its queue. The consumer is gone, and the client is
+told so by basic.cancel; a client that does not understand that has its channel closed. RabbitMQ: rabbit_fifo:apply
+{timeout, evaluate_consumer_timeout}; rabbit_channel:handle_queue_actions released.
 
 When the time of a delivery is up is known as a span (`model.broker.deadlines`). Within it the acceptor tries at every
 point whether it has timed out already: an internal event, `DeliveryTimeout`. A consumer's deliveries time out in
@@ -21,20 +20,20 @@ Requirements:
   nowait=true) at (delivery time + timeout), within about 10 ms on an idle broker; the channel and its other consumers
   live on. It is told once: when another delivery of the consumer times out, or its queue is deleted, nothing more is
   said of it. A broker that announces accept_consumer_cancel_ok has a setting by which it closes the channel instead
-  (consumer_timeout_response). In rabbitmq-4.3: as stated; 4.3.0 to 4.3.6 tell it again. [RabbitMQ guide: consumer
-  timeouts; RabbitMQ guide: consumer cancel notification (the consumer is gone, of which the client is told); release
-  notes of RabbitMQ 4.3.7 (the setting); rabbit_channel.erl:handle_queue_actions released]
+  (consumer_timeout_response). In rabbitmq-4.3: broken up to 4.3.6: told again. [RabbitMQ guide: consumer timeouts;
+  RabbitMQ guide: consumer cancel notification (the consumer is gone, of which the client is told); release notes of
+  RabbitMQ 4.3.7 (the setting); rabbit_channel.erl:handle_queue_actions released]
 * TIMEOUT-009: Without the capability: channel close. Channel is closed with 406; the text names the timeout value used.
-  In rabbitmq-4.3: as stated, but the text names -1 ms. [RabbitMQ guide: consumer timeouts (the channel is closed);
+  In rabbitmq-4.3: broken: the text names -1 ms. [RabbitMQ guide: consumer timeouts (the channel is closed);
   rabbit_channel.erl:handle_consumer_timed_out(-1,..) (406, the text)]
 * TIMEOUT-010: basic.get and the timeout. An unacknowledged message of basic.get times out as well. There is no consumer
   to cancel: the channel is closed with 406, with the capability as without. In rabbitmq-4.3: as stated, but the text
   names -1 ms. [rabbit test suite consumer_timeout_SUITE:consumer_timeout_basic_get]
 * TIMEOUT-011: Timeout of what a consumer that is gone has left. A consumer is gone, cancelled by its client or by the
   broker because its time was up, and the client still holds unacknowledged messages of it; their time passes. They go
-  back to their queue, and a client with the capability keeps its channel and is told nothing. In rabbitmq-4.3: the
-  channel is closed. [RabbitMQ guide: consumer timeouts (with the capability the channel remains open); RabbitMQ guide:
-  consumer cancel notification; rabbitmq-server discussion 18207; rabbit_channel.erl: is_map_key(CTag,
+  back to their queue, and a client with the capability keeps its channel and is told nothing. In rabbitmq-4.3: broken:
+  the channel is closed. [RabbitMQ guide: consumer timeouts (with the capability the channel remains open); RabbitMQ
+  guide: consumer cancel notification; rabbitmq-server discussion 18207; rabbit_channel.erl: is_map_key(CTag,
   consumer_mapping)]
 * TIMEOUT-012: Messages are returned. Timed-out messages become ready at once: passive declare counts them, another
   consumer gets them with redelivered=true. [RabbitMQ guide: consumer timeouts (ready, for any consumer); AMQP 0-9-1
@@ -44,14 +43,14 @@ Requirements:
 * TIMEOUT-014: A timed-out consumer is gone. The basic.cancel that tells of a timeout says that the consumer is gone: it
   is handed nothing, and not before everything that has timed out is settled in any case; it is not counted, and
   excludes nobody. A broker that announces accept_consumer_cancel_ok may still know it until the client answers with
-  basic.cancel-ok, and for a short time without that (TIMEOUT-016, TIMEOUT-030). In rabbitmq-4.3: as stated; 4.3.0 to
-  4.3.6 count it. [RabbitMQ guide: consumer cancel notification (the consumption has stopped); RabbitMQ guide: consumer
+  basic.cancel-ok, and for a short time without that (TIMEOUT-016, TIMEOUT-030). In rabbitmq-4.3: broken up to 4.3.6:
+  counted. [RabbitMQ guide: consumer cancel notification (the consumption has stopped); RabbitMQ guide: consumer
   timeouts (no new messages, and none before all timed-out ones are settled); release notes of RabbitMQ 4.3.7]
 * TIMEOUT-020: Partial timeout. Only deliveries past their own deadline return; younger ones stay with the client,
   though their consumer is gone, and time out at their own deadlines. [RabbitMQ guide: consumer timeouts]
 * TIMEOUT-021: Every deadline is kept. Each unsettled delivery of a queue times out at its own deadline, also when it is
-  not the first of that queue and the queue is otherwise idle. In rabbitmq-4.3: the next deadline is forgotten now and
-  then. [rabbit_fifo:handle_aux eval (LastConTimeout0 < Ts), maybe_add_consumer_timeout_effect]
+  not the first of that queue and the queue is otherwise idle. In rabbitmq-4.3: broken: now and then the next deadline
+  is forgotten. [rabbit_fifo:handle_aux eval (LastConTimeout0 < Ts), maybe_add_consumer_timeout_effect]
 * TIMEOUT-022: Other consumers of the channel unaffected. Two consumers on one channel with different timeouts: only the
   expired one is cancelled. [RabbitMQ guide: consumer timeouts]
 * TIMEOUT-027: Consumer argument 0. x-consumer-timeout=0 is accepted by consume, and means no time at all: every
@@ -63,9 +62,9 @@ Requirements:
   cancelled or dies); rabbit_fifo apply timeout, evaluate_consumer_timeout]
 * TIMEOUT-030: Tag reuse after a timeout. The server's basic.cancel is final: the client may consume again with the same
   tag, as after a queue deletion. A broker that announces accept_consumer_cancel_ok may refuse it (530) until the client
-  has answered with basic.cancel-ok, or a short time has passed. In rabbitmq-4.3: as stated; 4.3.0 to 4.3.6 close the
-  connection with 530. [RabbitMQ guide: consumer cancel notification; release notes of RabbitMQ 4.3.7;
-  rabbit_channel:cancel_consumer/3 removes the tag, handle_queue_actions released does not]
+  has answered with basic.cancel-ok, or a short time has passed. In rabbitmq-4.3: broken up to 4.3.6: 530. [RabbitMQ
+  guide: consumer cancel notification; release notes of RabbitMQ 4.3.7; rabbit_channel:cancel_consumer/3 removes the
+  tag, handle_queue_actions released does not]
 * TIMEOUT-031: Timeouts on 4.3 need no tick. The deadline is a raft timer in the queue leader, evaluated exactly at
   delivery time + timeout (first deadline of a queue: within 20 ms in all runs), not on a channel tick.
   [rabbit_fifo:maybe_add_consumer_timeout_effect]

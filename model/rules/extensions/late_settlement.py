@@ -8,15 +8,14 @@ Requirements:
 * TIMEOUT-016: Acknowledging late brings no consumer back. When all that timed out is acknowledged, together (multiple),
   one by one, or by tx.commit, the consumer of which the client was told that it is gone stays gone: nothing is
   delivered under its tag. Only a broker that announces accept_consumer_cancel_ok may serve it again, when everything is
-  settled and never before, as long as the client has not answered and a short time has not passed. In rabbitmq-4.3: as
-  stated; 4.3.0 to 4.3.6 serve it again. [RabbitMQ guide: consumer cancel notification (the consumption has stopped);
+  settled and never before, as long as the client has not answered and a short time has not passed. In rabbitmq-4.3:
+  broken up to 4.3.6: served again. [RabbitMQ guide: consumer cancel notification (the consumption has stopped);
   RabbitMQ guide: consumer timeouts (resumed only after all is settled: of a consumer that there is)]
 * TIMEOUT-017: Rejecting late brings no consumer back. As TIMEOUT-016, by late basic.nack or basic.reject with
-  requeue=false; nothing becomes of the message, which is in its queue again, or another client's. In rabbitmq-4.3: as
-  stated; 4.3.0 to 4.3.6 serve it again. [RabbitMQ guide: consumer cancel notification; RabbitMQ guide: consumer
-  timeouts]
+  requeue=false; nothing becomes of the message, which is in its queue again, or another client's. In rabbitmq-4.3:
+  broken up to 4.3.6: served again. [RabbitMQ guide: consumer cancel notification; RabbitMQ guide: consumer timeouts]
 * TIMEOUT-018: Giving back late brings no consumer back. As TIMEOUT-016, by late basic.nack or basic.reject with
-  requeue=true, or basic.recover. In rabbitmq-4.3: as stated; 4.3.0 to 4.3.6 may serve it again later. [RabbitMQ guide:
+  requeue=true, or basic.recover. In rabbitmq-4.3: broken up to 4.3.6: may be served again later. [RabbitMQ guide:
   consumer cancel notification; RabbitMQ guide: consumer timeouts]
 * TIMEOUT-019: Late settlement is accepted silently. To settle a timed-out tag is no error, alone, with multiple or by
   tx.commit, even if the message was meanwhile delivered to, or acked by, another consumer; it does not settle that

@@ -62,10 +62,11 @@ Requirements:
 * QUEUE-025: purge errors. queue.purge of a missing queue is a soft 404; on a stream it is a hard error 540. In
   amqp-0-9-1: 404. [rabbit_channel.erl:queue.purge; AMQP 0-9-1 queue.purge]
 * QUEUE-026: consumer_count. queue.declare-ok counts the live consumers of the queue, and nothing else. In rabbitmq-3:
-  as stated for classic; quorum: also unsettled gets, and cancelled consumers with unsettled deliveries. In
-  rabbitmq-4.0: as stated for classic; quorum: also unsettled gets, and cancelled consumers with unsettled deliveries.
-  In rabbitmq-4.3: as stated for classic; quorum: also unsettled gets, and cancelled consumers with unsettled
-  deliveries. [rabbit_fifo:query_stat; AMQP 0-9-1 queue.declare-ok]
+  broken for quorum queues: unsettled gets count as well, and cancelled consumers with unsettled deliveries; broken for
+  streams: none is counted. In rabbitmq-4.0: broken for quorum queues: unsettled gets count as well, and cancelled
+  consumers with unsettled deliveries; broken for streams: none is counted. In rabbitmq-4.3: broken for quorum queues:
+  unsettled gets count as well, and cancelled consumers with unsettled deliveries; broken for streams: none is counted.
+  [rabbit_fifo:query_stat; AMQP 0-9-1 queue.declare-ok]
 * QUEUE-028: CR/LF stripped from names. \\r and \\n are removed from queue/exchange names in declare, delete and bind.
   [rabbit_channel.erl:strip_cr_lf]
 * QUORUM-006: consume/cancel are synchronous with the log. basic.consume and basic.cancel on a quorum queue run a raft
@@ -76,8 +77,8 @@ Requirements:
 * TIMEOUT-014: A timed-out consumer is gone. The basic.cancel that tells of a timeout says that the consumer is gone: it
   is handed nothing, and not before everything that has timed out is settled in any case; it is not counted, and
   excludes nobody. A broker that announces accept_consumer_cancel_ok may still know it until the client answers with
-  basic.cancel-ok, and for a short time without that (TIMEOUT-016, TIMEOUT-030). In rabbitmq-4.3: as stated; 4.3.0 to
-  4.3.6 count it. [RabbitMQ guide: consumer cancel notification (the consumption has stopped); RabbitMQ guide: consumer
+  basic.cancel-ok, and for a short time without that (TIMEOUT-016, TIMEOUT-030). In rabbitmq-4.3: broken up to 4.3.6:
+  counted. [RabbitMQ guide: consumer cancel notification (the consumption has stopped); RabbitMQ guide: consumer
   timeouts (no new messages, and none before all timed-out ones are settled); release notes of RabbitMQ 4.3.7]
 """
 
