@@ -1,6 +1,6 @@
 """How long a delivery may wait for its settlement, and since when it does (area TIMEOUT).
 
-Seed: RabbitMQ guide, consumer timeouts. RabbitMQ: rabbit_queue_type:get_consumer_timeout (4.3), which is asked when a
+Source: RabbitMQ guide, consumer timeouts. RabbitMQ: rabbit_queue_type:get_consumer_timeout (4.3), which is asked when a
 consumer is made and by each basic.get; rabbit_channel:get_queue_consumer_timeout (4.0), asked whenever the channel
 looks at its deliveries; rabbit_channel:get_consumer_timeout, the server's setting, read when a channel is opened.
 

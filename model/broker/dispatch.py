@@ -1,7 +1,7 @@
 """Who is served: which of a queue's consumers may be handed its next message (areas SAC and PRIORITY).
 
 RabbitMQ: rabbit_queue_consumers:deliver and rabbit_amqqueue_process:new_single_active_consumer_after_* for classic
-queues, rabbit_fifo:checkout_one and activate_next_consumer for quorum queues. Seeds: guides "consumer priorities" and
+queues, rabbit_fifo:checkout_one and activate_next_consumer for quorum queues. Source: guides "consumer priorities" and
 "single active consumer".
 
 Requirements:

@@ -44,7 +44,7 @@ class FreeChoice:
     kinds: tuple[str, ...]
     #: may another value make a difference to this input? The channel is that of the input, if it is open
     matters: Callable[[Broker, Channel | None, TraceEvent], bool]
-    #: where else than in all dialects in which the choice is free these are the values
+    #: the dialects in which these are the values; (): all in which the choice is free
     dialects: tuple[str, ...] = ()
 
     def is_free_in(self, dialect_name: str) -> bool:
@@ -82,7 +82,7 @@ def _is_mandatory_reply(broker: Broker, channel: Channel | None, event: TraceEve
 
 
 def _wants_small_frames(broker: Broker, channel: Channel | None, event: TraceEvent) -> bool:
-    return bool(0 < event.arguments.get("frame_max", 0) <= _SMALL_FRAMES)
+    return bool(0 < event.arguments.get("frame_max", 0) < _SMALL_FRAMES)
 
 
 def _declares_unknown_type(broker: Broker, channel: Channel | None, event: TraceEvent) -> bool:

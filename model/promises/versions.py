@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-PRODUCT = "RabbitMQ"
+RABBITMQ = "RabbitMQ"
 
 
 class Version(NamedTuple):
@@ -47,8 +47,8 @@ class VersionRange:
 
     def __str__(self) -> str:
         if self.last is None:
-            return f"{PRODUCT} {self.first} and later"
-        return f"{PRODUCT} {self.first}" + (f" to {self.last}" if self.last != self.first else "")
+            return f"{RABBITMQ} {self.first} and later"
+        return f"{RABBITMQ} {self.first}" + (f" to {self.last}" if self.last != self.first else "")
 
 
 def versions(first: str, last: str | None) -> VersionRange:
@@ -71,7 +71,7 @@ VERIFIED: Mapping[str, VersionRange] = MappingProxyType(
 )
 
 
-def verified_last() -> Version:
+def newest_verified() -> Version:
     """The newest version that was verified."""
     return max(verified.last for verified in VERIFIED.values() if verified.last is not None)
 
@@ -87,13 +87,13 @@ def judged_version(product: str, text: str, dialect_name: str) -> Version | None
     """The version whose known defects count. None: the broker is no RabbitMQ, does not tell its version, or is judged
     by a dialect that is not its own. Then all of that dialect count.
     """
-    version = version_of(text) if product == PRODUCT else None
+    version = version_of(text) if product == RABBITMQ else None
     return version if version is not None and dialect_name_of(version) == dialect_name else None
 
 
 def is_newer(version: Version | None) -> bool:
     """Is the version newer than all that were verified?"""
-    return version is not None and version > verified_last()
+    return version is not None and version > newest_verified()
 
 
 def newer_sentence(version: Version | None) -> str | None:
@@ -101,6 +101,6 @@ def newer_sentence(version: Version | None) -> str | None:
     if version is None or not is_newer(version):
         return None
     return (
-        f"{PRODUCT} {version} is newer than what was verified ({verified_last()}): it is judged by the promises of"
+        f"{RABBITMQ} {version} is newer than what was verified ({newest_verified()}): it is judged by the promises of"
         " the newest dialect, and what is known of earlier versions need not hold for it"
     )

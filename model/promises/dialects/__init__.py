@@ -13,7 +13,7 @@ from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.dialects.rabbitmq_3 import RABBITMQ_3
 from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
-from amqpspec.model.promises.versions import PRODUCT, dialect_name_of, version_of
+from amqpspec.model.promises.versions import RABBITMQ, dialect_name_of, version_of
 
 DIALECTS: dict[str, Dialect] = {
     dialect.name: dialect for dialect in (AMQP_0_9_1, RABBITMQ_3, RABBITMQ_4_0, RABBITMQ_4_3)
@@ -46,7 +46,7 @@ def dialect_of(server_properties: Mapping[str, Any]) -> Dialect:
     """
     if server_properties.get("product") == EMBEDDED_PRODUCT:
         return DIALECTS.get(str(server_properties.get("dialect", "")), DEFAULT_DIALECT)
-    if server_properties.get("product") != PRODUCT:
+    if server_properties.get("product") != RABBITMQ:
         return DEFAULT_DIALECT
     version = version_of(str(server_properties.get("version", "")))
     return DIALECTS[dialect_name_of(version)] if version is not None else DEFAULT_DIALECT

@@ -1,4 +1,4 @@
-"""Chapter basic, cancel (0-9-1 section 1.8.3.5), and the broker's (seed: consumer cancel notification; area CANCEL).
+"""Chapter basic, cancel (0-9-1 section 1.8.3.5), and the broker's (source: consumer cancel notification; area CANCEL).
 
 The step is `Broker.remove_consumer`: what the consumer holds stays with its channel, and can be settled there as before
 (`model.rules.basic.settlement`); it goes on counting where the channel has a limit of its own (`model.broker.limits`).

@@ -1,6 +1,6 @@
 """Settling deliveries: which ones a tag means, shared by ack, reject and nack (area ACK).
 
-rabbit_channel:collect_acks. Seed: RabbitMQ guide, consumer acknowledgements.
+rabbit_channel:collect_acks. Source: RabbitMQ guide, consumer acknowledgements.
 
 Requirements:
 

@@ -1,11 +1,11 @@
 """What a broker may still know of a consumer that it has cancelled because its time was up: from 4.3 on (area TIMEOUT).
 
-Seed: consumer cancel notification. The basic.cancel says that the consumer is gone, so nothing is left of it. RabbitMQ
-4.3.7 (its release notes, and consumer_timeout_SUITE) has it otherwise for a short time, and announces that with the
-capability accept_consumer_cancel_ok (`model.broker.cancelled_consumers`): till the client has answered with
+Source: consumer cancel notification. The basic.cancel says that the consumer is gone, so nothing is left of it.
+RabbitMQ 4.3.7 (its release notes, and consumer_timeout_SUITE) has it otherwise for a short time, and announces that
+with the capability accept_consumer_cancel_ok (`model.broker.cancelled_consumers`): till the client has answered with
 basic.cancel-ok, or that time is up, the consumer may still be counted, its tag may still be in use, and it may be
-served again when everything that has timed out is settled (seed: RabbitMQ guide, consumer timeouts, "recovery"). All
-of this is the broker's choice: no client can build on it.
+served again when everything that has timed out is settled (source: RabbitMQ guide, consumer timeouts, "recovery").
+All of this is the broker's choice: no client can build on it.
 
 The state keeps such a consumer (`Consumer.timed_out`) also of a broker that forgets it at once: it is handed nothing,
 not counted, and its tag is free.

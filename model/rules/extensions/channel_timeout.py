@@ -1,7 +1,7 @@
 """Deliveries that are not settled in time close their channel: up to 4.2 (area TIMEOUT).
 
-Seed: RabbitMQ guide, consumer timeouts, "changes from 4.2". RabbitMQ: rabbit_channel:evaluate_consumer_timeout looks at
-the oldest delivery that waits for its settlement, with every tick of the channel.
+Source: RabbitMQ guide, consumer timeouts, "changes from 4.2". RabbitMQ: rabbit_channel:evaluate_consumer_timeout looks
+at the oldest delivery that waits for its settlement, with every tick of the channel.
 
 Requirements:
 

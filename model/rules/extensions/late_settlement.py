@@ -1,6 +1,6 @@
 """Deliveries that have timed out are settled late: from 4.3 on (area TIMEOUT).
 
-Seed: RabbitMQ guide, consumer timeouts. RabbitMQ: rabbit_fifo:maybe_untimeout. What has timed out is no more the
+Source: RabbitMQ guide, consumer timeouts. RabbitMQ: rabbit_fifo:maybe_untimeout. What has timed out is no more the
 client's: `model.rules.extensions.consumer_timeout`.
 
 Requirements:

@@ -12,7 +12,7 @@ from amqpspec.model.promises.versions import (
     is_newer,
     judged_version,
     newer_sentence,
-    verified_last,
+    newest_verified,
     version_of,
     versions,
 )
@@ -74,5 +74,5 @@ class TestWhoseKnownDefectsCount:
         assert said is not None and said.startswith(f"RabbitMQ {version} is newer than what was verified (")
 
     def test_what_was_verified_is_not_newer(self) -> None:
-        for version in (None, verified_last(), Version(4, 0, 9), Version(3, 13, 7)):
+        for version in (None, newest_verified(), Version(4, 0, 9), Version(3, 13, 7)):
             assert not is_newer(version) and newer_sentence(version) is None

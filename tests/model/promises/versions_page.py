@@ -82,11 +82,13 @@ def classes_of(id: str) -> list[tuple[str, Difference]]:
 def page() -> str:
     parts = [
         _INTRODUCTION,
-        "## Choices of the dialects\n\nFields of `Dialect` (`model/promises/choices.py`), with what the bare text has.",
+        "## Choices of the dialects",
+        f"Fields of `Dialect` (`model/promises/choices.py`); the column {TEXT} is the bare text.",
         "\n".join(_table(CHOICES, differing_choices(), DIALECTS)),
         "## Arguments of queue.declare\n\nFields of `KnownArguments` (`model/promises/queue_arguments.py`).",
         "\n".join(_table(ARGUMENTS, differing_arguments(), {n: d.queue_arguments for n, d in DIALECTS.items()})),
-        "## Requirements\n\nWhose notes say something else of a version, or nothing of one, or which were observed.",
+        "## Requirements",
+        "Requirements whose notes differ between versions, that a version lacks, or that were observed.",
         "\n".join(_requirements()),
     ]
     return "\n\n".join(parts) + "\n"
