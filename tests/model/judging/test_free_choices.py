@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from amqpspec.model.broker.broker import Broker
 from amqpspec.model.defects.transitions import acceptor_for
-from amqpspec.model.judging.free_choices import FREE_CHOICES
+from amqpspec.model.judging.free_choices import FREE_CHOICES, free_choices
 from amqpspec.model.outputs.free_properties import DELIVERY_MODE, FIRST_COUNT
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.differences_of_choices import CHOICES
@@ -125,6 +126,13 @@ def test_the_least_frame_is_larger_from_4_1_on(dialect: str, may: bool, refuses:
         acceptor.received(event_of("b", 0, "connection.open-ok", {}, sent=False))
     usual = refuses is (dialect == "rabbitmq-4.3")
     assert (acceptor.verdict is Verdict.PASS) is (may or usual)
+
+
+@pytest.mark.parametrize(("size", "is_tried"), [(0, False), (4096, True), (8191, True), (8192, False)])
+def test_only_frames_that_one_least_size_refuses_are_tried_with_both(size: int, is_tried: bool) -> None:
+    broker = Broker(dialect_named("rabbitmq-4.0"))
+    tune_ok = event_of("a", 0, "connection.tune-ok", {"frame_max": size, "channel_max": 0, "heartbeat": 0}, sent=True)
+    assert [each.requirement for each in free_choices(broker, tune_ok)] == ["CONN-012"] * is_tried
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
