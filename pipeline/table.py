@@ -21,7 +21,7 @@ from amqpspec.conformance.verdicts.tally import (
     DEFECT,
     FAILURE,
     MEASUREMENT,
-    NEWER,
+    NOT_FIXED,
     OWN,
     REFUTED,
     REPEATED,
@@ -110,6 +110,8 @@ class ComplianceTable:
     accuracies: tuple[TableAccuracy, ...] = ()
     #: (target, version) of RabbitMQ where the version is newer than what was verified
     newer: tuple[tuple[str, str], ...] = ()
+    #: the targets of which no known defect is said to be fixed (`conformance.verdicts.known_behaviour.may_be_fixed`)
+    not_fixed: frozenset[str] = frozenset()
 
     @property
     def exit_code(self) -> int:
@@ -158,7 +160,8 @@ def compliance_table(tally: Tally) -> ComplianceTable:
         sum(part.sequences for part in totals if part.name == REPEATED),
         _defects(by_kind[DEFECT]),
         _accuracies(by_kind[MEASUREMENT]),
-        tuple(sorted({(part.target, part.name) for part in by_kind[NEWER]})),
+        tuple(sorted({(part.target, part.name) for part in by_kind[NOT_FIXED] if part.name})),
+        frozenset(part.target for part in by_kind[NOT_FIXED]),
     )
 
 

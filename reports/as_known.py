@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, fails_a_run
-from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome, Standing
+from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome, Standing, may_be_fixed
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, known_defects
 from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.dialects import DIALECTS
-from amqpspec.model.promises.versions import is_newer
 from amqpspec.reports.text import plural
 
 #: The order in which known defects are listed: what an upgrade may have changed comes first.
@@ -26,7 +25,7 @@ class DefectEntry:
 
     defect: KnownDefect
     outcome: DefectOutcome
-    #: the target is of the product that is known for it, and of a version that was verified: it may have been mended
+    #: the target is of a version in which it may have been mended (`known_behaviour.may_be_fixed`)
     is_own: bool = True
 
     @property
@@ -51,13 +50,12 @@ def broker_as_known(result: RunResult) -> str:
 
 
 def defect_entries(result: RunResult) -> tuple[DefectEntry, ...]:
-    """The known defects of the target's dialect; those that were not seen come first."""
-    product, is_new = result.target.product, is_newer(result.target.judged_version)
-    found = []
-    for outcome in result.defects:
-        defect = KNOWN_DEFECTS[outcome.name]
-        is_own = not is_new and any(broker.startswith(f"{product} ") for broker in defect.brokers)
-        found.append(DefectEntry(defect, outcome, is_own))
+    """The known defects of the target's version (of its dialect, where the version is not known).
+
+    Those that were not seen come first.
+    """
+    is_own = may_be_fixed(result.target.judged_version)
+    found = [DefectEntry(KNOWN_DEFECTS[outcome.name], outcome, is_own) for outcome in result.defects]
     return tuple(sorted(found, key=lambda entry: _ORDER.index(entry.outcome.standing)))
 
 
@@ -73,7 +71,7 @@ def new_as_known(result: RunResult) -> list[FoundFailure]:
 
 
 def headline_as_known(result: RunResult) -> str | None:
-    """The result against the broker as it is known, in a sentence; None where no known defect is known of the dialect.
+    """The result against the broker as it is known, in a sentence; None where no known defect is known of it.
 
     It says what is new to somebody who knows the broker, and never that the broker conforms.
     """
@@ -85,6 +83,9 @@ def headline_as_known(result: RunResult) -> str | None:
         blamed = list(dict.fromkeys(found.failure.requirement for found in new))
         named = ", ".join(blamed[:3]) + (f" and {len(blamed) - 3} more" if len(blamed) > 3 else "")
         said = f"{plural(len(new), 'new failure')} ({named})"
+    unknown = [found for found in result.failures if found.known is None and not result.is_as_known(found)]
+    if arguable := len(unknown) - len(new):
+        said += f"; {plural(arguable, 'arguable failure')} that {'is' if arguable == 1 else 'are'} not known"
     if missing := not_seen(result):
         said += f"; {plural(len(missing), 'known defect')} not seen: fixed?"
     return f"As {broker_as_known(result)} is known: {said}"

@@ -19,9 +19,10 @@ def report_object(result: RunResult) -> dict[str, Any]:
     `requirements[].verdict` and `summary` are against the promise, `as_known` and `summary_as_known` against the
     broker as it is known; `exit_code` goes by the promise. `requirements[].reason` is there for inconclusive and not
     applicable only. `failures[].rate` is [failed, tried] when the commands were run again, `failures[].known` what
-    explains a known deviation, `failures[].as_known` "pass" where its known defect is known of the target's dialect.
+    explains a known deviation, `failures[].as_known` "pass" where it is a known defect of the target's version (of its
+    dialect, where the version is not known).
     `target.newer` is a sentence where the version is newer than what was verified, else null.
-    `defects` are all that are known of it, with the sequences that showed them, and those that would have.
+    `known_defects` are all that are known of it, with the sequences that showed them, and those that would have.
     `strength` is how strong the promise is that a failure or a known defect breaks: "promised", "conventional" or
     "arguable"; what is only arguable fails no run.
     `measurements` are of times that were up, all in seconds: `late` is by how much the broker was late, at least and

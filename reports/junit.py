@@ -21,6 +21,7 @@ from junit_xml import TestCase, TestSuite, to_xml_report_string
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, fails_a_run
 from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import as_known_text, broker_as_known, not_seen
 from amqpspec.reports.overview import Entry, again, entries, notes
@@ -45,6 +46,7 @@ def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None =
             "failing against the promise": str(result.summary[Verdict.FAIL]),
             "failing as known": str(result.summary_as_known[Verdict.FAIL]),
             "broker as known": broker_as_known(result),
+            "newer than verified": newer_sentence(target.judged_version) or "",
             "timeouts": accuracy_line(result) or "none measured",
             "known defects not seen": " ".join(entry.defect.name for entry in not_seen(result)),
         },

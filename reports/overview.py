@@ -42,7 +42,8 @@ class Entry:
     source: str
     outcome: RequirementVerdict
     failures: tuple[FoundFailure, ...]
-    #: known defects from it that are known of the target's dialect, seen in this run or not
+    #: known defects from it that are known of the target's version (of its dialect, where the version is not known),
+    #: seen in this run or not
     defects: tuple[KnownDefect, ...] = ()
 
     @property
@@ -153,8 +154,7 @@ def headline(result: RunResult) -> str:
     if result.exit_code == 4:
         return f"Inconclusive: {_listed(['not everything could be decided', *said])}"
     if arguable:
-        besides = plural(known, "known deviation") if known else "no other"
-        return f"Conforms, though it can be argued: {plural(arguable, 'arguable failure')}, and {besides}"
+        return f"Conforms, but for {_listed(said)}"
     if known:
         return f"Conforms, except for {plural(known, 'known deviation')}"
     return "Conforms, in all that was exercised"
@@ -168,14 +168,14 @@ def notes(found: FoundFailure, dialect: str, version: Version | None = None) -> 
     """What is worth knowing about a failure beside what happened: its shape, how strong the promise is that it breaks,
     whether it is known, flaky, how often.
 
-    Known is what the deviation file lists, and what is a known defect of the dialect's brokers of that version; the
-    rest is new.
+    Known is what the deviation file lists, and what is a known defect of that version (of the dialect, where the
+    version is not known). The rest is new, if it fails a run.
     """
     said = [str(found.failure.shape), str(strength_of(found.failure))]
     as_known = is_as_known(found.failure, dialect, version)
     if found.known is not None:
         said.append(f"known: {found.known}")
-    elif not as_known:
+    elif not as_known and fails_a_run(found):
         said.append("new")
     if found.failure.defect:
         said.append(f"{'known defect' if as_known else 'known defect of others:'} {found.failure.defect}")

@@ -68,6 +68,13 @@ def print_report(console: Console, result: RunResult, registry: Mapping[str, Req
     console.print(headline_text(result))
 
 
+def print_verdict(console: Console, result: RunResult) -> None:
+    """Prints the result alone, and what it was judged by where the version is newer than what was verified."""
+    if newer := newer_sentence(result.target.judged_version):
+        console.print(_text(newer, STYLES[Verdict.INCONCLUSIVE]))
+    console.print(headline_text(result))
+
+
 def headline_text(result: RunResult) -> Text:
     """One line: the verdict and what it is about."""
     overall = _OVERALL[result.exit_code]
@@ -196,8 +203,9 @@ class LiveDisplay:
         line = Text(f"{SIGNS[Verdict.FAIL]} {id}", style=STYLES[Verdict.FAIL])
         line.append(visible(f" {requirement.title}" if requirement else ""), style="bold")
         line.append(visible(f"  {found.failure.shape}: {found.failure.observed}"), style="")
-        if is_as_known(found.failure, self._dialect, self._version):
-            line.append(f"  known defect {found.failure.defect}, {strength_of(found.failure)}", style="dim")
+        known = is_as_known(found.failure, self._dialect, self._version)
+        known_as = f"known defect {found.failure.defect}, " if known else ""
+        line.append(f"  {known_as}{strength_of(found.failure)}", style="dim")
         return line
 
     def _line(self) -> Text:

@@ -42,13 +42,12 @@ def execute(options: argparse.Namespace, console: Console) -> int:
             console.print(Text(visible(f"    allowed  {allowed}")))
         if failure.defect:
             whose = "" if found.is_as_known else f", not known of {found.dialect} or of that version of it"
-            console.print(Text(f"    known as known defect {failure.defect}{whose}"))
+            console.print(Text(f"    known defect {failure.defect}{whose}"))
         console.print(Text(f"    strength {strength_of(failure)}"))
-    newer = {target for target, _ in table.newer}
     for each in table.defects:
         if not each.seen:
             where = f"{each.target}, though {plural(each.refuted, 'sequence')} would have shown it"
-            perhaps = "" if each.target in newer else ": fixed?"
+            perhaps = "" if each.target in table.not_fixed else ": fixed?"
             console.print(
                 Text(visible(f"known defect {each.defect} not seen on {where}{perhaps}"), style="yellow")
             )

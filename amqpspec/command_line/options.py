@@ -46,8 +46,10 @@ def _target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mode", choices=("lockstep", "burst"), default="lockstep")
     parser.add_argument("--driver", choices=("wire", "pika", "aio-pika"), default="wire")
     parser.add_argument(
-        "--deadline", type=_positive, default=5.0, metavar="SECONDS", help="what an owed frame may take (default 5)"
-    )
+        "--deadline", type=_positive, default=5.0, metavar="SECONDS",
+        help="the most that an owed frame may take (default 5); after three that never came, ten times the slowest"
+        " answer so far, at least 1 s",
+    )  # fmt: skip
     parser.add_argument("--quiet", action="store_true", help="print the verdict only")
 
 
@@ -68,12 +70,14 @@ def _run(parser: argparse.ArgumentParser) -> None:
         help="of the search: traffic, consumers, publishing, topology, protocol, or timeouts, which takes its time;"
         " repeatable (default: all but timeouts)",
     )  # fmt: skip
-    parser.add_argument("--stop-at-first", action="store_true", help="begin nothing more once a failure was found")
+    parser.add_argument(
+        "--stop-at-first", action="store_true", help="begin nothing more once a failure that fails the run was found"
+    )
     parser.add_argument("--steps", type=_positive_count, default=30, help="most steps of a sequence (default 30)")
     parser.add_argument(
         "--jobs", type=_positive_count, metavar="N",
-        help="sequences that are carried out at one time (default: three for each processor, as they mostly wait for"
-        " the broker; on the embedded broker one)",
+        help="sequences that are carried out at one time (default: three for each processor, as most of the time goes"
+        " into waiting for the broker; on the embedded broker, which works in the same machine, one for each)",
     )  # fmt: skip
     parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="for the search")
     parser.add_argument("--out", type=Path, default=Path("amqpspec-out"), metavar="DIR", help="default amqpspec-out")

@@ -67,15 +67,15 @@ def render_details(requirement: Requirement) -> Table:
     for defect in defects_from(requirement.id):
         for broker in defect.brokers:
             table.add_row(Text(f"as known in {broker}"), Text(defect.statement))
-        table.add_row(Text(f"known defect {defect.name}"), Text(defect.source))
+        table.add_row(Text(f"known defect {defect.name}"), Text(f"{defect.strength}; {defect.source}"))
     return table
 
 
 def to_json(requirements: Iterable[Requirement]) -> list[dict[str, Any]]:
     """One object per requirement, all fields by name; `queue_types` is a list, `dialects` an object.
 
-    `defects` are those known from it: name, statement, source, the dialects whose brokers do it, and these brokers by
-    product and versions.
+    `known_defects` are those known from it: name, strength, statement, source, the dialects whose brokers do it, and
+    these brokers by product and versions.
     """
     return [
         {**_fields(each), "known_defects": [_defect(known) for known in defects_from(each.id)]}
@@ -96,6 +96,7 @@ def render_markdown(requirements: Iterable[Requirement]) -> str:
                 _markdown(each.statement),
                 "",
                 f"- Level: {each.level}",
+                f"- Strength: {each.strength}",
                 f"- Queue types: {', '.join(each.queue_types)}",
                 f"- Determinism: {each.determinism}",
                 f"- Observable: {_markdown(each.observable)}",
@@ -103,7 +104,8 @@ def render_markdown(requirements: Iterable[Requirement]) -> str:
                 f"- Source: {_markdown(each.source)}",
                 f"- Verified: {_markdown(each.verified)}",
                 *(
-                    f"- As known in {'; '.join(known.brokers)}: {_markdown(known.statement)} ({known.name})"
+                    f"- As known in {'; '.join(known.brokers)}: {_markdown(known.statement)}"
+                    f" ({known.name}, {known.strength})"
                     for known in defects_from(each.id)
                 ),
                 "",
@@ -118,6 +120,7 @@ def _fields(requirement: Requirement) -> dict[str, Any]:
         "title": requirement.title,
         "statement": requirement.statement,
         "level": requirement.level,
+        "strength": str(requirement.strength),
         "source": requirement.source,
         "queue_types": list(requirement.queue_types),
         "observable": requirement.observable,
@@ -130,6 +133,7 @@ def _fields(requirement: Requirement) -> dict[str, Any]:
 def _defect(defect: KnownDefect) -> dict[str, Any]:
     return {
         "name": defect.name,
+        "strength": str(defect.strength),
         "statement": defect.statement,
         "source": defect.source,
         "dialects": list(defect.dialects),

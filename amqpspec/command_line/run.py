@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Container
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,8 +21,11 @@ from amqpspec.conformance.traces.trace import TraceWriter, jsonl_to_parquet
 from amqpspec.conformance.verdicts.deviations import read_deviations, with_known
 from amqpspec.conformance.verdicts.events import Listener
 from amqpspec.conformance.verdicts.judgement import RunResult
+from amqpspec.model.defects.known_defects import strength_of
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements, select
+from amqpspec.model.promises.strength import Strength
+from amqpspec.model.promises.verdict import Failure
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
@@ -41,7 +45,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     seed = random_seed() if options.seed is None else options.seed
     wanted = RunOptions(
         tuple(options.only), seed, options.sequences, options.steps, options.time_budget,
-        search_only=options.search_only, enough=(lambda _: True) if options.stop_at_first else None,
+        search_only=options.search_only, enough=fails_the_run(known) if options.stop_at_first else None,
         themes=tuple(options.theme), jobs=options.jobs or _jobs(options.target),
     )  # fmt: skip
     with ExitStack() as stack:
@@ -63,6 +67,14 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     for identity in unseen:
         print(f"amqpspec: listed as a deviation, but not seen in this run: {identity}", file=sys.stderr)
     return result.exit_code
+
+
+def fails_the_run(known: Container[str]) -> Callable[[Failure], bool]:
+    """Does a failure make the run fail? What ends a run early must: else the rest is left out, and nothing says so.
+
+    `known`: the identities that the deviation file lists.
+    """
+    return lambda failure: failure.identity not in known and strength_of(failure) is not Strength.ARGUABLE
 
 
 def _jobs(target: str | None) -> int:
@@ -106,10 +118,10 @@ def _write_reports(result: RunResult, options: argparse.Namespace) -> None:
 
 
 def _print(result: RunResult, options: argparse.Namespace, console: Console) -> None:
-    from amqpspec.reports.terminal import headline_text, print_report
+    from amqpspec.reports.terminal import print_report, print_verdict
 
     if options.quiet:
-        console.print(headline_text(result))
+        print_verdict(console, result)
         return
     print_report(console, result, requirements())
     console.print(f"report: {options.html or options.out / 'report.html'}   trace: {options.out / 'trace.jsonl'}")

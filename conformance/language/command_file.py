@@ -85,7 +85,7 @@ def parse_command_file(text: str, where: str = "<text>", name: str = "text") -> 
             try:
                 commands += _commands(line.replace("$type", queue_type) if queue_type else line)
             except CommandSyntaxError as error:
-                column = _column(line, queue_type, error.column)
+                column = _column(line, "$type", queue_type, error.column) if queue_type else error.column
                 raise CommandFileError(f"{where}:{number}:{column}: {error.message}") from None
         files.append(replace(base, commands=tuple(commands), queue_type=queue_type))
     if not files[0].commands:
@@ -102,24 +102,31 @@ def _commands(line: str) -> list[Command]:
     if not first <= last < first + MOST_REPEATED:
         raise CommandSyntaxError(f"{first}..{last} is no range of 1 to {MOST_REPEATED} numbers", 1)
     behind = line[repeated.end() :]
-    try:
-        return [parse_command(behind.replace("$n", str(number))) for number in range(first, last + 1)]
-    except CommandSyntaxError as error:
-        raise CommandSyntaxError(error.message, error.column + repeated.end()) from None
+    commands = []
+    for number in map(str, range(first, last + 1)):
+        try:
+            commands.append(parse_command(behind.replace("$n", number)))
+        except CommandSyntaxError as error:
+            column = _column(behind, "$n", number, error.column) + repeated.end()
+            raise CommandSyntaxError(error.message, column) from None
+    return commands
 
 
-def _column(line: str, queue_type: str | None, column: int) -> int:
-    """The column in the file of one in the line as it was read, in which the queue type stands for `$type`."""
-    if queue_type is None:
-        return column
-    before = 0
-    for piece in line.split("$type")[:-1]:
-        before += len(piece) + len(queue_type)
-        if column <= before:
+def _column(line: str, placeholder: str, value: str, column: int) -> int:
+    """The column in `line` of one in the line as it was read, in which `value` stands for the placeholder.
+
+    One within a value is that of the placeholder's first character.
+    """
+    # characters that are passed, of `line` and of the line as it was read
+    written = read = 0
+    for piece in line.split(placeholder)[:-1]:
+        if column <= read + len(piece):
             break
-        column -= len(queue_type) - len("$type")
-        before -= len(queue_type) - len("$type")
-    return column
+        written, read = written + len(piece), read + len(piece)
+        if column <= read + len(value):
+            return written + 1
+        written, read = written + len(placeholder), read + len(value)
+    return column - read + written
 
 
 def _head(text: str, where: str) -> tuple[dict[str, str], list[str]]:

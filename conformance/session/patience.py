@@ -1,7 +1,8 @@
-"""How long an owed frame may take: until the target has let several deadlines pass in vain, as long as was said.
+"""How long an owed frame may take.
 
-From then on a generous multiple of the longest that this target has taken for anything, which on a busy machine is long
-as well. So a broker that owes many frames, and never sends them, is not waited for at length each time.
+At first as long as was said; once several deadlines have passed in vain, a multiple of the slowest answer so far, which
+on a busy machine is long as well. So a broker that owes many frames, and never sends them, is not waited for at length
+each time.
 """
 
 from __future__ import annotations

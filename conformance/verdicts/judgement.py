@@ -69,7 +69,7 @@ class RequirementVerdict:
     """The verdicts of one requirement over all sequences; `reason` for inconclusive and not applicable.
 
     `verdict` is the one against the promise. `differing` is the one against the broker as it is known, where that is
-    another: every failure is one of the known defects of the target's dialect.
+    another: every failure is a known defect of the target's version (of its dialect, where the version is not known).
     """
 
     id: str
@@ -125,7 +125,7 @@ class RunResult:
     seconds: float = 0.0
     #: why the run ended before its end; None if it did not
     lost: str | None = None
-    #: what became of the known defects that are known of the target's dialect
+    #: what became of the known defects of the target's version (of its dialect, where the version is not known)
     defects: tuple[DefectOutcome, ...] = ()
     #: how late the broker was with what it did by itself: (sequence, measurement)
     measurements: tuple[tuple[str, Measurement], ...] = ()
@@ -151,7 +151,7 @@ class RunResult:
         return not self.fails and any(found.known is None for found in self.failures)
 
     def is_as_known(self, found: FoundFailure) -> bool:
-        """Is the failure one of the known defects that are known of the target's dialect?"""
+        """Is the failure a known defect of the target's version (of its dialect, where the version is not known)?"""
         return is_as_known(found.failure, self.target.dialect, self.target.judged_version)
 
     @property
@@ -169,7 +169,7 @@ class RunResult:
 
 
 def fails_a_run(found: FoundFailure) -> bool:
-    """Not what the deviation file lists, and not what breaks a promise only as one may read it."""
+    """Does the failure fail a run? Not if the deviation file lists it, or if it is only arguable."""
     return found.known is None and strength_of(found.failure) is not Strength.ARGUABLE
 
 

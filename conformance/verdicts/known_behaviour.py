@@ -1,7 +1,7 @@
-"""The broker as it is known: how often each known defect of its dialect was seen, and how often it was not.
+"""The broker as it is known: how often each known defect of its version was seen, and how often it was not.
 
-A report has two verdicts for a requirement (DESIGN: known defects): against the promise, and against the broker as it
-is known. The second one never decides the exit code.
+Where the version is not known, all known defects of its dialect count. A report has two verdicts for a requirement:
+against the promise, and against the broker as it is known. The second one never decides the exit code.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from amqpspec.model.defects.known_defects import known_defects
 from amqpspec.model.promises.verdict import Failure
-from amqpspec.model.promises.versions import Version
+from amqpspec.model.promises.versions import Version, is_newer
 
 
 class Standing(StrEnum):
@@ -41,10 +41,22 @@ class DefectOutcome:
         return Standing.NOT_SEEN if self.refuted else Standing.NOT_TESTED
 
 
+def may_be_fixed(version: Version | None) -> bool:
+    """May a known defect that does not show have been mended in the judged version of the target?
+
+    Nobody can say so of a version that is newer than what was verified, of another product, which may never have had
+    it, or of a version that is judged by a dialect which is not its own.
+    """
+    return version is not None and not is_newer(version)
+
+
 def defects_tested(
     failures: Iterable[Failure], refuted: Iterable[str], dialect: str, version: Version | None = None
 ) -> dict[str, bool]:
-    """By the name of each known defect known of the dialect that one sequence put to the test: was it seen?"""
+    """By the name of each known defect of the version that one sequence put to the test: was it seen?
+
+    `version` None: of the dialect.
+    """
     tested = dict.fromkeys(refuted, False) | {failure.defect: True for failure in failures}
     return {
         defect.name: tested[defect.name] for defect in known_defects(dialect, version) if defect.name in tested
@@ -54,7 +66,10 @@ def defects_tested(
 def defect_outcomes(
     tested: Mapping[tuple[str, bool], int], dialect: str, version: Version | None = None
 ) -> tuple[DefectOutcome, ...]:
-    """One for each known defect known of the dialect. `tested`: in how many sequences it was seen, and was not."""
+    """One for each known defect of the version. `tested`: in how many sequences it was seen, and was not.
+
+    `version` None: of the dialect.
+    """
     return tuple(
         DefectOutcome(defect.name, tested.get((defect.name, True), 0), tested.get((defect.name, False), 0))
         for defect in known_defects(dialect, version)

@@ -14,20 +14,20 @@ from typing import Any
 
 from amqpspec.conformance.traces.trace_failures import failure_from_json, failure_to_json
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, requirement_verdicts
-from amqpspec.conformance.verdicts.known_behaviour import defects_tested
+from amqpspec.conformance.verdicts.known_behaviour import defects_tested, may_be_fixed
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.verdict import Failure, Verdict
-from amqpspec.model.promises.versions import is_newer
 
 #: What `Part.kind` may be.
 TOTAL, VERDICT, FAILURE, DEFECT, MEASUREMENT = "total", "verdict", "failure", "known_defect", "measurement"
-#: Of that kind are the versions that are newer than what was verified.
-NEWER = "newer_version"
+#: Of that kind are the targets' versions in which no known defect is said to be fixed (`known_behaviour.may_be_fixed`):
+#: `Part.name` is one that is newer than what was verified; "": the target is no RabbitMQ of a version of its dialect.
+NOT_FIXED = "not_fixed"
 #: What `Part.name` is of a total of sequences that only repeat or shorten others.
 REPEATED = "repeated"
 #: What `Part.as_known` is of known defects, and of measurements.
 SEEN, REFUTED = "seen", "refuted"
-#: What `Part.as_known` is of a failure that a known defect explains which is known of the broker; else "".
+#: What `Part.as_known` is of a failure explained by a defect that is known of the target's version; else "".
 OWN = "own"
 EXPECTED, UNEXPECTED = "expected", "unexpected"
 
@@ -97,8 +97,8 @@ class Tally:
 
         is_repeated = judgement.repeats is not None
         self._merge(part(TOTAL, "", REPEATED if is_repeated else "", frames=judgement.frames))
-        if is_newer(judgement.version):
-            self._merge(part(NEWER, "", str(judgement.version)))
+        if not may_be_fixed(judgement.version):
+            self._merge(part(NOT_FIXED, "", str(judgement.version or "")))
         if is_repeated:
             return
         for id, (verdict, as_known, exercised) in requirement_verdicts(judgement).items():

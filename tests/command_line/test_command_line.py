@@ -13,6 +13,7 @@ import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,9 +21,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from amqpspec.command_line import main
+from amqpspec.command_line.run import fails_the_run
 from amqpspec.conformance.traces.trace import read_trace
 from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.faults.all_faults import FAULTS
 from tests.patience import patience
@@ -176,6 +179,30 @@ def test_stop_at_the_first_failure(amqpspec: Amqpspec, tmp_path: Path, which: tu
     ends = [row for row in read_trace(tmp_path / "o") if row["kind"] == "end" and "shrinking" not in row["sequence"]]
     assert [row["verdict"] for row in ends].index("fail") == len(ends) - 1
     assert {failure["sequence"] for failure in report["failures"]} == {ends[-1]["sequence"]}
+
+
+def test_what_fails_no_run_does_not_stop_it(amqpspec: Amqpspec, tmp_path: Path) -> None:
+    """A run that ends green was carried out as a whole."""
+    listed = ["ACK-003|missing frame|basic.deliver", "STREAM-006|missing frame|basic.deliver"]
+    text = "".join(f'[[deviation]]\nidentity = "{identity}"\nreason = "zero is ignored"\n' for identity in listed)
+    outcome = amqpspec(
+        "run", "embedded:multiple-zero-ignored", "--only", "ACK-003", "--only", "ACK-004", "--sequences", 0,
+        "--stop-at-first", "--deviations", written(tmp_path, "known.toml", text), "--out", "o", "--deadline", 0.3,
+        "--jobs", 1, "--quiet",
+    )  # fmt: skip
+    assert outcome.code == 0
+    assert "Conforms, except for 2 known deviations" in outcome.out
+    ends = [row for row in read_trace(tmp_path / "o") if row["kind"] == "end" and "shrinking" not in row["sequence"]]
+    assert [row["verdict"] for row in ends].index("fail") < len(ends) - 1
+    assert any("ACK-004" in row["sequence"] for row in ends)
+
+
+def test_what_fails_the_run() -> None:
+    failure = Failure("PUBLISH-015", Shape.MISSING, "basic.deliver", "a.1 basic.get q", "nothing", (), ())
+    assert fails_the_run(())(failure)
+    assert fails_the_run({"another"})(failure)
+    assert not fails_the_run({failure.identity})(failure)
+    assert not fails_the_run(())(replace(failure, defect="get-overtakes-deliveries")), "that is only arguable"
 
 
 def test_equal_seeds_make_equal_commands(amqpspec: Amqpspec, tmp_path: Path) -> None:

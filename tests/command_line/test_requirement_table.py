@@ -16,7 +16,9 @@ from amqpspec.command_line.requirement_table import (
     render_table,
     to_json,
 )
+from amqpspec.model.defects.known_defects import KNOWN_DEFECTS
 from amqpspec.model.promises.registry import UnknownRequirement, requirement, requirements, select
+from amqpspec.model.promises.strength import Strength
 
 
 def printed(terminal: bool = False, width: int = 100, **options: object) -> str:
@@ -63,7 +65,7 @@ def test_json_has_every_field() -> None:
     assert loaded == to_json(select(["ACK"]))
     assert set(loaded[0]) == {
         "id", "area", "title", "statement", "level", "source", "queue_types", "observable", "determinism",
-        "verified", "dialects", "known_defects",
+        "verified", "dialects", "known_defects", "strength",
     }  # fmt: skip
     assert loaded[0]["id"] == "ACK-001"
     assert loaded[0]["dialects"]["rabbitmq-4.3"] == "as stated"
@@ -73,12 +75,26 @@ def test_what_is_known_of_brokers_stands_beside_the_promise() -> None:
     text = " ".join(printed(width=300, show="CONSUME-005").split())
     assert "as known in RabbitMQ 4.0.5 The channel looks for the consumer when consume-ok comes back" in text
     assert "as known in RabbitMQ 4.3.6 A consume-ok that comes back from the queue" in text
-    assert "known defect consume-ok-dropped rabbit_channel:handle_cast" in text
+    assert "known defect consume-ok-dropped promised; rabbit_channel:handle_cast" in text
     assert "as known" not in printed(width=300, show="ACK-001")
     (loaded,) = json.loads(printed(show="QUEUE-026", as_json=True))
     defects = {each["name"]: each["dialects"] for each in loaded["known_defects"]}
     assert "rabbitmq-4.3" in defects["quorum-consumer-count"]
     assert "- As known in RabbitMQ 4.3.6: A consume-ok" in render_markdown([requirement("CONSUME-005")])
+
+
+def test_the_strength_of_a_requirement_and_of_a_known_defect_is_told() -> None:
+    known = KNOWN_DEFECTS["get-overtakes-deliveries"]
+    assert known.strength is Strength.ARGUABLE
+    of_both = requirement(known.requirement)
+    assert of_both.strength is Strength.PROMISED
+    text = " ".join(printed(width=300, show=of_both.id).split())
+    assert "strength promised" in text and f"known defect {known.name} arguable; {known.source.split()[0]}" in text
+    (loaded,) = json.loads(printed(show=of_both.id, as_json=True))
+    assert loaded["strength"] == "promised"
+    assert {each["name"]: each["strength"] for each in loaded["known_defects"]}[known.name] == "arguable"
+    document = render_markdown([of_both])
+    assert "- Strength: promised" in document and f"({known.name}, arguable)" in document
 
 
 def test_json_of_one() -> None:

@@ -20,7 +20,7 @@ from amqpspec.reports.json_report import render_json
 from amqpspec.reports.junit import render_junit
 from amqpspec.reports.markdown import render_markdown
 from amqpspec.reports.overview import entries, headline, notes
-from amqpspec.reports.terminal import print_report
+from amqpspec.reports.terminal import print_report, print_verdict
 from tests.reports.made_up import DEFECTIVE, result
 
 DEFECT = KNOWN_DEFECTS["exclusive-consumer-ignored"]
@@ -85,13 +85,20 @@ class TestNewerVersions:
 
     NEWER = replace(result(), target=replace(result().target, version="4.4.1"))
 
-    @pytest.mark.parametrize("render", [terminal, render_markdown, render_html, render_json])
+    @pytest.mark.parametrize("render", [terminal, render_markdown, render_html, render_json, render_junit])
     def test_every_report_says_it(self, render: object) -> None:
         assert callable(render)
         said = "is newer than what was verified"
         assert said in render(self.NEWER) and "RabbitMQ 4.4.1" in render(self.NEWER)
         assert said not in render(result())
         assert "fixed?" not in render(self.NEWER)
+
+    def test_the_verdict_alone_says_it(self) -> None:
+        console = Console(width=200, force_terminal=False)
+        with console.capture() as capture:
+            print_verdict(console, self.NEWER)
+        newer, verdict = capture.get().splitlines()
+        assert newer.startswith("RabbitMQ 4.4.1 is newer than what was verified") and verdict.startswith("✗ Deviates")
 
     def test_nothing_is_required(self) -> None:
         assert not_seen(self.NEWER) == ()

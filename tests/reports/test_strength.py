@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
+from amqpspec.conformance.verdicts.events import FailureShrunk
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, SequenceJudgement, is_arguable_only
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.pipeline.table import ComplianceTable, TableFailure, TableRow
@@ -16,11 +19,13 @@ from amqpspec.reports.html import render_html
 from amqpspec.reports.json_report import render_json
 from amqpspec.reports.junit import render_junit
 from amqpspec.reports.markdown import render_markdown
-from amqpspec.reports.overview import headline
+from amqpspec.reports.overview import headline, notes
+from amqpspec.reports.terminal import LiveDisplay
 from tests.reports.made_up import ACK, result
 from tests.reports.test_as_known import terminal
 
-#: Known defects that can be argued, and a failure that nobody knows, of what is a convention.
+#: Known defects that can be argued, the second of other versions only; and a failure that nobody knows, of what is a
+#: convention.
 ARGUABLE = replace(ACK, requirement="PUBLISH-015", defect="get-overtakes-deliveries")
 OTHER = replace(ACK, requirement="DLX-005", defect="stream-takes-no-dead-letters")
 CONVENTIONAL = replace(ACK, requirement="CHAN-008")
@@ -43,8 +48,9 @@ def test_what_is_only_arguable_fails_no_run_and_says_so_in_a_sentence_of_its_own
     arguable = of(ARGUABLE, OTHER)
     assert arguable.exit_code == 0
     assert arguable.is_arguable_only
-    assert headline(arguable) == "Conforms, though it can be argued: 2 arguable failures, and no other"
-    assert "no new failure" in str(headline_as_known(arguable))
+    assert headline(arguable) == "Conforms, but for 2 arguable failures"
+    one_known = replace(arguable, failures=(replace(arguable.failures[0], known="D-1"), arguable.failures[1]))
+    assert headline(one_known) == "Conforms, but for 1 arguable failure, and 1 known deviation"
 
 
 @pytest.mark.parametrize("other", [ACK, CONVENTIONAL])
@@ -64,11 +70,52 @@ def test_an_arguable_failure_does_not_hide_that_something_was_undecided_or_lost(
     assert replace(of(ARGUABLE), lost="gone").exit_code == 3
 
 
-@pytest.mark.parametrize("render", [terminal, render_markdown, render_html, render_json, render_junit])
-def test_every_report_says_how_strong_it_is(render: object) -> None:
-    assert callable(render)
-    assert "arguable" in render(of(ARGUABLE))
-    assert "conventional" in render(of(CONVENTIONAL))
+@pytest.mark.parametrize(
+    ("failure", "strength"), [(ARGUABLE, "arguable"), (CONVENTIONAL, "conventional"), (ACK, "promised")]
+)
+def test_every_report_says_of_the_failure_how_strong_it_is(failure: Failure, strength: str) -> None:
+    shown = of(failure)
+    (found,) = shown.failures
+    said = notes(found, shown.target.dialect, shown.target.judged_version)
+    assert said[1] == strength
+    assert ", ".join(said) in terminal(shown)
+    assert f"_{', '.join(said)}_" in render_markdown(shown)
+    assert json.loads(render_json(shown))["failures"][0]["strength"] == strength
+    (told,) = re.findall(r'<p class="notes">(.*?)</p>', render_html(shown))
+    assert re.findall(r"<span[^>]*>(.*?)</span>", told) == list(said)
+    cases = ET.fromstring(render_junit(shown)).iter("testcase")
+    ((outcome,),) = [case for case in cases if case.attrib["name"].startswith(f"{failure.requirement} ")]
+    assert strength in outcome.attrib["message"]
+
+
+class TestArguableAndNotKnown:
+    """A known defect of others: the failure fails no run here either, and no report calls it new."""
+
+    SHOWN = replace(of(OTHER), defects=())
+
+    def test_it_is_not_new(self) -> None:
+        (found,) = self.SHOWN.failures
+        assert not self.SHOWN.is_as_known(found) and self.SHOWN.exit_code == 0
+        said = notes(found, self.SHOWN.target.dialect, self.SHOWN.target.judged_version)
+        assert "new" not in said and "arguable" in said
+        assert headline_as_known(self.SHOWN) == (
+            "As RabbitMQ 4.3 is known: no new failure; 1 arguable failure that is not known"
+        )
+        page = render_html(self.SHOWN)
+        assert "✗ new" not in page and "This is no known defect of RabbitMQ 4.3" in page
+        assert "fails, and fails no run: listed in the deviation file, or only arguable" in page
+
+    def test_one_that_fails_the_run_is(self) -> None:
+        page = render_html(of(ACK))
+        assert "✗ new" in page and '<span class="new">new</span>' in page
+
+
+@pytest.mark.parametrize(("failure", "strength"), [(ARGUABLE, "arguable"), (CONVENTIONAL, "conventional")])
+def test_the_live_display_says_it_of_each_failure(failure: Failure, strength: str) -> None:
+    console = Console(width=200, force_terminal=False)
+    with console.capture() as capture:
+        LiveDisplay(console)(FailureShrunk(of(failure).failures[0]))
+    assert capture.get().rstrip().endswith(strength)
 
 
 def test_in_the_object_failures_and_known_defects_have_a_strength() -> None:

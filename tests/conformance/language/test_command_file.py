@@ -76,6 +76,11 @@ def test_a_line_stands_for_several_commands() -> None:
         ("@queue-types quorum stream\na.1 queue.declare $type $type\n", "2:25", "'quorum' is not an argument"),
         ("@queue-types classic\na.1 basic.fly $type\n", "2:5", "'basic.fly' is not a method"),
         ("a.1 queue.declare q\n1..3: a.1 basic.fly $n\n", "2:11", "'basic.fly' is not a method"),
+        # the column is that of the file, in which the number is not written yet
+        ("998..1000: a.1 basic.ack $n bogus\n", "1:29", "'bogus' is not an argument"),
+        ("7..7: a.1 basic.ack $n bogus\n", "1:24", "'bogus' is not an argument"),
+        ("1..9: a.1 basic.get $n $n\n", "1:24", "'1' is not an argument"),
+        ("@queue-types classic\n10..19: a.1 basic.get $type$n bogus\n", "2:31", "'bogus' is not an argument"),
         ("3..1: a.1 basic.ack $n\n", "1:1", "3..1 is no range of 1 to 1000 numbers"),
         ("1..1001: a.1 basic.ack $n\n", "1:1", "1..1001 is no range"),
     ],

@@ -62,4 +62,21 @@ def test_the_table_of_any_number_of_traces_names_newer_versions() -> None:
         tally.add(judge(changed("TIMEOUT-016", version)))
     table = compliance_table(tally)
     assert [version for _, version in table.newer] == ["4.3.9", "4.4.0"]
+    assert table.not_fixed == {target for target, _ in table.newer}
     assert sorted((each.is_as_known, each.sequences) for each in table.failures) == [(False, 2), (True, 1)]
+
+
+@pytest.mark.parametrize(
+    ("product", "version", "is_said"),
+    [("RabbitMQ", "4.3.6", True), ("RabbitMQ", "4.0.5", False), ("RabbitMQ", "soon", False), ("Hare", "4.3.6", False)],
+)
+def test_only_of_its_own_product_and_dialect_a_known_defect_may_be_fixed(
+    product: str, version: str, is_said: bool
+) -> None:
+    rows = changed("TIMEOUT-016", version)
+    rows[0]["product"] = product
+    tally = Tally()
+    tally.add(judge(rows))
+    table = compliance_table(tally)
+    assert (not table.not_fixed) == is_said
+    assert table.newer == ()
