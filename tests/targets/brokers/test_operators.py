@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -174,6 +175,17 @@ def test_rabbitmq_obeys(rabbitmq: DockerBroker) -> None:
     closes(rabbitmq.address, operator)
     assert "amqpspec-test" not in rabbitmq.execute("rabbitmqctl", "list_users")
     assert "amqpspec-test" not in rabbitmq.execute("rabbitmqctl", "list_vhosts")
+
+
+def test_rabbitmq_obeys_several_at_one_time(rabbitmq: DockerBroker) -> None:
+    """No two calls go by one name in the broker's eyes, which would turn one of them away."""
+    operator = rabbitmq.operator()
+    assert operator is not None
+    added = [frames(f"broker operator.add-user amqpspec-test-{number} password=p") for number in range(8)]
+    with ThreadPoolExecutor(len(added)) as pool:
+        list(pool.map(lambda actions: operator.carry_out(actions, nobody), added))
+        list(pool.map(operator.undo, added))
+    assert "amqpspec-test" not in rabbitmq.execute("rabbitmqctl", "list_users")
 
 
 def test_a_connection_that_nobody_has_cannot_be_closed() -> None:
