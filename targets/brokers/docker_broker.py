@@ -43,10 +43,6 @@ _MEMORY = "/run/amqpspec"
 """Where RabbitMQ keeps its data: in memory, so that a disk that is busy for seconds is no silence of the broker. Not
 its usual directory, as that belongs to a user whose number only the image knows."""
 
-_ERL_CALL = """printf '%s\\n' "$1" | HOME=/var/lib/rabbitmq erl_call -h "$2" -sname "rabbit@$(hostname -s)" -e"""
-"""Has the node of the container evaluate $1, in the name of a node $2, which nobody else may have at the same time. The
-cookie that lets it in is in the home directory of RabbitMQ's user."""
-
 _ENGINE_ERRORS = (DockerException, OSError)
 """The client library lets the errors of its transport (all of them OSError) through."""
 
@@ -132,12 +128,7 @@ class DockerBroker:
 
     def operator(self) -> Operator | None:
         """Who operates the broker, if there is a RabbitMQ in the container."""
-        return operator_by(
-            lambda expressions: self.execute(
-                "sh", "-c", _ERL_CALL, "sh", expressions, f"amqpspec-{secrets.token_hex(6)}"
-            ),
-            lambda expressions: self.execute("rabbitmqctl", "eval", expressions),
-        )
+        return operator_by(lambda expressions: self.execute("rabbitmqctl", "eval", expressions))
 
     def restart(self, *, kill: bool = False) -> None:
         """Stops the broker (with `kill`: at once, as a crash would) and starts it on the same data.

@@ -178,7 +178,6 @@ def test_rabbitmq_obeys(rabbitmq: DockerBroker) -> None:
 
 
 def test_rabbitmq_obeys_several_at_one_time(rabbitmq: DockerBroker) -> None:
-    """No two calls go by one name in the broker's eyes, which would turn one of them away."""
     operator = rabbitmq.operator()
     assert operator is not None
     added = [frames(f"broker operator.add-user amqpspec-test-{number} password=p") for number in range(8)]
