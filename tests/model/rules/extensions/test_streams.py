@@ -119,17 +119,13 @@ def test_a_word_that_nobody_knows(version: str) -> None:
 
 
 @pytest.mark.known_defects
-@pytest.mark.parametrize(
-    ("version", "defect"),
-    [("rabbitmq-3", "stream-offset-text-breaks"), ("rabbitmq-4.0", "stream-offset-text-breaks"), ("rabbitmq-4.3", "")],
-)
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("offset", ["foo", '""'])
-def test_a_word_that_breaks_the_connection_is_a_known_defect_before_4_3(
-    version: str, defect: str, offset: str
-) -> None:
+def test_a_word_that_breaks_the_connection_is_a_known_defect(version: str, offset: str) -> None:
+    """Mended in 4.2.7 and 4.3.1: of later versions it is not known (`KnownDefect.versions`)."""
     talk = Reading(version, 1).send(f"a.1 basic.consume s tag=t x-stream-offset={offset}")
     talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
-    assert (talk.failure.requirement, talk.failure.defect) == ("STREAM-005", defect)
+    assert (talk.failure.requirement, talk.failure.defect) == ("STREAM-005", "stream-offset-text-breaks")
 
 
 @pytest.mark.known_defects
