@@ -34,7 +34,9 @@ Requirements:
 * CONFIRM-011: Any rejecting queue makes it a nack. If one target queue rejects (overflow reject-publish) the message is
   nacked although other queues keep their copy. [rabbit_confirms:reject]
 * CONFIRM-012: Confirm survives queue deletion. If a target queue is deleted while confirms are pending, the messages
-  are ACKED (not nacked). [rabbit_channel.erl:handle_eol]
+  are confirmed all the same: acked or, as no queue has them any more, nacked. [rabbit_channel.erl:handle_eol acks;
+  rabbit_fifo_client:enqueue ({error, {shutdown, delete}} on registering) makes it a nack; guide on confirms: basic.nack
+  is for what the broker could not handle]
 * CONFIRM-016: Persistent vs transient. Persistent to durable: ack after disk write; transient to classic: ack as soon
   as the queue process accepted it; quorum: after raft commit. Delay not bounded. [RabbitMQ guide: consumer
   acknowledgements and publisher confirms]
@@ -100,13 +102,15 @@ def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatc
 
 
 def _wrong_kind(channel: Channel, method: Method, numbers: list[int]) -> Iterator[Mismatch]:
-    """CONFIRM-011: a nack is for what some queue has refused, and an ack for what all have taken."""
+    """CONFIRM-011: a nack is for what some queue has refused, and an ack for what all have taken. CONFIRM-012: what
+    goes to a queue that is being deleted may be confirmed by either.
+    """
     for number in numbers:
         copies = channel.unconfirmed[number]
         refused = refusal_of(copies)
         if refused and method.name == "basic.ack":
             yield Mismatch(refused, Shape.UNEXPECTED, "basic.ack of a message that a queue refused", False)
-        elif not refused and method.name == "basic.nack":
+        elif not refused and method.name == "basic.nack" and not any(queue.deleted for queue, _ in copies):
             detail = "basic.nack of a message that no queue refused"
             yield Mismatch(refused_for_nothing(copies), Shape.UNEXPECTED, detail, False)
 

@@ -37,7 +37,7 @@ def judged(verdict: Verdict, aim: str | None = None, **changes: Any) -> Sequence
 def registered(id: str, *dialects: str) -> Requirement:
     return Requirement(
         id, "area", "title", "statement", "0-9-1", "source", ("any",), dict.fromkeys(dialects, "as stated"),
-        "observable", "exact", "no", Strength.PROMISED,
+        "observable", "exact", "no",
     )  # fmt: skip
 
 
