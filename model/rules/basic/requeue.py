@@ -105,7 +105,7 @@ def delivery_limit(broker: Broker, queue: Queue) -> int | None:
     limit = queue.arguments.get("x-delivery-limit")
     if type(limit) is not int:
         return broker.dialect.quorum_delivery_limit  # rabbit_quorum_queue:get_delivery_limit
-    return None if limit < 0 and broker.dialect.negative_delivery_limit_is_none else limit
+    return None if limit < 0 and queue.negative_limit_is_none else limit
 
 
 def _has_negative_limit(queue: Queue) -> bool:

@@ -26,7 +26,8 @@ Requirements:
   false is equivalent. [rabbit_channel.erl: Durable = DurableDeclare andalso not ExclusiveDeclare]
 * QUEUE-010: Equivalence: known x-args. The arguments that the existing queue's type knows (x-message-ttl, x-expires,
   x-max-length, x-overflow, x-dead-letter-exchange, x-queue-type, ..) are compared by value, in the order of that type,
-  and not checked; received none or a different value is 406. Whole numbers of all sizes are of one kind. In
+  and not checked; received none or a different value is 406. Whole numbers of all sizes are of one kind. Whether ages
+  are compared by their text or their length is left open, and whether x-stream-filter-size-bytes is compared. In
   rabbitmq-4.3: as stated; from 4.3.6 on x-max-age is compared by its length: 168h is 7D.
   [rabbit_amqqueue:assert_args_equivalence; rabbit_misc:assert_args_equivalence1]
 * QUEUE-011: Equivalence: unknown x-args ignored. Unknown arguments (x-foo) neither fail nor take part in equivalence.
@@ -139,6 +140,8 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
     else:
         check_arguments(broker, channel, wanted)
         wanted.vhost = vhost_of(broker, channel)
+        wanted.least_max_priority = broker.dialect.least_max_priority
+        wanted.negative_limit_is_none = broker.dialect.negative_delivery_limit_is_none
         queue = broker.queues[wanted.name] = wanted
         for told in broker.hooks.queue_declared:
             told(broker, queue)
