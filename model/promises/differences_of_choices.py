@@ -137,11 +137,6 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             either_in=_RABBITMQ,
         ),
         "max_message_size": _change("release notes of 4.0.1 (16 MiB from 128 MiB)", ("PUBLISH-013",)),
-        "expiration_is_rewritten": _defect(
-            "0-9-1 section 3.1.1: content properties are passed on as they are (mc_amqpl:protocol_state)",
-            ("PUBLISH-016",),
-            taken_over=True,
-        ),
         "reply_address_is_routable": _change(
             "release notes of 4.2.0; guide: direct-reply-to",
             ("REPLY-003",),
@@ -178,7 +173,8 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
         ),
         "lost_consumers_by_creation": _free(
             "no text orders what several consumers of a lost channel held (rabbit_fifo, key of a consumer)",
-            taken_over=True,
+            ("ACK-017", "ACK-018"),
+            either_in=_ALL,
         ),
         "quorum_seat_by_priority": _change(
             "release notes of 4.0.1; guide: consumers, Initial SAC Selection", ("SAC-002", "SAC-004")
@@ -207,29 +203,15 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             within="3.13.0: with x-last-death, which the model does not expect up to 3.13",
         ),
         "carried_failures": _free(
-            "no text says which counts a dead letter keeps (mc, rabbit_fifo)", ("DLX-010",), taken_over=True
-        ),
-        "deaths_turn_around": _defect(
-            "guide: dlx 3.13 (ordered by recency); right from 3.13.0 on",
-            ("DLX-002",),
-            within="3.13.0: by recency",
-            taken_over=True,
+            "no text says which counts a dead letter keeps (mc, rabbit_fifo)",
+            ("DLX-010",),
+            taken_over="the counts add up to the delivery limit of each further queue, so that each dead letter would"
+            " have to be followed with every number that it may have brought along",
         ),
         # ------------------------------------------------------------------------------------------------ streams
         "stream_names_delivery_mode": _free(
             "no text says what a message without delivery-mode comes back with (v4.0.5 mc_amqpl)",
             either_in=_RABBITMQ,
-        ),
-        "stream_reject": _defect(
-            "guide: streams, an acknowledgement gives credit; 3.10 to 3.12 refuse the others with 540, or crash",
-            ("ACK-021", "STREAM-007"),
-            within="3.13.0: accepted",
-            taken_over=True,
-        ),
-        "stream_serves_chunks": _defect(
-            "guide: streams (prefetch limits a consumer); up to 3.13 a whole chunk is handed out",
-            ("STREAM-006",),
-            taken_over=True,
         ),
     }
 )
@@ -245,11 +227,7 @@ ARGUMENTS: Mapping[str, Difference] = MappingProxyType(
             either_in=_RABBITMQ,
         ),
         "queue_versions": _change("release notes of 4.3.0 (CQv1 is removed)"),
-        "queue_mode_is_checked": _change(
-            "release notes of 4.3.0: any x-queue-mode fails; 4.3.6 takes each, and the model follows that",
-            ("QUEUE-013",),
-            taken_over=True,
-        ),
+        "queue_modes": _change("release notes of 4.3.0 (x-queue-mode set to any value fails)", ("QUEUE-013",)),
         "leader_locators": _free(
             "guide: clustering names min-masters of x-queue-master-locator only (rabbit_queue_location)",
             ("QUEUE-013",),

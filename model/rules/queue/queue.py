@@ -40,9 +40,9 @@ Requirements:
   '<a>' for queue '<q>' in vhost '/': <reason>". Looked at are x-queue-type, then the arguments that the type knows, in
   a fixed order; the first wrong one is told. x-delivery-limit is never checked. In rabbitmq-3: as stated; broken: 541
   for an x-max-age without a number, and for no name with an unknown type. In rabbitmq-4.0: as stated; broken: 541 for
-  an x-max-age without a number (mended in 4.2.7), and for no name with an unknown type. In rabbitmq-4.3: x-queue-mode
-  is not checked; broken: 541 for an x-max-age without a number (mended in 4.3.1), and for no name with an x-queue-type
-  that is no text. [rabbit_amqqueue:check_declare_arguments, declare_args]
+  an x-max-age without a number (mended in 4.2.7), and for no name with an unknown type. In rabbitmq-4.3: any
+  x-queue-mode is refused, in whatever words; broken: it is taken; 541 for an x-max-age without a number (mended in
+  4.3.1), and for no name with an x-queue-type that is no text. [rabbit_amqqueue:check_declare_arguments, declare_args]
 * QUEUE-016: x-consumer-timeout as classic queue argument. x-consumer-timeout as an argument of a classic queue is
   accepted up to 4.2, rejected from 4.3. In rabbitmq-3: accepted, no effect. In rabbitmq-4.0: accepted and honoured. In
   rabbitmq-4.3: 406. [rabbit_classic_queue:capabilities]

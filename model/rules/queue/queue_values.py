@@ -81,9 +81,7 @@ def _one_of(words: tuple[str, ...], wrong: str) -> Check:
 
 
 def _mode(value: Any, table: Table, known: KnownArguments) -> str | None:
-    if not known.queue_mode_is_checked:
-        return None
-    return _one_of(("default", "lazy"), "\"unsupported queue mode 'VALUE'\"")(value, table, known)
+    return _one_of(known.queue_modes, "\"unsupported queue mode 'VALUE'\"")(value, table, known)
 
 
 def _locator(value: Any, table: Table, known: KnownArguments) -> str | None:

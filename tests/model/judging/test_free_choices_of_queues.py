@@ -149,3 +149,40 @@ def test_a_commit_to_a_queue_that_is_gone_is_done_or_broken(dialect: str, kind: 
     assert is_right(broken)
     assert is_right(committing(dialect, kind).see("a.1", "tx.commit-ok"))
     assert not is_right(committing(dialect, kind)), "it is answered"
+
+
+def lost(dialect: str) -> Conversation:
+    """a.1 has ended, which held m1 and m2 for its consumer z, m3 for c, and m4 and m5 by gets."""
+    talk = declared("quorum", dialect).send("a.1 basic.qos 2").see("a.1", "basic.qos-ok").rest()
+    for number in range(1, 3):
+        talk.send(f"b.1 basic.publish q body=m{number}").rest()
+    talk.send("a.1 basic.consume q tag=z").see("a.1", "basic.consume-ok", consumer_tag="z")
+    talk.deliver("a.1", 1, "m1", consumer="z").deliver("a.1", 2, "m2", consumer="z").rest()
+    talk.send("a.1 basic.qos 1").see("a.1", "basic.qos-ok").send("a.1 basic.consume q tag=c")
+    talk.see("a.1", "basic.consume-ok", consumer_tag="c").rest().send("b.1 basic.publish q body=m3")
+    talk.deliver("a.1", 3, "m3", consumer="c").rest()
+    for number in (4, 5):
+        talk.send(f"b.1 basic.publish q body=m{number}").rest().send("a.1 basic.get q")
+        headers = {"headers": {"x-delivery-count": 0}} if dialect == "rabbitmq-3" else {}
+        talk.see("a.1", "basic.get-ok", f"m{number}", **{**got(number, 0), "properties": headers}).rest()
+    return talk.send("a.1 channel.close").see("a.1", "channel.close-ok").rest()
+
+
+@pytest.mark.parametrize("dialect", VERSIONS)
+@pytest.mark.parametrize(
+    ("order", "is_so"),
+    [("12345", True), ("31245", True), ("45312", True), ("54123", True), ("13245", True), ("21345", False)],
+)
+def test_what_several_consumers_of_a_channel_held_comes_back_in_any_order(
+    dialect: str, order: str, is_so: bool
+) -> None:
+    """But what one of them held in the order in which it was handed it."""
+    talk = lost(dialect)
+    headers: dict[str, Any] = {"x-delivery-count": 1}
+    if dialect == "rabbitmq-4.3":
+        headers["x-acquired-count"] = 1
+    for tag, number in enumerate(order, 1):
+        talk.send("b.1 basic.get q")
+        arguments = {**got(tag, 5 - tag, redelivered=True), "properties": {"headers": headers}}
+        talk.see("b.1", "basic.get-ok", f"m{number}", **arguments).rest()
+    assert is_right(talk) is is_so
