@@ -165,7 +165,8 @@ def lost(dialect: str) -> Conversation:
         talk.send(f"b.1 basic.publish q body=m{number}").rest().send("a.1 basic.get q")
         headers = {"headers": {"x-delivery-count": 0}} if dialect == "rabbitmq-3" else {}
         talk.see("a.1", "basic.get-ok", f"m{number}", **{**got(number, 0), "properties": headers}).rest()
-    return talk.send("a.1 channel.close").see("a.1", "channel.close-ok").rest()
+    talk.send("a.1 channel.close").see("a.1", "channel.close-ok").rest().send("b.1 queue.declare q passive")
+    return talk.see("b.1", "queue.declare-ok", queue="q", message_count=5, consumer_count=0).rest()
 
 
 @pytest.mark.parametrize("dialect", VERSIONS)
