@@ -6,8 +6,8 @@ See `model.judging.free_choices`.
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.timed_out_consumers import waits_for_answer
 from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.timed_out_consumers import waits_for_answer
 from amqpspec.model.judging.free_choice import FreeChoice
 from amqpspec.model.protocol.methods import HeaderEvent, TraceEvent
 from amqpspec.model.rules.connection.handshake_content import HEADERS_0_8
