@@ -37,6 +37,7 @@ from amqpspec.conformance.version import tool_version
 from amqpspec.conformance.workers import Round, WorkerLost, Workers, is_over, workers_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.brokers.health import check_alive
 from amqpspec.targets.errors import TargetError
 
@@ -59,6 +60,8 @@ class Runner:
         self._findings = Findings(
             self._dialect, options.shrinking_time, self._run_again, self.listeners, target.description.judged_version
         )
+        #: names of scenarios
+        self._decided: set[str] = set()
         self._began = time.monotonic()
 
     def run(self) -> RunResult:
@@ -77,6 +80,9 @@ class Runner:
             self._findings.shrink_all()
         except (TargetError, WorkerLost) as error:
             lost = f"the target was lost after {self.tally.sequences} sequences: {error}"
+        except KeyboardInterrupt:
+            lost = f"interrupted after {self.tally.sequences} sequences"
+            raise
         finally:
             result = self._result(lost)
             tell(self.listeners, RunFinished(result))
@@ -148,6 +154,8 @@ class Runner:
         """Count a finished sequence, and remember what is new in it."""
         judgement = outcome.judgement
         self.tally.add(judgement)
+        if judgement.requirement is not None and judgement.verdict in (Verdict.PASS, Verdict.FAIL):
+            self._decided.add(judgement.sequence)
         tell(self.listeners, SequenceFinished(judgement))
         for failure in judgement.failures:
             self._findings.note(failure, outcome.sequence.name, outcome.commands_until(failure.identity))
@@ -188,4 +196,5 @@ class Runner:
             lost=lost,
             defects=self.tally.defects(dialect, self.target.description.judged_version),
             measurements=tuple(self.tally.measurements),
+            decided=frozenset(self._decided),
         )
