@@ -39,7 +39,7 @@ from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.brokers.health import check_alive
-from amqpspec.targets.errors import TargetError
+from amqpspec.targets.errors import TargetError, TargetUnreachable
 
 #: Seconds that an owed frame may take while a failure is shrunk.
 SHRINKING_DEADLINE = 0.5
@@ -151,27 +151,34 @@ class Runner:
     # ------------------------------------------------------------------------------------ what comes of them
 
     def _take(self, outcome: CarriedOut) -> None:
-        """Count a finished sequence, and remember what is new in it."""
+        """Count a finished sequence, and remember what is new in it.
+
+        One in which the target was lost is neither: what it found may be no more than that end.
+        """
         judgement = outcome.judgement
+        if judgement.verdict is Verdict.FAIL or outcome.overdue:
+            self._check_alive(outcome.sequence.name)
         self.tally.add(judgement)
         if judgement.requirement is not None and judgement.verdict in (Verdict.PASS, Verdict.FAIL):
             self._decided.add(judgement.sequence)
         tell(self.listeners, SequenceFinished(judgement))
         for failure in judgement.failures:
             self._findings.note(failure, outcome.sequence.name, outcome.commands_until(failure.identity))
-        self._heed(outcome)
 
     def _run_again(self, name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
         """Run commands of the sequence `repeats`, or some of them, that belong to no count, with little patience."""
         again = CommandSequence(name, tuple(commands), repeats=repeats, deadline=SHRINKING_DEADLINE)
         outcome = self._place.carry_out(again)
-        self._heed(outcome)
+        if outcome.overdue:
+            self._check_alive(name)
         return outcome.judgement
 
-    def _heed(self, outcome: CarriedOut) -> None:
-        """A target that let a deadline pass may be gone for good: then nothing that follows would say anything."""
-        if outcome.overdue:
+    def _check_alive(self, sequence: str) -> None:
+        """A target that let a deadline pass, or ended connections, may be gone for good."""
+        try:
             check_alive(self.target.address)
+        except TargetError as error:
+            raise TargetUnreachable(f"behind {sequence}: {error}") from error
 
     # -------------------------------------------------------------------------------------------- result
 
