@@ -5,8 +5,8 @@ such a choice is processed with each of its values, as alternatives (`model.judg
 one state, that is one explanation; elsewhere what the broker sends tells which it was.
 
 Where one value owes a frame and the other owes silence, a round trip behind the input has to tell them apart. Where
-none can follow (within an unfinished content) the choice cannot be free so: the barrier would be complete before the
-frame.
+none can follow (within an unfinished content) the barrier may be complete before the frame: there the other value has
+to permit the frame at any time behind it, as CHAN-022 does (`model.rules.connection.assembly`).
 """
 
 from __future__ import annotations
