@@ -11,7 +11,7 @@ frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -160,10 +160,15 @@ def _otherwise(dialect: Dialect, choice: str, value: Any) -> Dialect:
     return replace(dialect, **{choice: value})
 
 
-def free_choices(broker: Broker, event: TraceEvent) -> Iterator[Alternative]:
+def free_choices(broker: Broker, event: TraceEvent) -> Iterable[Alternative]:
     """An alternative for each value that a free choice may have and the dialect has not, where it may matter."""
+    choices = _by_kind(broker.dialect.name).get(event.name)
+    return _other_values(broker, event, choices) if choices is not None else ()
+
+
+def _other_values(broker: Broker, event: TraceEvent, choices: Iterable[FreeChoice]) -> Iterator[Alternative]:
     dialect = broker.dialect
-    for each in _by_kind(dialect.name).get(event.name, ()):
+    for each in choices:
         if each.matters(broker, _channel(broker, event), event):
             for value in each.values:
                 if value != getattr(dialect, each.choice):
