@@ -277,9 +277,12 @@ class Acceptor:
             except TooManyExplanations:
                 self._give_up()
                 return
-        for explanation in list(self.explanations):
+        known = list(self.explanations)
+        for explanation in known:
             self._process(explanation, event)
-        self.explanations = merged(self.explanations)
+        if len(self.explanations) > len(known):
+            # else those that are equal now are merged with the next output, or when all is at rest
+            self.explanations = merged(self.explanations)
 
     def _process_or_wait(self, event: TraceEvent) -> None:
         """Messages may expire before the broker comes to the input, which takes its time: it stays pending as well."""
