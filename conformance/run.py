@@ -37,8 +37,9 @@ from amqpspec.conformance.version import tool_version
 from amqpspec.conformance.workers import Round, WorkerLost, Workers, is_over, workers_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.brokers.health import check_alive
-from amqpspec.targets.errors import TargetError
+from amqpspec.targets.errors import TargetError, TargetUnreachable
 
 #: Seconds that an owed frame may take while a failure is shrunk.
 SHRINKING_DEADLINE = 0.5
@@ -59,6 +60,8 @@ class Runner:
         self._findings = Findings(
             self._dialect, options.shrinking_time, self._run_again, self.listeners, target.description.judged_version
         )
+        #: names of scenarios
+        self._decided: set[str] = set()
         self._began = time.monotonic()
 
     def run(self) -> RunResult:
@@ -77,6 +80,9 @@ class Runner:
             self._findings.shrink_all()
         except (TargetError, WorkerLost) as error:
             lost = f"the target was lost after {self.tally.sequences} sequences: {error}"
+        except KeyboardInterrupt:
+            lost = f"interrupted after {self.tally.sequences} sequences"
+            raise
         finally:
             result = self._result(lost)
             tell(self.listeners, RunFinished(result))
@@ -145,25 +151,34 @@ class Runner:
     # ------------------------------------------------------------------------------------ what comes of them
 
     def _take(self, outcome: CarriedOut) -> None:
-        """Count a finished sequence, and remember what is new in it."""
+        """Count a finished sequence, and remember what is new in it.
+
+        One in which the target was lost is neither: what it found may be no more than that end.
+        """
         judgement = outcome.judgement
+        if judgement.verdict is Verdict.FAIL or outcome.overdue:
+            self._check_alive(outcome.sequence.name)
         self.tally.add(judgement)
+        if judgement.requirement is not None and judgement.verdict in (Verdict.PASS, Verdict.FAIL):
+            self._decided.add(judgement.sequence)
         tell(self.listeners, SequenceFinished(judgement))
         for failure in judgement.failures:
             self._findings.note(failure, outcome.sequence.name, outcome.commands_until(failure.identity))
-        self._heed(outcome)
 
     def _run_again(self, name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
         """Run commands of the sequence `repeats`, or some of them, that belong to no count, with little patience."""
         again = CommandSequence(name, tuple(commands), repeats=repeats, deadline=SHRINKING_DEADLINE)
         outcome = self._place.carry_out(again)
-        self._heed(outcome)
+        if outcome.overdue:
+            self._check_alive(name)
         return outcome.judgement
 
-    def _heed(self, outcome: CarriedOut) -> None:
-        """A target that let a deadline pass may be gone for good: then nothing that follows would say anything."""
-        if outcome.overdue:
+    def _check_alive(self, sequence: str) -> None:
+        """A target that let a deadline pass, or ended connections, may be gone for good."""
+        try:
             check_alive(self.target.address)
+        except TargetError as error:
+            raise TargetUnreachable(f"behind {sequence}: {error}") from error
 
     # -------------------------------------------------------------------------------------------- result
 
@@ -188,4 +203,5 @@ class Runner:
             lost=lost,
             defects=self.tally.defects(dialect, self.target.description.judged_version),
             measurements=tuple(self.tally.measurements),
+            decided=frozenset(self._decided),
         )
