@@ -37,9 +37,29 @@ REFERENCES: dict[type, str] = {
 }
 
 
+#: Fields of the broker in which states that are much alike differ most often, the cheapest to look at first.
+_TELLING = ("memories", "channels", "queues")
+
+
 def fingerprint(broker: Broker) -> Hashable:
     """Everything that can make a difference to what is permitted later; nothing that only words failures."""
     return view_as(type(broker))(broker, broker)
+
+
+def parts_of_fingerprint(broker: Broker) -> tuple[View, ...]:
+    """Views that are all equal exactly where fingerprints are: who compares them one after another can stop at a
+    difference.
+    """
+    record = type(broker)
+    parts = _PARTS.get(record)
+    if parts is None:
+        rest = frozenset(each.name for each in fields(record)).difference(_TELLING)
+        only = [frozenset({name}) for name in _TELLING]
+        parts = _PARTS[record] = tuple([_make(record, "", each) for each in (*only, rest)])
+    return parts
+
+
+_PARTS: dict[type, tuple[View, ...]] = {}
 
 
 # --------------------------------------------------------------------------------------------- fields with views
@@ -216,13 +236,13 @@ def view_as(record: type, way: str = "") -> View:
     return view
 
 
-def _make(record: type, way: str) -> View:
-    """Made of source text: a tuple of all that is compared."""
+def _make(record: type, way: str, only: frozenset[str] | None = None) -> View:
+    """Made of source text: a tuple of all that is compared, or of those fields `only`."""
     hints = get_type_hints(record)
     names: dict[str, Any] = {"table": _table, "by_type": _by_type}
     parts: dict[str, str] = {}
     for each in fields(record):
-        if is_compared(each, way):
+        if is_compared(each, way) and (only is None or each.name in only):
             value, view = f"it.{each.name}", view_of(each)
             seen = f"{_name(VIEWS[view], names)}(it, broker)" if view else _seen(hints[each.name], value, names)
             if view and get_origin(hints[each.name]) in (dict, list, deque):

@@ -26,7 +26,7 @@ class Expected:
     Arguments may be patterns. `requirements`: first the one that is broken if the frame does not come, then
     further ones that it shows. `blame`: argument names that have a requirement of their own.
     `lane`: replies of one lane keep their order; "channel", or the name of a queue that answers for the channel.
-    Never changed once it is made.
+    Never changed once the step is over that makes it.
     """
 
     # ---- law

@@ -146,12 +146,16 @@ class DeliveryNumbers(Guest):
                 kept |= {message.position for message in queue.messages}
                 known.numbers = {place: number for place, number in known.numbers.items() if place in kept}
         if memory.handed:
-            living = (each for channel in broker.channels.values() for each in channel.consumers.values())
-            memory.handed = {each: memory.handed[each] for each in living if each in memory.handed}
+            for each in [each for each in memory.handed if _is_gone(broker, each)]:
+                del memory.handed[each]
 
     def fingerprint(self, broker: Broker) -> object:
         counted = _memory(broker).still_counted.items()
         return tuple(sorted((queue.name, tuple(sorted(those))) for queue, those in counted))
+
+
+def _is_gone(broker: Broker, consumer: Consumer) -> bool:
+    return broker.channels[consumer.channel].consumers.get(consumer.tag) is not consumer
 
 
 def _memory(broker: Broker) -> NumbersMemory:

@@ -100,6 +100,8 @@ def _would_be_held_back(broker: Broker, method: Method) -> bool:
     """Is there, or does the input make, a consumer that would have no room if it counted those deliveries as well?"""
     if method.name == "basic.consume" and _names_former_tag(broker, method):
         return True
+    if not _memory(broker).held_before:
+        return False
     for consumer, entries in _taken_for_former(broker).items():
         if not own_limit_holds(consumer) and 0 < _credit(broker, consumer) <= consumer.outstanding + len(entries):
             return True

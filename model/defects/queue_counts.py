@@ -100,7 +100,7 @@ class QueueCounts(Guest):
             told = CountsToldAsKnown(queue, STREAM_CONSUMERS_NOT_COUNTED, 0, NEVER)
         else:
             return
-        channel.owed[-1] = replace(owed, effect=told)
+        owed.effect = told  # the frame has been owed just now, and no other state has it yet
 
     def debt_paid(self, broker: Broker, holder: Channel | Connection, expected: Expected, method: Method) -> None:
         told = expected.effect

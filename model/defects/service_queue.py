@@ -109,7 +109,7 @@ def _misplaced(broker: Broker) -> Iterator[Consumer]:
 
 
 def _may_be_misplaced(broker: Broker, method: Method) -> bool:
-    if any(True for _ in _misplaced(broker)):
+    if _memory(broker).misplaced and any(True for _ in _misplaced(broker)):
         return True
     if method.name != "basic.consume":
         return False

@@ -43,7 +43,7 @@ class StalledQueues(Guest):
             give_seat(queue, consumer)
 
     def service_is_unknown(self, broker: Broker, queue: Queue) -> bool | None:
-        return is_stalled(broker, queue) or None
+        return queue in _memory(broker).since or None
 
     def serves_nobody(self, broker: Broker, queue: Queue) -> bool | None:
         """What has stalled it cannot have woken it as well."""

@@ -464,7 +464,7 @@ def _is_any_mixed_up(broker: Broker) -> bool:
 
 
 def _may_mix_up(broker: Broker, event: Method | Teardown) -> bool:
-    if _is_any_mixed_up(broker):
+    if _memory(broker).mixed_up and _is_any_mixed_up(broker):
         return True
     if isinstance(event, Teardown) or event.name != "basic.consume":
         return False

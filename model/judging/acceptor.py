@@ -24,7 +24,7 @@ from amqpspec.model.judging.failures import failure_of, failure_of_debt
 from amqpspec.model.judging.known_defect import NO_DEFECTS, DefectsFollowed, DefectTransition
 from amqpspec.model.judging.known_outputs import first_debt, observe_as_known
 from amqpspec.model.judging.latent import MOST_LATENT, latent_beside, least_flawed
-from amqpspec.model.judging.merging import least_advanced, merged
+from amqpspec.model.judging.merging import Seen, least_advanced, merged, merged_seen
 from amqpspec.model.judging.pipelining import note_pipelined
 from amqpspec.model.judging.points import TIMED, TooManyExplanations, may_be_quiet, points, settled
 from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
@@ -277,9 +277,12 @@ class Acceptor:
             except TooManyExplanations:
                 self._give_up()
                 return
-        for explanation in list(self.explanations):
+        known = list(self.explanations)
+        for explanation in known:
             self._process(explanation, event)
-        self.explanations = merged(self.explanations)
+        if len(self.explanations) > len(known):
+            # else those that are equal now are merged with the next output, or when all is at rest
+            self.explanations = merged(self.explanations)
 
     def _process_or_wait(self, event: TraceEvent) -> None:
         """Messages may expire before the broker comes to the input, which takes its time: it stays pending as well."""
@@ -336,11 +339,11 @@ class Acceptor:
             # no point was looked at
             best = self.explanations[0], observe_as_known(self.broker, event, self._defects)
         if any(explanation.defect is None for explanation in survivors):
-            survivors = merged(survivors)
-            self.explanations = least_advanced(survivors)
+            seen = merged_seen(list(map(Seen, survivors)))
+            self.explanations = least_advanced(seen)
             if len(self.explanations) > self.bound:
                 raise TooManyExplanations
-            self._is_certain = len(survivors) == 1
+            self._is_certain = len(seen) == 1
             note_refuted(contradicted, self.explanations)
         elif survivors:
             if len(survivors) > self.bound and len(survivors := merged(survivors)) > self.bound:

@@ -225,12 +225,11 @@ _BY_KIND = {
 
 def alternatives_to(broker: Broker, event: Input) -> list[Alternative]:
     """The alternatives to the usual processing of this input, in this state."""
-    kind = kind_of(event)
-    found = [each for each in _BY_KIND[kind] if each.applies(broker, event)] if kind in _BY_KIND else []
+    found = [each for each in _BY_KIND.get(kind_of(event), ()) if each.applies(broker, event)]
     if not isinstance(event, InternalEvent):
         found += free_choices(broker, event)
-    if isinstance(event, Method) and event.name in _MADE_FOR:
-        found += _MADE_FOR[event.name](broker, event)
+        if event.name in _MADE_FOR and isinstance(event, Method):
+            found += _MADE_FOR[event.name](broker, event)
     if not isinstance(event, InternalEvent) or isinstance(event, Teardown):
         channel = broker.channels.get((event.connection, event.channel))
         if channel is not None and channel.owed:

@@ -11,7 +11,7 @@ to permit the frame at any time behind it, as CHAN-022 does (`model.rules.connec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import Any
 
@@ -139,10 +139,15 @@ def _by_kind(dialect_name: str) -> Mapping[str, tuple[FreeChoice, ...]]:
     return {kind: tuple(each for each in own if kind in each.kinds) for each in own for kind in each.kinds}
 
 
-def free_choices(broker: Broker, event: TraceEvent) -> Iterator[Alternative]:
+def free_choices(broker: Broker, event: TraceEvent) -> Iterable[Alternative]:
     """An alternative for each value that a free choice may have and the dialect has not, where it may matter."""
+    choices = _by_kind(broker.dialect.name).get(event.name)
+    return _other_values(broker, event, choices) if choices is not None else ()
+
+
+def _other_values(broker: Broker, event: TraceEvent, choices: Iterable[FreeChoice]) -> Iterator[Alternative]:
     dialect = broker.dialect
-    for each in _by_kind(dialect.name).get(event.name, ()):
+    for each in choices:
         if each.matters(broker, _channel(broker, event), event):
             for value in each.values:
                 if value != each.value_in(dialect):

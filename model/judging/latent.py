@@ -6,9 +6,8 @@ from collections import Counter
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dispatch import service_is_unknown
-from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.judging.explanation import Explanation
-from amqpspec.model.judging.merging import merged
+from amqpspec.model.judging.merging import Seen, merged_seen
 from amqpspec.model.outputs.mismatch import Mismatches
 from amqpspec.model.promises.queue_types import QueueType
 
@@ -38,10 +37,11 @@ def latent_beside(proven: list[Explanation], quiet: list[Explanation]) -> list[E
         return []
     undecided = any(_may_have_crashed(explanation.broker) for explanation in proven)
     latent = [each for each in quiet if each.is_latent or (undecided and _is_lately_unpredictable(each))]
-    lawful = {fingerprint(explanation.broker) for explanation in proven} if latent else set()
+    lawful = list(map(Seen, proven)) if latent else []
     for explanation in latent:
         explanation.rests += 1
-    return _in_turns(merged([each for each in latent if fingerprint(each.broker) not in lawful]))[:MOST_LATENT]
+    others = [each for each in map(Seen, latent) if not any(map(each.is_in_state_of, lawful))]
+    return _in_turns([each.explanation for each in merged_seen(others)])[:MOST_LATENT]
 
 
 def _in_turns(latent: list[Explanation]) -> list[Explanation]:

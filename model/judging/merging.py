@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from amqpspec.model.broker.fingerprint import fingerprint
+from amqpspec.model.broker.fingerprint import parts_of_fingerprint
 from amqpspec.model.broker.internal_events import (
     Input,
     InternalEvent,
@@ -18,33 +17,87 @@ from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.pending_inputs import next_inputs
 
 
+class Seen:
+    """What has been seen of an explanation, part by part, as long as that does not change."""
+
+    __slots__ = ("_looks", "_parts", "explanation")
+
+    def __init__(self, explanation: Explanation) -> None:
+        self.explanation = explanation
+        self._parts: list[object] = []
+        self._looks = parts_of_fingerprint(explanation.broker)
+
+    def part(self, number: int) -> object:
+        """The part of that number: first what is found at once."""
+        parts = self._parts
+        while len(parts) <= number:
+            broker = self.explanation.broker
+            parts.append(self._looks[len(parts) - 1](broker, broker) if parts else _rough_key(self.explanation))
+        return parts[number]
+
+    @property
+    def parts(self) -> range:
+        """The numbers of all parts."""
+        return range(len(self._looks) + 1)
+
+    def is_like(self, other: Seen) -> bool:
+        """Are they one in all parts?"""
+        return self.part(0) == other.part(0) and self.is_in_state_of(other)
+
+    def is_in_state_of(self, other: Seen) -> bool:
+        """Are their fingerprints equal?"""
+        return all(self.part(number) == other.part(number) for number in self.parts[1:])
+
+
 def merged(explanations: list[Explanation]) -> list[Explanation]:
+    """Without those that are equal to an earlier one (`merged_seen`)."""
+    if len(explanations) < 2:
+        return explanations
+    return [each.explanation for each in merged_seen(list(map(Seen, explanations)))]
+
+
+def merged_seen(explanations: list[Seen]) -> list[Seen]:
     """Without those that are equal to an earlier one. What is not known alike of the chunks of streams is not known; of
     known defects that have led to one state it is the one that is followed longest.
     """
     if len(explanations) < 2:
         return explanations
-    rough = [_rough_key(explanation) for explanation in explanations]
-    alike = Counter(rough)
-    unique: dict[object, Explanation] = {}
-    for explanation, key in zip(explanations, rough, strict=True):
-        if alike[key] > 1:
-            key = key, fingerprint(explanation.broker)
-        first = unique.setdefault(key, explanation)
-        if first is not explanation:
-            know_no_more_than(first.broker, explanation.broker)
-            if explanation.rests_left > first.rests_left:
-                first.defect, first.rests = explanation.defect, explanation.rests
-                first.defective_input = explanation.defective_input
-    return list(unique.values())
+    unequal = [explanations]
+    for number in explanations[0].parts:
+        if len(unequal) == len(explanations):
+            return explanations
+        unequal = [alike for each in unequal for alike in _told_apart(each, number)]
+    for first, *others in unequal:
+        for other in others:
+            _take_over(first.explanation, other.explanation)
+    firsts = {id(alike[0]) for alike in unequal}
+    return [each for each in explanations if id(each) in firsts]
 
 
-def least_advanced(explanations: list[Explanation]) -> list[Explanation]:
+def _told_apart(alike: list[Seen], number: int) -> Iterable[list[Seen]]:
+    """The same by what the part of that number says, each in their order."""
+    if len(alike) == 1:
+        return (alike,)
+    found: dict[object, list[Seen]] = {}
+    for each in alike:
+        found.setdefault(each.part(number), []).append(each)
+    return found.values()
+
+
+def _take_over(first: Explanation, other: Explanation) -> None:
+    know_no_more_than(first.broker, other.broker)
+    if other.rests_left > first.rests_left:
+        first.defect, first.rests = other.defect, other.rests
+        first.defective_input = other.defective_input
+
+
+def least_advanced(seen: list[Seen]) -> list[Explanation]:
     """Without those to which another one comes by processing its next input: they are among its points. So inputs of
     which no output tells whether they have been processed do not make explanations of their own.
 
     The explanations must be `merged`; those with most pending inputs come first.
     """
+    explanations = [each.explanation for each in seen]
     if len(explanations) == 1:
         return explanations
     inputs = [_inputs(each.pending) for each in explanations]
@@ -56,20 +109,17 @@ def least_advanced(explanations: list[Explanation]) -> list[Explanation]:
         if (behind := _inputs(each.pending, each.pending[index])) in inputs
     ]
     there = {behind for _, _, behind in steps}
-    # where chunks begin may depend on what had been seen when the input was processed
-    places = {
-        (_key(each), known_chunks(each.broker)): place
-        for place, each in enumerate(explanations)
-        if inputs[place] in there
-    }
-    roughly = {key[0] for key, _ in places}
+    roughly: dict[object, list[int]] = {}
+    for place, each in enumerate(seen):
+        if inputs[place] in there:
+            roughly.setdefault(each.part(0), []).append(place)
     reached: dict[int, set[int]] = {}
     for place, index, _ in steps:
-        further = explanations[place].fork()
-        further.process_pending(index)
-        if _rough_key(further) in roughly:
-            other = places.get((_key(further), known_chunks(further.broker)), place)
-            reached.setdefault(place, set()).add(other)
+        further = Seen(explanations[place].fork())
+        further.explanation.process_pending(index)
+        if further.part(0) in roughly:
+            others = (other for other in roughly[further.part(0)] if _is_one(further, seen[other]))
+            reached.setdefault(place, set()).add(next(others, place))
     implied = {other for place, others in reached.items() for other in others if other != place}
     # of those that come to each other, as what has been done may be expected anew, the first
     left: set[int] = set()
@@ -81,6 +131,13 @@ def least_advanced(explanations: list[Explanation]) -> list[Explanation]:
     return sorted((explanations[place] for place in sorted(left)), key=lambda explanation: -len(explanation.pending))
 
 
+def _is_one(further: Seen, there: Seen) -> bool:
+    """Where chunks begin may depend on what had been seen when the input was processed."""
+    if known_chunks(further.explanation.broker) != known_chunks(there.explanation.broker):
+        return False
+    return further.is_like(there)
+
+
 def _follow(place: int, reached: Mapping[int, set[int]], known: set[int]) -> None:
     """Adds to what is known all that is reached from there, in any number of steps."""
     ahead = [place]
@@ -89,10 +146,6 @@ def _follow(place: int, reached: Mapping[int, set[int]], known: set[int]) -> Non
         if place not in known:
             known.add(place)
             ahead += reached.get(place, ())
-
-
-def _key(explanation: Explanation) -> tuple[object, object]:
-    return _rough_key(explanation), fingerprint(explanation.broker)
 
 
 def _rough_key(explanation: Explanation) -> object:

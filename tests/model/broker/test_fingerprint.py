@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.fingerprint import fingerprint
+from amqpspec.model.broker.fingerprint import fingerprint, parts_of_fingerprint
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
@@ -94,6 +94,16 @@ def test_states_that_differ_have_different_fingerprints() -> None:
         mark = fingerprint(after(*BASE, step))
         assert mark not in seen, f"{step} looks like {seen.get(mark)}"
         seen[mark] = step
+
+
+def test_parts_of_fingerprints_tell_apart_what_fingerprints_do() -> None:
+    def parts(broker: Broker) -> tuple[object, ...]:
+        return tuple(view(broker, broker) for view in parts_of_fingerprint(broker))
+
+    states = [after(*BASE, *step) for step in ((), *zip(STEPS, strict=True))]
+    assert len({parts(state) for state in states}) == len(states)
+    for state in states:
+        assert parts(state) == parts(copy.deepcopy(state))
 
 
 @pytest.mark.parametrize(

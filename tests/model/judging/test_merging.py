@@ -8,7 +8,7 @@ from amqpspec.model.broker.internal_events import DeliveryLimitExcess, InternalE
 from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.known_defect import ANY_NUMBER
-from amqpspec.model.judging.merging import least_advanced, merged
+from amqpspec.model.judging.merging import Seen, least_advanced, merged
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 
 
@@ -31,13 +31,14 @@ def test_of_those_that_lead_to_each_other_the_first_is_kept(monkeypatch: pytest.
     again = DeliveryLimitExcess("q", 0)
     same, behind = explanation(again), explanation()
     same.broker.internal_events.append(again)
-    assert least_advanced([same, behind]) == [same, behind]
+    assert least_advanced(list(map(Seen, [same, behind]))) == [same, behind]
 
 
 def test_those_that_another_one_comes_to_are_among_its_points() -> None:
     one, other = DeliveryLimitExcess("q", 0), DeliveryLimitExcess("q", 1)
     first = explanation(one, other)
-    assert least_advanced([first, explanation(one), explanation(other), explanation()]) == [first]
+    behind = [explanation(one), explanation(other), explanation()]
+    assert least_advanced(list(map(Seen, [first, *behind]))) == [first]
 
 
 def test_what_makes_no_difference_any_more_is_not_expected() -> None:
