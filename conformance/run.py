@@ -59,6 +59,7 @@ class Runner:
         self._findings = Findings(
             self._dialect, options.shrinking_time, self._run_again, self.listeners, target.description.judged_version
         )
+        self._left_behind: list[str] = []
         self._began = time.monotonic()
 
     def run(self) -> RunResult:
@@ -162,6 +163,7 @@ class Runner:
 
     def _heed(self, outcome: CarriedOut) -> None:
         """A target that let a deadline pass may be gone for good: then nothing that follows would say anything."""
+        self._left_behind += (f"{kind} {name}" for kind, name in outcome.left_behind)
         if outcome.overdue:
             check_alive(self.target.address)
 
@@ -188,4 +190,5 @@ class Runner:
             lost=lost,
             defects=self.tally.defects(dialect, self.target.description.judged_version),
             measurements=tuple(self.tally.measurements),
+            left_behind=tuple(self._left_behind),
         )

@@ -24,6 +24,7 @@ from typing import Protocol, Self
 
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import absent_methods, needs_operator
+from amqpspec.conformance.search.actions import Limits
 from amqpspec.conformance.search.machine import Made
 from amqpspec.conformance.search.round import ROUND, make_round
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
@@ -100,6 +101,7 @@ def _made_in(work: Round, options: RunOptions, target: TargetUnderTest) -> Itera
         options.steps,
         options.themes,
         absent_methods(target),
+        limits=Limits(target.channel_max, target.frame_max),
     )
     for number, each in enumerate(made[: work.most], start=work.number * ROUND + 1):
         yield CommandSequence(f"search {number}", each.commands), each.waits

@@ -54,6 +54,10 @@ def print_report(console: Console, result: RunResult, registry: Mapping[str, Req
         console.print()
         console.print(Text("Not judged:", style=STYLES[Verdict.INCONCLUSIVE]))
         console.print(_lines(f"  {sequence}: {reason}" for sequence, reason in result.undecided))
+    if result.left_behind:
+        console.print()
+        console.print(Text("Made by this run, and not deleted by the broker:", style=STYLES[Verdict.INCONCLUSIVE]))
+        console.print(_lines(f"  {each}" for each in result.left_behind))
     if missing := not_seen(result):
         console.print()
         console.print(Text("Known defects that would have shown, and did not:", style=STYLES[Verdict.INCONCLUSIVE]))

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
 from hypothesis.stateful import run_state_machine_as_test
 
+from amqpspec.conformance.search.actions import NO_LIMITS, Limits
 from amqpspec.conformance.search.machine import CommandSearch, Made
 from amqpspec.model.promises.choices import Dialect
 
@@ -47,13 +48,16 @@ def make_round(
     themes: Sequence[str] = (),
     absent: frozenset[str] = frozenset(),
     machine: type[CommandSearch] = CommandSearch,
+    limits: Limits = NO_LIMITS,
 ) -> list[Made]:
     """The sequences of one round: the `number`th of the run with that seed.
 
     `themes`: names of those that sequences may have; none: all but those on demand. `absent`: methods to leave out.
+    `limits`: those that the target sets.
     """
     made: list[Made] = []
-    members = {"dialect": dialect, "chosen_themes": tuple(themes), "absent": absent, "made": made}
+    members: dict[str, Any] = {"dialect": dialect, "chosen_themes": tuple(themes), "absent": absent, "made": made}
+    members["limits"] = limits
     search: Any = type("Search", (machine,), members)
     seed(first_seed * MOST_ROUNDS + number)(search)
     run_state_machine_as_test(

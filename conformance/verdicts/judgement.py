@@ -129,6 +129,8 @@ class RunResult:
     defects: tuple[DefectOutcome, ...] = ()
     #: how late the broker was with what it did by itself: (sequence, measurement)
     measurements: tuple[tuple[str, Measurement], ...] = ()
+    #: what sequences made, and the broker did not delete: "queue NAME", "exchange NAME"
+    left_behind: tuple[str, ...] = ()
 
     @property
     def summary(self) -> dict[str, int]:

@@ -194,6 +194,7 @@ def _known(connection: Connection) -> KnownConnection:
         is_over=connection.state is ConnectionState.CLOSED and not connection.owed,
         answers=is_open and not connection.blocked and not connection.out_of_step,
         has_channels_to_spare=connection.channel_max == connection.offered.get("channel_max", connection.channel_max),
+        channel_max=connection.channel_max,
     )
 
 
