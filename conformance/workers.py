@@ -31,6 +31,7 @@ from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSeq
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.causes import Argument
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.targets.clock import FastForwardClock
 
@@ -46,6 +47,8 @@ class Round:
     most: int
     #: when (of `time.monotonic`) no sequence is begun any more
     until: float | None = None
+    #: what the target is known to refuse
+    refused: frozenset[Argument] = frozenset()
 
 
 Work = CommandSequence | Round
@@ -102,6 +105,7 @@ def _made_in(work: Round, options: RunOptions, target: TargetUnderTest) -> Itera
         options.themes,
         absent_methods(target),
         limits=Limits(target.channel_max, target.frame_max),
+        refused=work.refused,
     )
     for number, each in enumerate(made[: work.most], start=work.number * ROUND + 1):
         yield CommandSequence(f"search {number}", each.commands), each.waits

@@ -27,6 +27,7 @@ from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import Version, newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import headline_as_known, not_seen
+from amqpspec.reports.extent import extent_lines
 from amqpspec.reports.overview import SIGNS, VERDICTS, Entry, again, areas, entries, headline, notes
 from amqpspec.reports.text import plural, visible
 
@@ -45,6 +46,9 @@ MAX_LINES = 12
 def print_report(console: Console, result: RunResult, registry: Mapping[str, Requirement] | None = None) -> None:
     """Prints the table, the failures, what could not be judged, and the result: against the promise at the end."""
     listed = entries(result, registry)
+    if extent := extent_lines(result):
+        console.print(_text("\n".join(extent), STYLES[Verdict.INCONCLUSIVE]))
+        console.print()
     console.print(summary_table(result, listed))
     for entry in listed:
         for found in entry.failures:

@@ -82,7 +82,8 @@ class ProtocolActions(Actions):
         connection, number = self._channel_of_second(draw)
         pick = draw(picks)
         if pick == 0:
-            self.issue((connection, self.limits.channel_within(77)), "basic.qos", {"prefetch_count": 1}, as_it_stands=True)
+            never_opened = (connection, self.limits.channel_within(77))
+            self.issue(never_opened, "basic.qos", {"prefetch_count": 1}, as_it_stands=True)
         elif pick == 1:
             self.issue((connection, number), "channel.open", {}, as_it_stands=True)
             self.issue((connection, number), "channel.open", {}, as_it_stands=True)

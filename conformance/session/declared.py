@@ -1,4 +1,4 @@
-"""What a broker says that it has declared: names that it made up itself, and reserved names that it should have refused.
+"""What a broker says that it has declared: names that it made up, and reserved names that it should have refused.
 
 The rest of what a sequence makes is known by the names that its commands give.
 """
