@@ -22,6 +22,7 @@ from amqpspec.conformance.search.consumer_mistakes import ConsumerMistakes
 from amqpspec.conformance.search.consumers import CONSUMERS, SHARED_KINDS
 from amqpspec.conformance.search.crossings import CrossingActions
 from amqpspec.conformance.search.expiry import ExpiryActions
+from amqpspec.conformance.search.left_open import judgeable
 from amqpspec.conformance.search.limits import LimitActions
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.conformance.search.protocol import PROTOCOL, ProtocolActions
@@ -139,6 +140,8 @@ class CommandSearch(
         """The plan alone: what is drawn next may depend on nothing else."""
         if command.method not in self.absent:
             command = without(command, self.refused)
+            if not self.dialect.extensions:
+                command = judgeable(command, self.plan)
             self.plan.carry_out(command)
             self.commands.append(command)
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from amqpspec.conformance.language.names import plain_failure
+from amqpspec.conformance.language.names import plain, plain_failure
 from amqpspec.conformance.traces.trace_row import TraceError, TraceRow, row_event
+from amqpspec.conformance.verdicts.blame import blamed, error_of_the_suite
 from amqpspec.conformance.verdicts.every_connection import is_judged_elsewhere
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.model.defects.transitions import acceptor_for
@@ -54,7 +55,9 @@ class SequenceJudge:
     @property
     def failures(self) -> Sequence[Failure]:
         """What was found so far, with the names that the broker knows."""
-        return [each for each in self.acceptor.failures if not is_judged_elsewhere(self._start, each)]
+        mine = (each for each in self.acceptor.failures if not is_judged_elsewhere(self._start, each))
+        reported = (blamed(each, self.acceptor.dialect) for each in mine)
+        return list({each.identity: each for each in reversed([each for each in reported if each])}.values())[::-1]
 
     def command(self, text: str) -> None:
         self.acceptor.command = text
@@ -98,6 +101,10 @@ class SequenceJudge:
         acceptor = self.acceptor
         verdict, reason, failures = acceptor.verdict, acceptor.reason, self.failures
         elsewhere = {each.requirement for each in acceptor.failures}.difference(each.requirement for each in failures)
+        dialect = acceptor.dialect
+        wrongly = [each for each in acceptor.failures if blamed(each, dialect) is None]
+        if wrongly:
+            reason = reason or plain(error_of_the_suite(wrongly[0], dialect))
         if verdict is Verdict.FAIL and not failures:
             verdict = Verdict.INCONCLUSIVE if reason else Verdict.PASS
         if not complete and verdict is Verdict.PASS:
@@ -128,6 +135,9 @@ class SequenceJudge:
         acceptor = self.acceptor
         if not acceptor.finished:
             return None
+        last = acceptor.failures[-1] if acceptor.failures else None
+        if last is not None and blamed(last, acceptor.dialect) is None:
+            return f"an error of this suite, {plain_failure(last).identity}"
         return plain_failure(failures[-1]).identity if failures else acceptor.reason or "a failure"
 
     def row(self, row: TraceRow) -> bool:

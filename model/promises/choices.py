@@ -11,6 +11,7 @@ from enum import Enum
 from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
 from amqpspec.model.promises.passive_declare_permission import PassiveDeclarePermission
 from amqpspec.model.promises.queue_arguments import KnownArguments
+from amqpspec.model.promises.text_choices import RABBITMQS_WAYS, TextChoices
 
 
 class QuorumRequeue(Enum):
@@ -177,6 +178,8 @@ class Dialect:
     quorum_expires_by_priority: bool = False
     #: each further death turns the order of the earlier ones (rabbit_dead_letter:group_by_queue_and_reason, up to 3.13)
     deaths_turn_around: bool = False
+    #: where RabbitMQ's ways are not those of the text
+    text: TextChoices = RABBITMQS_WAYS
 
     def __deepcopy__(self, memo: object) -> Dialect:
         return self

@@ -84,6 +84,13 @@ def close_ok(broker: Broker, channel: Channel, method: Method) -> None:
 
 
 def flow(broker: Broker, channel: Channel, method: Method) -> None:
-    if not method.arguments.get("active"):
+    active = bool(method.arguments.get("active"))
+    if broker.dialect.text.flow_can_be_stopped:
+        broker.paused = broker.paused - {channel.key} if active else broker.paused | {channel.key}
+        for consumer in channel.consumers.values():
+            broker.refresh(consumer.queue)
+        broker.owe(channel, "channel.flow-ok", {"active": active}, "CHAN-009" if active else "CHAN-010")
+        return
+    if not active:
         raise ProtocolError("CHAN-010", 540, "active=false")
     broker.owe(channel, "channel.flow-ok", {"active": True}, "CHAN-009")

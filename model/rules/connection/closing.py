@@ -53,7 +53,7 @@ from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import FrameError, ProtocolError
 from amqpspec.model.protocol.methods import METHOD_IDS, TraceEvent
-from amqpspec.model.protocol.patterns import Anything
+from amqpspec.model.protocol.patterns import Anything, OneOf
 from amqpspec.model.rules.connection.ending import end_channel, end_connection, is_said_by_queue, replies_owed
 
 #: Argument of a close that is wrong without being the wrong code: the requirement of its own.
@@ -187,11 +187,18 @@ def _drop_answers_of_queues(broker: Broker, channel: Channel) -> None:
     broker.settle_debts(channel)
 
 
+def _codes(broker: Broker, error: ProtocolError) -> int | OneOf:
+    """The reply codes that are right: those of the text are for errors that come under no other rule of RabbitMQ's."""
+    others = broker.dialect.text.codes.get(error.requirement, ())
+    codes = dict.fromkeys((error.code, *others) if error.code in others else others or (error.code,))
+    return OneOf(tuple(codes)) if len(codes) > 1 else error.code
+
+
 def _close(broker: Broker, method: str, event: TraceEvent | None, error: ProtocolError) -> Expected:
     class_id, method_id = error.identifiers or METHOD_IDS.get(event.name if event is not None else "", (0, 0))
     is_fixed = broker.dialect.fixed_reply_texts and not error.any_text
     arguments = {
-        "reply_code": error.code,
+        "reply_code": _codes(broker, error),
         "reply_text": error.pattern or error.text if is_fixed else Anything(error.text),
         "class_id": class_id,
         "method_id": method_id,

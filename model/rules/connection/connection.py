@@ -33,7 +33,7 @@ from amqpspec.model.protocol.methods import HeaderEvent, Method, SocketEvent
 from amqpspec.model.rules.basic.cancel import recheck_consumers
 from amqpspec.model.rules.connection.closing import fail_channel_zero
 from amqpspec.model.rules.connection.ending import abandon_connection, end_connection
-from amqpspec.model.rules.connection.handshake import connect, owe, owe_end
+from amqpspec.model.rules.connection.handshake import connect, owe, owe_end, refuse_silently
 
 #: Octets of a protocol header that stand where those of a frame's size do.
 _SIZE = slice(6, 14)
@@ -67,6 +67,9 @@ def connection_input(broker: Broker, connection: Connection, method: Method) -> 
         owe(broker, connection, "connection.update-secret-ok", {}, ("CONN-024",))
         if broker.dialect.rechecks_consumers:
             recheck_consumers(broker, connection)
+    elif method.name == "connection.close-ok" and broker.dialect.text.close_ok_may_end_it:
+        end_connection(broker, connection)
+        refuse_silently(broker, connection, "CONN-019")
     else:
         error = ProtocolError("CONN-019", 504, "unexpected method in connection state running")
         fail_channel_zero(broker, connection, method, error)

@@ -89,6 +89,10 @@ def admit_channel(broker: Broker, connection: Connection, channel: Channel) -> N
     limit = connection.channel_max
     if not limit or channel.assembly is not None:
         return
+    if broker.dialect.text.channel_max_is_a_number:
+        if channel.number > limit:
+            raise FrameError("CONN-013", 504, f"channel {channel.number} is beyond the limit {limit}")
+        return
     count = sum(
         each.connection == connection.name and (each.state is not ChannelState.CLOSED or each.assembly is not None)
         for each in broker.channels.values()
@@ -133,6 +137,8 @@ def _other(broker: Broker, connection: Connection, frame: RawFrame) -> RawFrame 
         if frame.channel:
             raise _printed("CHAN-020", 505, kind, payload, "")
         return None
+    if kind == _HEARTBEAT and broker.dialect.text.wrong_heartbeat_is_told:
+        raise _printed("CONN-016", 501, kind, payload, "")
     if kind not in _LEAST or len(payload) < _LEAST[kind]:
         raise _bad_frame(broker, "CONN-016", kind, payload, "unknown_frame")
     return _reread(frame, kind, payload)

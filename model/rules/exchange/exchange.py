@@ -52,6 +52,8 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
     if arguments.get("passive"):
         _declare_passive(broker, channel, name, method)
         return
+    if broker.dialect.text.default_exchange_can_be_bound:
+        check_not_default(name)  # no sentence says which of two errors comes first
     wanted = _wanted(broker, name, arguments)
     if wanted.type not in BY_TYPE:
         # an empty text is a word that the broker knows, as its own atoms are (rabbit_exchange:check_type)
@@ -112,6 +114,8 @@ def delete(broker: Broker, channel: Channel, method: Method) -> None:
             raise ProtocolError("EXCHANGE-007", 406, f"{exchange_text(broker, channel, name)} in use")
         delete_exchange(broker, exchange)
     requirement = "EXCHANGE-007" if method.arguments.get("if_unused") else "EXCHANGE-003"
+    if exchange is None and broker.dialect.text.missing_is_not_found:
+        raise ProtocolError(requirement, 404, f"no {exchange_text(broker, channel, name)}")
     answer(broker, channel, method, "exchange.delete-ok", {}, requirement)
 
 

@@ -123,10 +123,14 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
     if arguments.get("passive"):
         _declare_passive(broker, channel, name, method)
         return
-    if name.startswith("amq."):
+    if name.startswith("amq.") and not (
+        name in broker.queues and broker.dialect.text.reserved_queues_can_be_redeclared
+    ):
         # also if it exists: rabbit_channel:check_name
         raise ProtocolError("QUEUE-005", 403, f"queue name '{name}' contains reserved prefix 'amq.*'")
     wanted = _wanted(channel, name, arguments)
+    if broker.dialect.text.all_of_a_queue_is_compared:
+        wanted.durable = bool(arguments.get("durable"))
     if not name:
         _check_server_names(wanted)
         broker.serial += 1
@@ -228,7 +232,7 @@ def _answer_declare(
         low, high = 0, max(len(queue.log), 1)
     present = len(queue.present_consumers)
     arguments = {
-        "queue": Generated("amq.gen-", broker.serial) if generated else queue.name,
+        "queue": Generated(_generated(broker), broker.serial) if generated else queue.name,
         "message_count": between(low, high),
         "consumer_count": between(present, present + queue.still_counted + lingering(broker, queue, method.time)),
     }
@@ -253,6 +257,11 @@ def _answer_declare(
     answer(broker, channel, method, "queue.declare-ok", arguments, *requirements, blame=blame, effect=effect)
     for told in () if method.arguments.get("nowait") else broker.hooks.counts_owed:
         told(broker, channel, queue, method)
+
+
+def _generated(broker: Broker) -> str:
+    """What begins the names that the broker makes up."""
+    return "" if broker.dialect.text.any_generated_name else "amq.gen-"
 
 
 def purge(broker: Broker, channel: Channel, method: Method) -> None:
@@ -283,7 +292,11 @@ def delete(broker: Broker, channel: Channel, method: Method) -> None:
         if queue.type is QueueType.QUORUM and not broker.is_punctual:
             # it counts first, and hands messages out until it is deleted (rabbit_quorum_queue:delete)
             high += queue.handed_out
+        if broker.dialect.text.deleted_may_count_unacknowledged:
+            high += _unacknowledged(broker, queue)
         count = 0 if queue.type is QueueType.STREAM else between(low, high)
+    elif broker.dialect.text.missing_is_not_found:
+        raise ProtocolError("QUEUE-022", 404, f"no {queue_text(broker, channel, name)}")
     requirement = "QUEUE-022" if queue is None else "QUEUE-024"
     if queue is not None and (method.arguments.get("if_unused") or method.arguments.get("if_empty")):
         requirement = "QUEUE-023"
@@ -300,6 +313,11 @@ def delete(broker: Broker, channel: Channel, method: Method) -> None:
         broker.delete_queue(queue, "QUEUE-024", told_later=later)
         for told in broker.hooks.deleted_by_client:
             told(broker, channel, queue)
+
+
+def _unacknowledged(broker: Broker, queue: Queue) -> int:
+    held = (each for channel in broker.channels.values() for each in channel.unacknowledged.values())
+    return sum(each.queue is queue for each in held)
 
 
 def _check_conditions(broker: Broker, channel: Channel, queue: Queue, method: Method) -> None:
