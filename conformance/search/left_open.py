@@ -23,6 +23,9 @@ def judgeable(command: Command, plan: Plan) -> Command:
             arguments.pop("mandatory", None)
     elif command.method == "basic.consume":
         arguments.pop("no_local", None)
+    elif command.method in ("queue.bind", "queue.unbind") and arguments.get("exchange") == "amq.headers":
+        # section 3.1.3.4 names it amq.match, section 3.1.3.1 amq.headers
+        arguments["exchange"] = "amq.match"
     elif command.method == "exchange.declare":
         # reserved in 0-9-1
         arguments.pop("auto_delete", None)

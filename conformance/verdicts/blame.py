@@ -22,6 +22,9 @@ IN_THE_TEXT: Mapping[str, str] = {
     # a queue that is deleted has no consumers any more
     "CANCEL-013": "CONSUME-003",
     "CONSUME-016": "CONSUME-003",
+    # domain message-count, whatever changed it last
+    "CHAN-016": "QUEUE-001",
+    "GET-004": "QUEUE-001",
     # methods for clients only
     "CANCEL-009": "CHAN-011",
 }

@@ -16,7 +16,8 @@ Requirements:
   rabbit_reader.erl:handshake]
 * CONN-019: Connection method out of state. On channel 0 of an open connection anything but connection.close and
   update-secret is hard error 504: another step of the handshake, close-ok, any method of another class. Methods of the
-  class connection on a channel come under CHAN-011. [rabbit_reader.erl:handle_method0]
+  class connection on a channel come under CHAN-011. In amqp-0-9-1: 503, 504 or another error of the connection; on
+  close-ok the TCP connection may end. [rabbit_reader.erl:handle_method0]
 * CONN-020: Client-initiated close. connection.close is answered by connection.close-ok and the socket closes; all
   exclusive queues of the connection are already deleted when close-ok arrives. [rabbit_reader.erl:handle_method0
   connection.close; AMQP 0-9-1 class connection]

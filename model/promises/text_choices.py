@@ -90,7 +90,8 @@ CODES: Mapping[str, tuple[int, ...]] = MappingProxyType(
         "CHAN-011": (501, 503, 505, 540),
         "CONN-019": (501, 503, 504, 505),
         # 505: a frame that was not expected; 503: "an invalid sequence of frames"
-        "CHAN-012": (503, 505),
+        # … and 504 where the channel was never opened
+        "CHAN-012": (503, 504, 505),
         "CHAN-013": (503, 505),
         # section 4.2.6: wrong class IDs in content headers are 505; 4.2.6.1: 501
         "CHAN-014": (501, 503, 505),

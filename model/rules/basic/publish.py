@@ -20,8 +20,8 @@ Requirements:
 * PUBLISH-001: Publish to a missing exchange. 404 soft error; the message is lost, no return, no confirm for it.
   [rabbit_channel.erl:basic.publish lookup_or_die; AMQP 0-9-1 basic.publish]
 * PUBLISH-007: Mandatory and unroutable. A mandatory message that no queue takes comes back as basic.return with code
-  312, text NO_ROUTE, original exchange and routing key, same properties and body. [rabbit_channel.erl:basic_return;
-  AMQP 0-9-1 basic.publish]
+  312, text NO_ROUTE, original exchange and routing key, same properties and body. In amqp-0-9-1: as stated, in any
+  words. [rabbit_channel.erl:basic_return; AMQP 0-9-1 basic.publish]
 * PUBLISH-008: Mandatory and routed. A message routed to at least one queue is never returned, even if the queue later
   rejects it (reject-publish) or drops it. [rabbit_channel.erl:process_routing_mandatory]
 * PUBLISH-009: immediate. immediate=true is hard error 540. [rabbit_channel.erl]

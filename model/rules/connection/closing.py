@@ -6,8 +6,8 @@ rabbit_reader:terminate_channels. What ends with the channel or connection is in
 Requirements:
 
 * ACK-022: Max delivery tag. Delivery tags are unsigned 64 bit on the wire. The guide names 9223372036854775807 as the
-  maximum; the broker accepts and prints any 64-bit value. [RabbitMQ guide: consumer acknowledgements and publisher
-  confirms]
+  maximum; the broker accepts and prints any 64-bit value. In amqp-0-9-1: as stated, with any text. [RabbitMQ guide:
+  consumer acknowledgements and publisher confirms]
 * CHAN-005: After a soft error the channel ignores everything but close/close-ok. After sending channel.close the server
   drops all methods on that channel until channel.close-ok; a crossing client channel.close is answered with close-ok.
   [rabbit_channel.erl:handle_exception; rabbit_reader.erl:handle_frame closing; AMQP 0-9-1 class channel]
@@ -23,6 +23,10 @@ Requirements:
   [rabbit_channel.erl:terminate]
 * CONFIRM-019: Publish failing with a channel error consumes no seqno. A publish that closes the channel (404, 403, 406)
   gets neither return nor ack. [rabbit_channel.erl]
+* CONN-013: channel-max limits the count, not the number. The server limits the NUMBER OF OPEN channels; a channel id
+  above the negotiated channel-max is accepted while the count is below it. A channel that the server closed counts
+  until the client's close-ok. Any frame on one channel more is refused with 530, whatever it is. In amqp-0-9-1: a
+  number above channel-max is refused. [rabbit_reader.erl:create_channel]
 * PERMISSION-001: Refusal text. An operation without the permission is refused with a soft 403, whether what it names
   exists or not; the text of 4.x names the permission that is missing. The default exchange is called amq.default. In
   rabbitmq-3: with or without the permission word, as versions differ (with from 3.12.0 on). In rabbitmq-4.0: with. In
@@ -188,9 +192,8 @@ def _drop_answers_of_queues(broker: Broker, channel: Channel) -> None:
 
 
 def _codes(broker: Broker, error: ProtocolError) -> int | OneOf:
-    """The reply codes that are right: those of the text are for errors that come under no other rule of RabbitMQ's."""
-    others = broker.dialect.text.codes.get(error.requirement, ())
-    codes = dict.fromkeys((error.code, *others) if error.code in others else others or (error.code,))
+    """The reply codes that are right: the text may leave open which, or name several."""
+    codes = dict.fromkeys((error.code, *broker.dialect.text.codes.get(error.requirement, ())))
     return OneOf(tuple(codes)) if len(codes) > 1 else error.code
 
 
@@ -203,6 +206,9 @@ def _close(broker: Broker, method: str, event: TraceEvent | None, error: Protoco
         "class_id": class_id,
         "method_id": method_id,
     }
+    if error.requirement == "CONN-013" and broker.dialect.text.channel_max_is_a_number:
+        # provoked by the method or by the number that it comes with
+        arguments |= {"class_id": Anything(class_id), "method_id": Anything(method_id)}
     requirements: tuple[str, ...] = (error.requirement, "CHAN-007", "CHAN-008")
     if error.is_cut:
         requirements = ("CHAN-008", error.requirement, "CHAN-007")  # what makes this close special

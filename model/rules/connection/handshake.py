@@ -45,7 +45,8 @@ Requirements:
   [rabbit_reader.erl:start_connection/tune]
 * CONN-011: tune-ok must not raise frame-max or channel-max. A tune-ok with frame-max or channel-max higher than
   offered, or 0 (unlimited) when the server offered a limit, is rejected; the socket is closed WITHOUT a
-  connection.close frame. [rabbit_reader.erl:validate_negotiated_integer_value; AMQP 0-9-1 class connection]
+  connection.close frame. In amqp-0-9-1: as stated; 0 is no limit for frames.
+  [rabbit_reader.erl:validate_negotiated_integer_value; AMQP 0-9-1 class connection]
 * CONN-012: Minimum frame-max. tune-ok with frame-max below the minimum frame size is rejected with a bare socket close.
   In rabbitmq-3: minimum 4096 (4095 refused). In rabbitmq-4.0: minimum 4096 or 8192, as versions differ (8192 from 4.1.0
   on). In rabbitmq-4.3: minimum 8192 (4096 refused, 8192 accepted; since 4.1). In amqp-0-9-1: minimum 4096.

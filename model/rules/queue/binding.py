@@ -7,8 +7,8 @@ Requirements:
 
 * BIND-001: bind to missing queue or exchange. Binding to a missing queue or exchange is a soft 404 that names the
   missing entity. [rabbit_channel.erl:binding_action; AMQP 0-9-1 queue.bind]
-* BIND-002: unbind is idempotent. Unbinding a binding, queue or exchange that does not exist returns unbind-ok.
-  [rabbit_channel.erl:binding_action remove]
+* BIND-002: unbind is idempotent. Unbinding a binding, queue or exchange that does not exist returns unbind-ok. In
+  amqp-0-9-1: 404, as an error of the channel or of the connection. [rabbit_channel.erl:binding_action remove]
 * BIND-005: headers bind validation. x-match other than all, any, all-with-x, any-with-x is 406.
   [rabbit_exchange_type_headers:validate_binding]
 * BIND-006: bind-ok order. bind-ok/unbind-ok take effect before they are sent: a publish on the same channel after

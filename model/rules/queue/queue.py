@@ -7,7 +7,7 @@ Requirements:
   that channel is open. [rabbit_channel.erl:handle_eol]
 * CHAN-017: Empty queue name means last declared. In bind, unbind, consume, get, purge, delete an empty queue name means
   the queue last declared on this channel; none declared gives 404. queue.declare passive with empty name is NOT
-  expanded. [rabbit_channel.erl:expand_shortcuts; AMQP 0-9-1 class channel]
+  expanded. In amqp-0-9-1: as stated; 404 or 502. [rabbit_channel.erl:expand_shortcuts; AMQP 0-9-1 class channel]
 * QUEUE-001: declare-ok content. queue.declare-ok carries the (CR/LF-stripped) queue name, number of READY messages and
   number of consumers. [rabbit_channel.erl:return_queue_declare_ok; AMQP 0-9-1 class queue]
 * QUEUE-002: ready count may lag behind publishes. Without confirms the message-count of a following declare may not
@@ -18,7 +18,8 @@ Requirements:
 * QUEUE-004: Passive declare ignores other fields. passive=true checks only existence, exclusive ownership and (4.3)
   permission; other arguments are not compared. [rabbit_channel.erl; AMQP 0-9-1 class queue]
 * QUEUE-005: Reserved prefix. A declare that is not passive of a queue named amq.* is 403, also if it exists
-  (amq.gen-..); passive declare of a missing amq.* queue is 404. [rabbit_channel.erl:check_name; AMQP 0-9-1 class queue]
+  (amq.gen-..); passive declare of a missing amq.* queue is 404. In amqp-0-9-1: as stated; a queue that exists may be
+  declared again. [rabbit_channel.erl:check_name; AMQP 0-9-1 class queue]
 * QUEUE-006: Server-named queue. Empty name in a non-passive declare creates amq.gen-<22 base64url chars> and returns
   it; allowed for classic only. In amqp-0-9-1: any name that is unique. [rabbit_channel.erl;
   rabbit_amqqueue:is_server_named_allowed; AMQP 0-9-1 class queue]
@@ -51,14 +52,15 @@ Requirements:
   rabbitmq-3: DeclareOk. In rabbitmq-4.0: DeclareOk. In rabbitmq-4.3: denied by default upstream; Debian 4.3.6 reports
   permitted_by_default and answers DeclareOk. [RabbitMQ 4.3.0 release notes; rabbit_amqqueue:declare, deprecated
   feature]
-* QUEUE-022: queue.delete of a missing queue. Deleting a queue that does not exist succeeds with message-count 0.
-  [rabbit_amqqueue:delete_with]
+* QUEUE-022: queue.delete of a missing queue. Deleting a queue that does not exist succeeds with message-count 0. In
+  amqp-0-9-1: 404. [rabbit_amqqueue:delete_with]
 * QUEUE-023: queue.delete if-empty / if-unused. Violated condition is 406 on classic, if-empty before if-unused; quorum
   does not implement the flags: hard 540 even when the condition holds, if-unused first; a stream is deleted whatever
   they say. In amqp-0-9-1: 406 if the condition is violated. [rabbit_amqqueue:delete_with; rabbit_quorum_queue:delete;
   AMQP 0-9-1 class queue]
 * QUEUE-024: delete-ok / purge-ok counts. delete-ok and purge-ok return the number of READY messages removed; purge
-  leaves unacked messages, which return to the queue when nacked later. [rabbit_amqqueue; AMQP 0-9-1 class queue]
+  leaves unacked messages, which return to the queue when nacked later. In amqp-0-9-1: as stated; delete-ok may count
+  the unacknowledged messages as well. [rabbit_amqqueue; AMQP 0-9-1 class queue]
 * QUEUE-025: purge errors. queue.purge of a missing queue is a soft 404; on a stream it is a hard error 540. In
   amqp-0-9-1: 404. [rabbit_channel.erl:queue.purge; AMQP 0-9-1 queue.purge]
 * QUEUE-026: consumer_count. queue.declare-ok counts the live consumers of the queue, and nothing else. In rabbitmq-3:
