@@ -38,6 +38,7 @@ from amqpspec.conformance.version import tool_version
 from amqpspec.conformance.workers import Round, WorkerLost, Workers, is_over, workers_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.brokers.health import check_alive
 from amqpspec.targets.errors import TargetError
 
@@ -73,6 +74,8 @@ class Runner:
         self._causes = Causes()
         #: for scenarios (True) and the search: why sequences were not judged to their end; None: they were
         self._ended_by: dict[bool, Counter[str | None]] = {True: Counter(), False: Counter()}
+        #: names of scenarios
+        self._decided: set[str] = set()
         self._began = time.monotonic()
 
     def run(self) -> RunResult:
@@ -91,6 +94,9 @@ class Runner:
             self._findings.shrink_all()
         except (TargetError, WorkerLost) as error:
             lost = f"the target was lost after {self.tally.sequences} sequences: {error}"
+        except KeyboardInterrupt:
+            lost = f"interrupted after {self.tally.sequences} sequences"
+            raise
         finally:
             result = self._result(lost)
             tell(self.listeners, RunFinished(result))
@@ -173,6 +179,8 @@ class Runner:
         judgement = self._causes.judged(outcome.judgement)
         self._ended_by[is_scenario(judgement.sequence)][judgement.ended_by] += 1
         self.tally.add(judgement)
+        if judgement.requirement is not None and judgement.verdict in (Verdict.PASS, Verdict.FAIL):
+            self._decided.add(judgement.sequence)
         tell(self.listeners, SequenceFinished(judgement))
         for failure in judgement.failures:
             self._findings.note(failure, outcome.sequence.name, outcome.commands_until(failure.identity))
@@ -218,4 +226,5 @@ class Runner:
             causes=self._causes.causes,
             scenarios_extent=_extent(self._ended_by[True]),
             search_extent=_extent(self._ended_by[False]),
+            decided=frozenset(self._decided),
         )

@@ -207,7 +207,8 @@ _of_this_process: list[tuple[Place, RunOptions]] = []
 
 def _begin(target: TargetUnderTest, trace: Path, options: RunOptions, stop: Event) -> None:
     # what is interrupted at the terminal is the run, which ends its workers in good order, by `stop`
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_run, daemon=True).start()
     place = Place(
         target, TraceWriter(trace, append=True), options.seed, options.pace, stop.is_set, Patience(target.deadline)

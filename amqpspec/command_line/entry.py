@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 
 from rich.console import Console
 
-from amqpspec.command_line.exit_codes import INTERRUPTED, TARGET_LOST, TRACE_UNREADABLE, USAGE
+from amqpspec.command_line.exit_codes import INTERRUPTED, TARGET_LOST, TERMINATED, TRACE_UNREADABLE, USAGE
 from amqpspec.command_line.options import build_parser
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.language.command_file import CommandFileError
@@ -26,7 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     console = Console(highlight=False)
     try:
-        return _dispatch(options.command, options, console)
+        with _ended_by_signal():
+            return _dispatch(options.command, options, console)
+    except Terminated:
+        return _fail("terminated", TERMINATED)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     except TargetError as error:
@@ -43,6 +50,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"{error.filename or 'input or output'}: {error.strerror or error}", USAGE)
     except (UsageError, UnsendableCommand, MissingExtra) as error:
         return _fail(str(error), USAGE)
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM ends a command as an interrupt does: it deletes what it has made, and tells what it has found."""
+
+
+@contextmanager
+def _ended_by_signal() -> Iterator[None]:
+    """A block that SIGTERM ends with `Terminated`, where signals can be had: in the first thread of a program."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _dispatch(command: str, options: object, console: Console) -> int:

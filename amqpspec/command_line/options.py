@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from amqpspec.command_line.exit_codes import USAGE
+from amqpspec.conformance.verdicts.gate import Gate
 from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.dialects import DIALECTS
 
@@ -84,7 +85,19 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--junit", type=Path, metavar="FILE")
     parser.add_argument("--html", type=Path, metavar="FILE", help="default DIR/report.html")
     parser.add_argument("--json", type=Path, metavar="FILE", help="default DIR/report.json")
+    parser.add_argument(
+        "--gate", type=Gate, choices=tuple(Gate), default=Gate.PROMISE,
+        help="what fails the run: promise (default), everything that breaks one; known, what no known defect of the"
+        " target's version explains",
+    )  # fmt: skip
     parser.add_argument("--deviations", type=Path, metavar="FILE", help="known deviations, which do not fail the run")
+    writing = parser.add_mutually_exclusive_group()
+    writing.add_argument(
+        "--write-deviations", type=Path, metavar="FILE", help="make such a file of what fails, and exit as with it"
+    )
+    writing.add_argument(
+        "--update-deviations", action="store_true", help="say what to take out of the file, and what to add"
+    )
 
 
 def _replay(parser: argparse.ArgumentParser) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Container
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 from rich.console import Console
@@ -18,9 +20,18 @@ from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.search.machine import THEMES, themes_for
 from amqpspec.conformance.traces.extras import MissingExtra
 from amqpspec.conformance.traces.trace import TraceWriter, jsonl_to_parquet
-from amqpspec.conformance.verdicts.deviations import read_deviations, with_known
-from amqpspec.conformance.verdicts.events import Listener
-from amqpspec.conformance.verdicts.judgement import RunResult
+from amqpspec.conformance.verdicts.deviations import (
+    Deviation,
+    excused_identities,
+    problem_of,
+    read_deviations,
+    with_deviations,
+    with_problems,
+)
+from amqpspec.conformance.verdicts.deviations_to_write import as_toml, deviations_of, update
+from amqpspec.conformance.verdicts.events import Event, Listener, RunFinished
+from amqpspec.conformance.verdicts.gate import Gate, excuse_of, through
+from amqpspec.conformance.verdicts.judgement import RunResult, TargetDescription
 from amqpspec.model.defects.known_defects import strength_of
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements, select
@@ -37,44 +48,86 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     unknown = [name for name in options.theme if name not in THEMES]
     if unknown:
         raise UsageError(f"--theme {unknown[0]}: there is none of that name, but {', '.join(THEMES)}")
-    known = read_deviations(options.deviations) if options.deviations else {}
+    if options.update_deviations and not options.deviations:
+        raise UsageError("--update-deviations needs the file, by --deviations FILE")
+    listed = read_deviations(options.deviations) if options.deviations else ()
     _make_directory(options.out)
-    for path in (options.html, options.json, options.junit):
+    for path in (options.html, options.json, options.junit, options.write_deviations):
         if path is not None and not path.absolute().parent.is_dir():
             raise UsageError(f"{path}: there is no directory {path.absolute().parent}")
     seed = random_seed() if options.seed is None else options.seed
     wanted = RunOptions(
         tuple(options.only), seed, options.sequences, options.steps, options.time_budget,
-        search_only=options.search_only, enough=fails_the_run(known) if options.stop_at_first else None,
-        themes=tuple(options.theme), jobs=options.jobs or _jobs(options.target),
+        search_only=options.search_only, themes=tuple(options.theme), jobs=options.jobs or _jobs(options.target),
     )  # fmt: skip
+    finished = _Finished()
+    interrupt: KeyboardInterrupt | None = None
     with ExitStack() as stack:
         target = stack.enter_context(target_under_test(options))
         dialect = dialect_named(target.description.dialect)
         if options.theme and not themes_for(dialect, wanted.themes):
             raise UsageError(f"--theme {', '.join(options.theme)}: there is nothing of it to search in {dialect.title}")
         trace = stack.enter_context(TraceWriter(options.out / "trace.jsonl"))
-        listeners: list[Listener] = []
+        if options.stop_at_first:
+            wanted = replace(wanted, enough=fails_the_run(listed, target.description, options.gate))
+        listeners: list[Listener] = [finished]
         if console.is_terminal and not options.quiet:
             from amqpspec.reports.terminal import LiveDisplay
 
             listeners.append(stack.enter_context(LiveDisplay(console)))
-        result = Runner(target, trace, wanted, listeners).run()
-    result, unseen = with_known(result, known)
+        try:
+            Runner(target, trace, wanted, listeners).run()
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if finished.result is None:
+        raise interrupt or AssertionError("a run tells its result")
+    result = _judged(finished.result, listed, options)
     _write_parquet(options.out)
     _write_reports(result, options)
+    if interrupt is not None:
+        raise interrupt
     _print(result, options, console)
-    for identity in unseen:
-        print(f"amqpspec: listed as a deviation, but not seen in this run: {identity}", file=sys.stderr)
+    for problem in result.problems:
+        print(f"amqpspec: {options.deviations}: {problem}", file=sys.stderr)
+    if options.update_deviations:
+        print(update(listed, result, date.today()) or f"# {options.deviations} may stay as it is")
     return result.exit_code
 
 
-def fails_the_run(known: Container[str]) -> Callable[[Failure], bool]:
-    """Does a failure make the run fail? What ends a run early must: else the rest is left out, and nothing says so.
+class _Finished:
+    """Keeps the result, which is told after an interruption as well."""
 
-    `known`: the identities that the deviation file lists.
-    """
-    return lambda failure: failure.identity not in known and strength_of(failure) is not Strength.ARGUABLE
+    result: RunResult | None = None
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, RunFinished):
+            self.result = event.result
+
+
+def _judged(result: RunResult, listed: Sequence[Deviation], options: argparse.Namespace) -> RunResult:
+    """The result with what the deviation file and the gate accept."""
+    result = with_deviations(result, listed)
+    if options.deviations and result.lost is None:
+        result = with_problems(result, listed, date.today())
+    if options.write_deviations:
+        missing = deviations_of(result, date.today())
+        kept = [each for each in listed if problem_of(each, result, date.today()) is None]
+        options.write_deviations.write_text(as_toml([*kept, *missing]), encoding="utf-8")
+        result = with_deviations(result, missing)
+    return through(result, options.gate)
+
+
+def fails_the_run(
+    listed: Sequence[Deviation], target: TargetDescription, gate: Gate
+) -> Callable[[Failure], bool]:
+    """Does a failure make the run fail? What ends a run early must: else the rest is left out, and nothing says so."""
+    excuses = excused_identities(listed, target)
+
+    def fails(failure: Failure) -> bool:
+        accepted = failure.identity in excuses or excuse_of(failure, target, gate) is not None
+        return not accepted and strength_of(failure) is not Strength.ARGUABLE
+
+    return fails
 
 
 def _jobs(target: str | None) -> int:

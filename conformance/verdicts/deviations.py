@@ -3,25 +3,73 @@
     [[deviation]]
     identity = "QUEUE-026|wrong argument|queue.declare-ok consumer-count"
     reason = "counts consumers that were cancelled"
-    issue = "https://…"            # optional
+    link = "https://…"                  # optional, like all that follows
+    product = "MyBroker"                # of these targets only
+    versions = "2.1.0 to 2.4.9"         # or one version
+    expires = 2027-03-01                # from that day on the entry fails the run
+    shown-by = "scenario QUEUE-026"     # that sequence was run, and the failure is gone: the entry fails the run
+    by-chance = true                    # the broker does it at one time and not at another
+
+In place of `identity` a known defect's name may stand: `defect = "quorum-consumer-count"`. An entry that names nothing
+real, has expired, or was put to the test in vain is a problem, and makes the run fail: a list of what is accepted must
+not grow old unseen.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
+from typing import Any
 
-from amqpspec.conformance.verdicts.judgement import RunResult
+from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, TargetDescription
+from amqpspec.conformance.verdicts.known_behaviour import Standing
+from amqpspec.model.defects.known_defects import KNOWN_DEFECTS
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.versions import VersionRange, version_of, versions
+
+_TEXTS = ("identity", "defect", "reason", "link", "issue", "product", "versions", "shown-by")
+_KEYS = {*_TEXTS, "expires", "by-chance"}
 
 
 class DeviationFileError(Exception):
     """The file cannot be used; the message names it and what is wrong."""
 
 
-def read_deviations(path: Path) -> Mapping[str, str]:
-    """Reasons by failure identity. Raises `DeviationFileError`."""
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """One entry; "" and None: the entry does not say it."""
+
+    identity: str
+    reason: str
+    link: str = ""
+    product: str = ""
+    versions: VersionRange | None = None
+    expires: date | None = None
+    shown_by: str = ""
+    by_chance: bool = False
+
+    def is_about(self, target: TargetDescription) -> bool:
+        """Is it for that target's product and version?"""
+        if self.product and self.product.casefold() != target.product.casefold():
+            return False
+        return self.versions is None or version_of(target.version) in self.versions
+
+    @property
+    def excuse(self) -> str:
+        """What reports say of a failure that it lists."""
+        return f"{self.reason} ({self.link})" if self.link else self.reason
+
+    @property
+    def defect(self) -> str:
+        """The name of the known defect that it is about, if there is one."""
+        return name if (name := self.identity.rpartition("|")[2]) in KNOWN_DEFECTS else ""
+
+
+def read_deviations(path: Path) -> tuple[Deviation, ...]:
+    """The entries of the file. Raises `DeviationFileError`."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -31,19 +79,99 @@ def read_deviations(path: Path) -> Mapping[str, str]:
     entries = table.get("deviation", [])
     if not isinstance(entries, list) or set(table) - {"deviation"}:
         raise DeviationFileError(f"{path}: holds something else than [[deviation]] entries")
-    known: dict[str, str] = {}
+    read: list[Deviation] = []
     for number, entry in enumerate(entries, 1):
-        identity, reason = (entry.get("identity"), entry.get("reason")) if isinstance(entry, dict) else (None, None)
-        if not isinstance(identity, str) or not isinstance(reason, str) or not reason.strip():
-            raise DeviationFileError(f"{path}: deviation {number} needs an identity and a reason")
-        if identity in known:
-            raise DeviationFileError(f"{path}: deviation {number} repeats {identity!r}")
-        known[identity] = f"{reason} ({entry['issue']})" if "issue" in entry else reason
-    return known
+        try:
+            deviation = _read(entry)
+        except ValueError as error:
+            raise DeviationFileError(f"{path}: deviation {number} {error}") from None
+        if any(_overlap(each, deviation) for each in read):
+            raise DeviationFileError(f"{path}: deviation {number} repeats {deviation.identity!r}")
+        read.append(deviation)
+    return tuple(read)
 
 
-def with_known(result: RunResult, known: Mapping[str, str]) -> tuple[RunResult, list[str]]:
-    """The result with the known failures marked, and the identities that did not show up in this run."""
-    failures = tuple(replace(found, known=known.get(found.failure.identity)) for found in result.failures)
-    seen = {found.failure.identity for found in failures}
-    return replace(result, failures=failures), [identity for identity in known if identity not in seen]
+def _read(entry: Any) -> Deviation:
+    """Raises `ValueError`: what is wrong with the entry."""
+    if not isinstance(entry, dict):
+        raise ValueError("is not a table")
+    if unknown := sorted(set(entry) - _KEYS):
+        raise ValueError(f"has {unknown[0]!r}, which is none of {', '.join(sorted(_KEYS))}")
+    for key in _TEXTS:
+        if key in entry and (not isinstance(entry[key], str) or not entry[key].strip()):
+            raise ValueError(f"needs an identity and a reason: {key} is not a text")
+    if ("identity" in entry) == ("defect" in entry) or "reason" not in entry:
+        raise ValueError("needs an identity and a reason, or a defect in place of the identity")
+    if type(entry.get("expires", date.min)) is not date:
+        raise ValueError("expires is not a date such as 2027-03-01")
+    if not isinstance(entry.get("by-chance", False), bool):
+        raise ValueError("by-chance is not true or false")
+    return Deviation(
+        str(entry["identity"]) if "identity" in entry else _identity_of(entry["defect"]), entry["reason"],
+        entry.get("link") or entry.get("issue") or "", entry.get("product", ""), _range(entry.get("versions")),
+        entry.get("expires"), entry.get("shown-by", ""), entry.get("by-chance", False),
+    )  # fmt: skip
+
+
+def _identity_of(defect: str) -> str:
+    """The failures that a known defect explains have an identity of their own (`model.promises.verdict`)."""
+    known = KNOWN_DEFECTS.get(defect)
+    return f"{known.requirement}|{defect}" if known is not None else f"|{defect}"
+
+
+def _range(text: str | None) -> VersionRange | None:
+    if text is None:
+        return None
+    first, _, last = text.partition(" to ")
+    try:
+        return versions(first.strip(), (last or first).strip())
+    except ValueError:
+        raise ValueError(f"versions {text!r} is not like '4.3.6' or '4.3.0 to 4.3.6'") from None
+
+
+def _overlap(one: Deviation, other: Deviation) -> bool:
+    return one.identity == other.identity and (one.product, one.versions) == (other.product, other.versions)
+
+
+# ------------------------------------------------------------------------------------------ applied to a result
+
+
+def with_deviations(result: RunResult, listed: Sequence[Deviation]) -> RunResult:
+    """The result with the failures that are listed marked so."""
+    excuses = excused_identities(listed, result.target)
+    return replace(result, failures=tuple(_marked(found, excuses) for found in result.failures))
+
+
+def excused_identities(listed: Sequence[Deviation], target: TargetDescription) -> Mapping[str, str]:
+    """By identity why a failure of the target is accepted."""
+    return {each.identity: each.excuse for each in listed if each.is_about(target)}
+
+
+def _marked(found: FoundFailure, excuses: Mapping[str, str]) -> FoundFailure:
+    return replace(found, known=excuses.get(found.failure.identity, found.known))
+
+
+def problem_of(deviation: Deviation, result: RunResult, today: date) -> str | None:
+    """Why the entry must not stay as it is; None: it may."""
+    if deviation.identity.startswith("|"):
+        return f"there is no known defect {deviation.identity[1:]!r}"
+    requirement = deviation.identity.partition("|")[0]
+    if requirement not in requirements():
+        return f"there is no requirement {requirement!r}"
+    if deviation.expires is not None and deviation.expires <= today:
+        return f"it has expired on {deviation.expires}"
+    if not deviation.is_about(result.target) or deviation.by_chance:
+        return None
+    if any(found.failure.identity == deviation.identity for found in result.failures):
+        return None
+    if deviation.defect:
+        gone = {each.name for each in result.defects if each.standing is Standing.NOT_SEEN}
+        return "what would have shown it did not" if deviation.defect in gone else None
+    return f"{deviation.shown_by} did not show it" if deviation.shown_by in result.decided else None
+
+
+def with_problems(result: RunResult, listed: Collection[Deviation], today: date) -> RunResult:
+    """The result with what is wrong with the entries: such a run fails."""
+    found = ((each.identity, problem_of(each, result, today)) for each in listed)
+    problems = (f"deviation {identity.lstrip('|')}: {problem}" for identity, problem in found if problem)
+    return replace(result, problems=tuple(problems))

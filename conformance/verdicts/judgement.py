@@ -20,6 +20,9 @@ from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.promises.versions import Version, judged_version
 
+#: One undecided sequence in so many leaves a run decided.
+_DECIDED_OF_ONE_UNDECIDED = 100
+
 
 @dataclass(frozen=True, slots=True)
 class SequenceJudgement:
@@ -82,7 +85,7 @@ class RequirementVerdict:
 
     @property
     def as_known(self) -> Verdict:
-        """The verdict against the broker as it is known. It never makes a run green."""
+        """The verdict against the broker as it is known."""
         return self.verdict if self.differing is None else self.differing
 
 
@@ -91,9 +94,9 @@ class FoundFailure:
     """A distinct failure as it is reported.
 
     `commands` is the shortest sequence known to show it, one line each; `reproducer` is what a person pastes in a
-    shell to see it again; `sequences` counts the sequences that showed it. `known` is the reason that the deviation
-    file gives (None: it is not listed; a known defect that the model knows is no excuse), `rate` is (failed, tried)
-    when the shrunk sequence was run again, so that what does not always repeat is reported as flaky.
+    shell to see it again; `sequences` counts the sequences that showed it. `known` is why deviation file or gate accept
+    it (None: they do not), `rate` is (failed, tried) when the shrunk sequence was run again, so that what does not
+    always repeat is reported as flaky.
     """
 
     failure: Failure
@@ -161,6 +164,10 @@ class RunResult:
     causes: tuple[Cause, ...] = ()
     scenarios_extent: Extent = Extent()
     search_extent: Extent = Extent()
+    #: names of the scenarios that were carried out and decided
+    decided: frozenset[str] = frozenset()
+    #: what is wrong with the deviation file
+    problems: tuple[str, ...] = ()
 
     @property
     def summary(self) -> dict[str, int]:
@@ -188,16 +195,16 @@ class RunResult:
 
     @property
     def exit_code(self) -> int:
-        """3 if the target was lost, else 1 if something deviates that the deviation file does not list, else 4 if
-        something could not be decided, else 0. That a known defect is known changes nothing; what is only arguable
-        (`model.promises.strength`) is reported, and fails no run.
+        """3 if the target was lost, else 1 if something deviates that neither deviation file nor gate accepts, or if
+        something is wrong with that file, else 4 if a requirement could not be decided, or more than one sequence in
+        a hundred, else 0. What is only arguable (`model.promises.strength`) is reported, and fails no run.
         """
         if self.lost is not None:
             return 3
-        if self.fails:
+        if self.fails or self.problems:
             return 1
         undecided = any(requirement.verdict is Verdict.INCONCLUSIVE for requirement in self.requirements)
-        return 4 if undecided or self.undecided else 0
+        return 4 if undecided or len(self.undecided) * _DECIDED_OF_ONE_UNDECIDED > self.sequences else 0
 
 
 def fails_a_run(found: FoundFailure) -> bool:

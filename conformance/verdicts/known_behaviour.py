@@ -1,7 +1,7 @@
 """The broker as it is known: how often each known defect of its version was seen, and how often it was not.
 
 Where the version is not known, all known defects of its dialect count. A report has two verdicts for a requirement:
-against the promise, and against the broker as it is known. The second one never decides the exit code.
+against the promise, and against the broker as it is known. The gate decides by which the exit code goes.
 """
 
 from __future__ import annotations

@@ -29,17 +29,18 @@ Requirements:
 * DLX-010: redelivered flag and counts in the DLQ. From 4.0 on a dead letter takes the number of its failed deliveries
   along. From the queue that it comes to it is redelivered on its first delivery if that number is not 0; a quorum queue
   gives it as x-delivery-count, and in 4.3 as x-acquired-count, until the message is given back there. In rabbitmq-3:
-  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each rejection and lost holder; only a quorum
-  queue looks at the number. In rabbitmq-4.3: as failed counts what QUORUM-002 says, in classic queues too; it goes on
-  counting towards the limit. A classic queue that hands the message to a waiting consumer at once does not look at it:
-  redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag
-  (4.3)]
+  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each lost holder and each refusal without
+  requeue, not what nack or reject gave back; only a quorum queue looks at the number. In rabbitmq-4.3: as failed counts
+  what QUORUM-002 says, in classic queues too; it goes on counting towards the limit. A classic queue that hands the
+  message to a waiting consumer at once does not look at it: redelivered=false. [mc annotation delivery_count:
+  rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag (4.3)]
 * OVERFLOW-006: reject-publish-dlx. Classic: rejected publishes are dead-lettered (reason maxlen) and nacked.
   [rabbit_amqqueue_process]
 * QUORUM-003: Delivery limit. With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or
-  dropped) when its count would exceed L: L=2 gives 3 deliveries. In rabbitmq-3: every return counts; default none. In
-  rabbitmq-4.0: every return counts; default 20. In rabbitmq-4.3: reject and the end of the channel count, nack with
-  requeue and recover do not; default 20. [rabbit_fifo:return_one]
+  dropped) when its count of returns would exceed L: where each return counts, L=2 gives 3 deliveries. In rabbitmq-3:
+  every return counts; default none. In rabbitmq-4.0: every return counts; default 20. In rabbitmq-4.3: reject and the
+  end of the channel count, nack with requeue and recover do not (QUORUM-002), so there may be more deliveries than L+1;
+  default 20. [rabbit_fifo:return_one]
 """
 
 from __future__ import annotations

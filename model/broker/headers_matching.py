@@ -1,4 +1,15 @@
-"""Do a message's headers fit the arguments of a headers binding? (PUBLISH-006; rabbit_exchange_type_headers:route)"""
+"""Do a message's headers fit the arguments of a headers binding? (PUBLISH-006; rabbit_exchange_type_headers:route)
+
+Requirements:
+
+* PUBLISH-006: headers all / any. x-match default is all; all = every non-x- binding header present with equal value;
+  any = at least one; header value void (None) tests presence only; keys starting x- are ignored except with
+  all-with-x/any-with-x; empty all matches everything, empty any matches nothing; string "1" is not integer 1. The
+  header BCC is not seen. In rabbitmq-3: as stated; 1 may equal 1.0, or not, as no text says (not from 3.13.0 on). In
+  rabbitmq-4.0: as stated; 1 may equal 1.0, or not, as no text says. In rabbitmq-4.3: as stated; 1 may equal 1.0, or
+  not, as no text says. In amqp-0-9-1: as stated, without all-with-x and any-with-x.
+  [rabbit_exchange_type_headers:route, v3.10.9 headers_match; AMQP 0-9-1 3.1.3.4]
+"""
 
 from __future__ import annotations
 

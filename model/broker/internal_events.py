@@ -99,7 +99,7 @@ class OverdueTimeout(DeliveryTimeout):
 
 @dataclass(frozen=True, slots=True)
 class ConsumerClearing(PossibleEvent):
-    """A consumer is forgotten that was cancelled, and is served again (`model.rules.extensions.cancelled_consumer`)."""
+    """A consumer is forgotten that was cancelled, and is served again (`model.rules.extensions.timed_out_consumer`)."""
 
     key: ChannelKey
     tag: str

@@ -8,7 +8,8 @@ more than it may before somebody refuses (CONFIRM-014).
 Requirements:
 
 * CONFIRM-011: Any rejecting queue makes it a nack. If one target queue rejects (overflow reject-publish) the message is
-  nacked although other queues keep their copy. [rabbit_confirms:reject]
+  nacked although other queues keep their copy. The nack does not wait for these; CONFIRM-006 and CONFIRM-007 say how it
+  looks. [rabbit_confirms:reject]
 * CONFIRM-013: reject-publish exact sequence, classic. x-max-length=n, reject-publish: messages 1.n acked, n+1. nacked
   until space is free. [rabbit_amqqueue_process:maybe_deliver_or_enqueue]
 * CONFIRM-014: reject-publish exact sequence, quorum. A quorum queue tells the channels that publish to it to refuse

@@ -20,11 +20,11 @@ Requirements:
 * DLX-010: redelivered flag and counts in the DLQ. From 4.0 on a dead letter takes the number of its failed deliveries
   along. From the queue that it comes to it is redelivered on its first delivery if that number is not 0; a quorum queue
   gives it as x-delivery-count, and in 4.3 as x-acquired-count, until the message is given back there. In rabbitmq-3:
-  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each rejection and lost holder; only a quorum
-  queue looks at the number. In rabbitmq-4.3: as failed counts what QUORUM-002 says, in classic queues too; it goes on
-  counting towards the limit. A classic queue that hands the message to a waiting consumer at once does not look at it:
-  redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag
-  (4.3)]
+  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each lost holder and each refusal without
+  requeue, not what nack or reject gave back; only a quorum queue looks at the number. In rabbitmq-4.3: as failed counts
+  what QUORUM-002 says, in classic queues too; it goes on counting towards the limit. A classic queue that hands the
+  message to a waiting consumer at once does not look at it: redelivered=false. [mc annotation delivery_count:
+  rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag (4.3)]
 * PUBLISH-002: Default exchange routes by queue name. routing key = queue name; unknown name is unroutable.
   [rabbit_exchange:route; AMQP 0-9-1 basic.publish]
 * PUBLISH-010: Alternate exchange. An unroutable message goes to the alternate exchange, keeping original exchange name
@@ -169,7 +169,7 @@ class Consumer:
     timeout: float = 0.0
     timed_out: int = 0
     #: it was cancelled, and may be served again until the broker has forgotten it
-    #: (model.rules.extensions.cancelled_consumer)
+    #: (model.rules.extensions.timed_out_consumer)
     may_be_cleared: bool = False
     #: when it was cancelled (of `TraceEvent.time`)
     cancelled_at: float = apart("only how long ago it was matters, and that is alike in all explanations", 0.0)

@@ -9,6 +9,11 @@ Requirements:
 * STREAM-003: Non-destructive, offset header. Reading a stream takes nothing away: every consumer is handed the same
   messages, in the order of the log, also after others have acknowledged them. Deliveries carry x-stream-offset (from
   0), and redelivered is always false. [RabbitMQ guide: streams; rabbit_stream_queue:stream_entries]
+* STREAM-006: Credit granularity. A consumer is handed messages as long as it has fewer unacknowledged ones than its
+  prefetch limit, and settling each one, in whatever way, lets one more come. Up to 3.13 a chunk (messages that were
+  written together) that was begun is handed over whole, beyond the limit if it is longer, and the excess counts; what
+  begins a chunk waits for credit. In rabbitmq-3: whole chunks. In rabbitmq-4.0: one by one. In rabbitmq-4.3: one by
+  one. [rabbit_stream_queue:stream_entries, settle; osiris_writer:handle_batch]
 * STREAM-008: Where an offset begins. x-stream-offset says where reading begins: first (the oldest message), last (the
   last chunk), next (what is published from now on), a number (the message of that offset; beyond the end nothing until
   there is one), a time stamp or an interval back from now (the first chunk written since then). Below 0 is the oldest

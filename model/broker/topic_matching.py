@@ -2,6 +2,12 @@
 
 A key is a list of words between dots; the empty key is the empty list, and "." is two empty words. In a binding
 `*` stands for one word, which may be empty, and `#` for any number of words. Only whole words are wildcards.
+
+Requirements:
+
+* PUBLISH-005: topic. Words split on "."; * = exactly one word (possibly empty), # = zero or more words. "" is the empty
+  word list: it matches "#" and "" but not "*"; "." is two empty words and matches "*.*". [rabbit_exchange_type_topic;
+  AMQP 0-9-1 3.1.3.3]
 """
 
 from __future__ import annotations

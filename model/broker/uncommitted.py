@@ -17,6 +17,8 @@ Requirements:
   tx; AMQP 0-9-1 class tx]
 * TX-007: Rollback restores acks. After rollback the tags acked in the tx are unacked again (not redelivered) and may be
   acked afresh. [rabbit_channel.erl:tx.rollback; AMQP 0-9-1 class tx]
+* TX-009: Closing an uncommitted tx. The end of the channel, by whomever and however, discards uncommitted publishes and
+  acks (messages are requeued). [rabbit_channel.erl]
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.requeue import give_back
-from amqpspec.model.rules.extensions.cancelled_consumer import resume, settled_late
+from amqpspec.model.rules.extensions.timed_out_consumer import resume, settled_late
 from amqpspec.model.rules.inputs import process
 
 _Delivery = Unacknowledged | TimedOut

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import astuple, dataclass, field, replace
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.cancelled_consumers import waits_for_answer
 from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.deadlines import NEVER, Deadline
@@ -14,6 +13,7 @@ from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.internal_events import DeliveryTimeout, OverdueTimeout
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Message, Queue
+from amqpspec.model.broker.timed_out_consumers import waits_for_answer
 from amqpspec.model.broker.transaction import Outcome
 from amqpspec.model.defects.channel_closing import note_closed
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition, OutputDefect
@@ -25,8 +25,8 @@ from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.protocol.patterns import matches
-from amqpspec.model.rules.extensions.cancelled_consumer import recovering, resume
 from amqpspec.model.rules.extensions.consumer_timeout import close_saying, close_text, is_told
+from amqpspec.model.rules.extensions.timed_out_consumer import recovering, resume
 from amqpspec.model.rules.extensions.timeouts import doubted_delivery
 from amqpspec.model.rules.inputs import process
 

@@ -21,8 +21,8 @@ Requirements:
   <= t is still unconfirmed and (for acks) no nacked tag of the same batch is lower.
   [rabbit_channel.erl:coalesce_and_send]
 * CONFIRM-006: Single-tag batches of nacks use multiple=true. basic.nack for one message is sent through the coalescer:
-  with nothing outstanding below, even a single nack has multiple=true; a single ack has multiple=false.
-  [rabbit_channel.erl:send_nacks vs send_confirms([MsgSeqNo])]
+  with nothing outstanding below, and nothing below acked in the same batch, even a single nack has multiple=true; a
+  single ack has multiple=false. [rabbit_channel.erl:send_nacks vs send_confirms([MsgSeqNo])]
 * CONFIRM-007: nack fields. Server basic.nack has requeue=true set by default on the wire; clients must ignore it.
   [RabbitMQ guide: consumer acknowledgements and publisher confirms; rabbit_framing default]
 * CONFIRM-008: Unroutable is acked. An unroutable message is acked as soon as routing found no queue. [RabbitMQ guide:
@@ -32,7 +32,8 @@ Requirements:
 * CONFIRM-010: Routed message acked when ALL queues accepted. With several target queues exactly one ack, after all of
   them confirmed. [RabbitMQ guide: consumer acknowledgements and publisher confirms; rabbit_confirms]
 * CONFIRM-011: Any rejecting queue makes it a nack. If one target queue rejects (overflow reject-publish) the message is
-  nacked although other queues keep their copy. [rabbit_confirms:reject]
+  nacked although other queues keep their copy. The nack does not wait for these; CONFIRM-006 and CONFIRM-007 say how it
+  looks. [rabbit_confirms:reject]
 * CONFIRM-012: Confirm survives queue deletion. If a target queue is deleted while confirms are pending, the messages
   are confirmed all the same: acked or, as no queue has them any more, nacked. [rabbit_channel.erl:handle_eol acks;
   rabbit_fifo_client:enqueue ({error, {shutdown, delete}} on registering) makes it a nack; guide on confirms: basic.nack

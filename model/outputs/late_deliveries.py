@@ -12,6 +12,12 @@ Requirements:
 * CANCEL-007: Server cancel on queue deletion. When a consumed queue is deleted (by any connection), every consumer on a
   capable connection gets basic.cancel(tag, nowait=true), once; nothing is delivered to it behind that. Consumers of
   other queues go on. [RabbitMQ guide: consumer cancel notification]
+* CHAN-016: The end of a channel requeues and cancels. When a channel ends, by an error or by the client's
+  channel.close, its consumers disappear and its unacked messages are requeued (redelivered=true). When the server
+  closes it: on a classic queue that the channel consumes from before the channel.close is sent, otherwise (quorum
+  queues, gets) only once the client answered with close-ok. A hard error ends all channels and deletes the exclusive
+  queues before the connection.close is sent; what waits for the end of a channel may still return just after it.
+  [rabbit_channel.erl:handle_exception notify_queues]
 * CONSUME-013: no_ack consumer. Deliveries of a no_ack consumer count as acked when sent: ack of such a tag is 406; on
   channel close they are lost. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1
   basic.consume]

@@ -8,7 +8,9 @@ Requirements:
   requeue by nack, reject, recover, cancel+close, channel/connection close, timeout - whether or not the client saw the
   first delivery. [AMQP 0-9-1 basic.deliver; rabbit_channel.erl]
 * CANCEL-016: Cancel holds unacked. After cancel-ok, unacked messages are neither requeued nor lost until acked, nacked
-  or channel close. [RabbitMQ Java client test NoRequeueOnCancel; AMQP 0-9-1 basic.cancel]
+  or channel close. What ends a delivery without its client ends these as well: the time for acknowledging
+  (TIMEOUT-011), and the end of an auto-delete queue whose last consumer this was (QUEUE-021, ACK-012). [RabbitMQ Java
+  client test NoRequeueOnCancel; AMQP 0-9-1 basic.cancel]
 * CONSUME-014: Delivery tags are shared per channel. Tags start at 1 per channel and increase by 1 over ALL deliveries
   and get-oks of the channel, ack or no-ack, across consumers and queues. [RabbitMQ guide: consumer acknowledgements and
   publisher confirms; rabbit_channel.erl:record_sent]
@@ -21,11 +23,11 @@ Requirements:
 * DLX-010: redelivered flag and counts in the DLQ. From 4.0 on a dead letter takes the number of its failed deliveries
   along. From the queue that it comes to it is redelivered on its first delivery if that number is not 0; a quorum queue
   gives it as x-delivery-count, and in 4.3 as x-acquired-count, until the message is given back there. In rabbitmq-3:
-  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each rejection and lost holder; only a quorum
-  queue looks at the number. In rabbitmq-4.3: as failed counts what QUORUM-002 says, in classic queues too; it goes on
-  counting towards the limit. A classic queue that hands the message to a waiting consumer at once does not look at it:
-  redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag
-  (4.3)]
+  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each lost holder and each refusal without
+  requeue, not what nack or reject gave back; only a quorum queue looks at the number. In rabbitmq-4.3: as failed counts
+  what QUORUM-002 says, in classic queues too; it goes on counting towards the limit. A classic queue that hands the
+  message to a waiting consumer at once does not look at it: redelivered=false. [mc annotation delivery_count:
+  rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag (4.3)]
 * PUBLISH-002: Default exchange routes by queue name. routing key = queue name; unknown name is unroutable.
   [rabbit_exchange:route; AMQP 0-9-1 basic.publish]
 * PUBLISH-015: Per-channel publish order per queue. Messages published on one channel to one queue through one exchange

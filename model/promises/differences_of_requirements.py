@@ -32,6 +32,7 @@ REQUIREMENTS: Mapping[str, Difference] = MappingProxyType(
         "CONSUME-004": _defect("0-9-1 basic.consume: each is answered, and a tag is free again behind cancel-ok"),
         "CONSUME-005": _defect("0-9-1 basic.consume and basic.cancel: each is answered"),
         "CONSUME-008": _defect("0-9-1 basic.consume, exclusive"),
+        "CONSUME-016": _defect("guide: consumer-prefetch, a limit for each new consumer on the channel"),
         "DLX-009": _defect("release notes of 4.2.1 and 4.3.0 (now happens in the correct order)"),
         "DURABLE-001": _change("0-9-1 queue.declare and exchange.declare, durable; guide: queues, Durability"),
         "DURABLE-002": _change("guide: quorum-queues (data is replicated, and always on disk)"),

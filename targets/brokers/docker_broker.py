@@ -18,6 +18,7 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
 
 from amqpspec.targets.address import Address
+from amqpspec.targets.brokers.erlang_shell import ErlangShell
 from amqpspec.targets.brokers.images import BUILD_COMMAND, LOCAL_PREFIX
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.rabbitmqctl_operator import operator_by
@@ -77,6 +78,8 @@ class DockerBroker:
         self._client: docker.DockerClient | None = None
         self._container: Container | None = None
         self._address: Address | None = None
+        #: for its operator, once that has been asked for
+        self._shell: ErlangShell | None = None
 
     @property
     def address(self) -> Address:
@@ -128,7 +131,13 @@ class DockerBroker:
 
     def operator(self) -> Operator | None:
         """Who operates the broker, if there is a RabbitMQ in the container."""
-        return operator_by(lambda expressions: self.execute("rabbitmqctl", "eval", expressions))
+
+        def by_shell(expressions: str) -> str:
+            if self._shell is None:
+                self._shell = ErlangShell(self._running())
+            return self._shell.evaluate(expressions)
+
+        return operator_by(by_shell, lambda expressions: self.execute("rabbitmqctl", "eval", expressions))
 
     def restart(self, *, kill: bool = False) -> None:
         """Stops the broker (with `kill`: at once, as a crash would) and starts it on the same data.
@@ -139,6 +148,7 @@ class DockerBroker:
         if not self._keeps_data:
             raise ValueError(f"{self.image} does not keep its data")
         container = self._running()
+        self._end_shell()
         try:
             if kill:
                 container.kill()
@@ -195,12 +205,18 @@ class DockerBroker:
     def _remove(self) -> None:
         container, self._container, self._address = self._container, None, None
         client, self._client = self._client, None
+        self._end_shell()
         # Nobody is helped by an error here: the container is gone, or its engine is.
         with contextlib.suppress(*_ENGINE_ERRORS):
             if container is not None:
                 container.remove(force=True, v=True)
         if client is not None:
             client.close()
+
+    def _end_shell(self) -> None:
+        shell, self._shell = self._shell, None
+        if shell is not None:
+            shell.close()
 
 
 class _LogFollower:

@@ -23,6 +23,9 @@ import pytest
 from amqpspec.command_line import main
 from amqpspec.command_line.run import fails_the_run
 from amqpspec.conformance.traces.trace import read_trace
+from amqpspec.conformance.verdicts.deviations import Deviation
+from amqpspec.conformance.verdicts.gate import Gate
+from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Shape
@@ -199,10 +202,15 @@ def test_what_fails_no_run_does_not_stop_it(amqpspec: Amqpspec, tmp_path: Path) 
 
 def test_what_fails_the_run() -> None:
     failure = Failure("PUBLISH-015", Shape.MISSING, "basic.deliver", "a.1 basic.get q", "nothing", (), ())
-    assert fails_the_run(())(failure)
-    assert fails_the_run({"another"})(failure)
-    assert not fails_the_run({failure.identity})(failure)
-    assert not fails_the_run(())(replace(failure, defect="get-overtakes-deliveries")), "that is only arguable"
+    target = TargetDescription("t", "RabbitMQ", "4.3.6", "rabbitmq-4.3")
+    assert fails_the_run((), target, Gate.PROMISE)(failure)
+    assert fails_the_run([Deviation("another", "r")], target, Gate.PROMISE)(failure)
+    assert not fails_the_run([Deviation(failure.identity, "r")], target, Gate.PROMISE)(failure)
+    arguable = replace(failure, defect="get-overtakes-deliveries")
+    assert not fails_the_run((), target, Gate.PROMISE)(arguable)
+    known = replace(failure, defect="quorum-consumer-count")
+    assert fails_the_run((), target, Gate.PROMISE)(known)
+    assert not fails_the_run((), target, Gate.KNOWN)(known)
 
 
 def test_equal_seeds_make_equal_commands(amqpspec: Amqpspec, tmp_path: Path) -> None:
@@ -261,11 +269,28 @@ def test_a_deviation_is_reported_shrunk_and_can_be_replayed(amqpspec: Amqpspec, 
     assert repeats is not None and int(repeats[1]) == report["sequences"]
 
     known = "".join(f'[[deviation]]\nidentity = "{each["identity"]}"\nreason = "r"\n' for each in report["failures"])
-    unused = '[[deviation]]\nidentity = "ACK-001|x|y"\nreason = "r"\n'
-    written(tmp_path, "d.toml", known + unused)
+    expired = '[[deviation]]\nidentity = "ACK-001|x|y"\nreason = "r"\nexpires = 2001-01-01\n'
+    written(tmp_path, "d.toml", known)
     accepted = amqpspec(*arguments, "--out", "o", "--deviations", "d.toml")
-    assert accepted.code == 0
-    assert accepted.err == "amqpspec: listed as a deviation, but not seen in this run: ACK-001|x|y\n"
+    assert (accepted.code, accepted.err) == (0, "")
+    written(tmp_path, "d.toml", known + expired)
+    refused = amqpspec(*arguments, "--out", "o", "--deviations", "d.toml", "--update-deviations")
+    problem = "ACK-001|x|y: it has expired on 2001-01-01"
+    assert (refused.code, refused.err) == (1, f"amqpspec: d.toml: deviation {problem}\n")
+    assert f"# take out {problem}" in refused.out
+
+
+def test_a_deviation_file_that_is_written_makes_the_next_run_green(tmp_path: Path, amqpspec: Amqpspec) -> None:
+    limits = ("--only", "ACK-015", "--sequences", 0, "--deadline", 0.3, "--quiet", "--out", "o")
+    run = ("run", f"embedded:{FAULT}", *limits)
+    assert amqpspec(*run).code == 1
+    assert amqpspec(*run, "--write-deviations", "d.toml").code == 0
+    assert amqpspec(*run, "--deviations", "d.toml").code == 0
+    # the broker is mended: the list must not stay as it is
+    outcome = amqpspec("run", "embedded", *limits, "--deviations", "d.toml")
+    assert outcome.code == 1
+    assert "did not show it" in outcome.err
+    amqpspec(*run, "--update-deviations").check_error(2, "--update-deviations needs the file")
 
 
 # ---------------------------------------------------------------------------------------------- wrong usage
@@ -530,8 +555,8 @@ class Process:
             assert time.monotonic() < deadline, "it does not get there"
             time.sleep(0.02)
 
-    def interrupt(self) -> Outcome:
-        self.process.send_signal(signal.SIGINT)
+    def interrupt(self, by: signal.Signals = signal.SIGINT) -> Outcome:
+        self.process.send_signal(by)
         return self.finish()
 
     def finish(self, seconds: float = 20.0) -> Outcome:
@@ -568,9 +593,12 @@ def test_serve_until_interrupted(tmp_path: Path, amqpspec: Amqpspec) -> None:
     assert outcome.err in ("", "amqpspec: interrupted\n")
 
 
-@pytest.mark.parametrize("moment", ["scenarios", "search"])
-def test_an_interrupted_run_leaves_a_trace_and_a_clean_broker(
-    tmp_path: Path, amqpspec: Amqpspec, broker: EmbeddedBroker, moment: str
+@pytest.mark.parametrize(
+    ("moment", "by", "code", "said"),
+    [("scenarios", signal.SIGINT, 130, "interrupted"), ("search", signal.SIGTERM, 143, "terminated")],
+)
+def test_an_interrupted_run_leaves_a_trace_its_reports_and_a_clean_broker(
+    tmp_path: Path, amqpspec: Amqpspec, broker: EmbeddedBroker, moment: str, by: signal.Signals, code: int, said: str
 ) -> None:
     limits = ("--sequences", 0, "--only", "ACK", "--only", "QUEUE", "--only", "CANCEL", "--only", "C")
     if moment == "search":
@@ -579,9 +607,12 @@ def test_an_interrupted_run_leaves_a_trace_and_a_clean_broker(
     trace = tmp_path / "o" / "trace.jsonl"
     mark = b'"search 2"' if moment == "search" else b'"scenario ACK-002'
     running.wait_for(lambda: trace.exists() and mark in trace.read_bytes())
-    outcome = running.interrupt()
-    assert outcome.code == 130
-    assert outcome.err == "amqpspec: interrupted\n"
+    outcome = running.interrupt(by)
+    assert outcome.code == code
+    assert outcome.err == f"amqpspec: {said}\n"
+    report = json.loads((tmp_path / "o" / "report.json").read_text())
+    assert report["lost"].startswith("interrupted after ")
+    assert (tmp_path / "o" / "report.html").exists()
     assert len(list(read_trace(trace))) > 5
     assert amqpspec("check", "o").code in (0, 4)
     model = broker._responder._broker

@@ -39,7 +39,7 @@ MOST_UNEXPLAINED = 1
 
 
 #: Sequences at one time: most of what they take is waiting for the broker.
-JOBS = 2
+JOBS = 4
 
 
 @pytest.fixture(params=["rabbitmq_3_10", "rabbitmq_4_0", "rabbitmq_4_3"])

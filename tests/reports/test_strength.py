@@ -64,7 +64,7 @@ def test_what_is_promised_or_conventional_fails_it_and_is_counted_apart(other: F
 
 
 def test_an_arguable_failure_does_not_hide_that_something_was_undecided_or_lost() -> None:
-    undecided = replace(of(ARGUABLE), undecided=(("search 3", "too many explanations"),))
+    undecided = replace(of(ARGUABLE), undecided=(("search 3", "too many explanations"),), sequences=1)
     assert undecided.exit_code == 4
     assert headline(undecided) == "Inconclusive: not everything could be decided, and 1 arguable failure"
     assert replace(of(ARGUABLE), lost="gone").exit_code == 3

@@ -33,7 +33,9 @@ Requirements:
   first, then Basic.Cancel (cancel comes with the asynchronous eol event). From another channel the order relative to
   that channel is open. [rabbit_channel.erl:handle_eol]
 * CANCEL-016: Cancel holds unacked. After cancel-ok, unacked messages are neither requeued nor lost until acked, nacked
-  or channel close. [RabbitMQ Java client test NoRequeueOnCancel; AMQP 0-9-1 basic.cancel]
+  or channel close. What ends a delivery without its client ends these as well: the time for acknowledging
+  (TIMEOUT-011), and the end of an auto-delete queue whose last consumer this was (QUEUE-021, ACK-012). [RabbitMQ Java
+  client test NoRequeueOnCancel; AMQP 0-9-1 basic.cancel]
 * CANCEL-018: Permission revoked (4.3). After update-secret / credential refresh, consumers that lost read permission
   are cancelled by the server. What they hold stays unacknowledged. In rabbitmq-4.0: as stated, or they go on, as
   versions differ (cancelled from 4.2.6 on). [rabbit_channel.erl:recheck_consumers;
@@ -42,6 +44,11 @@ Requirements:
   reply; their order is open. In rabbitmq-3: broken: connection.close 541 in most tries. In rabbitmq-4.0: broken:
   connection.close 541 in most tries. In rabbitmq-4.3: broken: the consume-ok never comes in most tries. [AMQP 0-9-1
   2.2.1 (a request is answered); rabbit_channel:handle_cast {command,consume_ok}]
+* CONSUME-016: A tag that is used again is a new consumer. After a consumer was cancelled its tag is free (CONSUME-003).
+  A consumer made with it is a new one: its prefetch limit counts its own deliveries, not those that the old one left
+  unacknowledged. In rabbitmq-3: broken: on quorum queues the old deliveries are counted on. In rabbitmq-4.0: broken: on
+  quorum queues the old deliveries are counted on. In rabbitmq-4.3: broken: on quorum queues the old deliveries are
+  counted on. [RabbitMQ guide: consumer prefetch (a limit for each new consumer); v4.3.5 rabbit_fifo:merge_consumer]
 * PRIORITY-001: Higher priority served first. A ready message goes to a consumer of the highest priority that has room;
   to those of a lower one only when all of a higher one are full. Without x-priority it is 0, and it may be negative.
   What settles for several consumers at once makes room for one after another, and may serve any of them in between.

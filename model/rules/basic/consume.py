@@ -26,7 +26,9 @@ Requirements:
 * CONSUME-010: no_local ignored. no_local=true has no effect. [rabbit_channel.erl]
 * CONSUME-016: A tag that is used again is a new consumer. After a consumer was cancelled its tag is free (CONSUME-003).
   A consumer made with it is a new one: its prefetch limit counts its own deliveries, not those that the old one left
-  unacknowledged. [RabbitMQ guide: consumer prefetch (a limit for each new consumer); v4.3.5 rabbit_fifo:merge_consumer]
+  unacknowledged. In rabbitmq-3: broken: on quorum queues the old deliveries are counted on. In rabbitmq-4.0: broken: on
+  quorum queues the old deliveries are counted on. In rabbitmq-4.3: broken: on quorum queues the old deliveries are
+  counted on. [RabbitMQ guide: consumer prefetch (a limit for each new consumer); v4.3.5 rabbit_fifo:merge_consumer]
 * REPLY-005: The tag of a reply consumer is taken. A basic.consume with the tag of the channel's reply consumer is
   refused with a hard 530, as for any other consumer's. In rabbitmq-3: broken: two consumers have one tag. In
   rabbitmq-4.0: broken: two consumers have one tag. In rabbitmq-4.3: broken: two consumers have one tag.

@@ -2,7 +2,8 @@
 
 The count shows as x-delivery-count and x-acquired-count (`model.outputs.messages`). What comes back too often becomes a
 dead letter (`model.rules.extensions.dead_letter`); limits of length and time are looked at behind it
-(`model.rules.extensions.message_expiry`).
+(`model.rules.extensions.message_expiry`). Who gives back says whether the delivery has failed: for nack and recover the
+dialect decides (`quorum_nack_has_not_failed`), for reject and the end of a channel it always has.
 
 Requirements:
 
@@ -38,11 +39,11 @@ Requirements:
 * DLX-010: redelivered flag and counts in the DLQ. From 4.0 on a dead letter takes the number of its failed deliveries
   along. From the queue that it comes to it is redelivered on its first delivery if that number is not 0; a quorum queue
   gives it as x-delivery-count, and in 4.3 as x-acquired-count, until the message is given back there. In rabbitmq-3:
-  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each rejection and lost holder; only a quorum
-  queue looks at the number. In rabbitmq-4.3: as failed counts what QUORUM-002 says, in classic queues too; it goes on
-  counting towards the limit. A classic queue that hands the message to a waiting consumer at once does not look at it:
-  redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag
-  (4.3)]
+  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each lost holder and each refusal without
+  requeue, not what nack or reject gave back; only a quorum queue looks at the number. In rabbitmq-4.3: as failed counts
+  what QUORUM-002 says, in classic queues too; it goes on counting towards the limit. A classic queue that hands the
+  message to a waiting consumer at once does not look at it: redelivered=false. [mc annotation delivery_count:
+  rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag (4.3)]
 * GET-004: Unacked get is requeued at channel close. An unacked get returns to its queue (redelivered=true) when the
   channel's process ends, which is just after close-ok; before close-ok only on a classic queue that the channel also
   consumes from. After a server-sent channel.close this waits for the client's close-ok.
@@ -57,9 +58,10 @@ Requirements:
   x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
   reject->settle(true,false)]
 * QUORUM-003: Delivery limit. With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or
-  dropped) when its count would exceed L: L=2 gives 3 deliveries. In rabbitmq-3: every return counts; default none. In
-  rabbitmq-4.0: every return counts; default 20. In rabbitmq-4.3: reject and the end of the channel count, nack with
-  requeue and recover do not; default 20. [rabbit_fifo:return_one]
+  dropped) when its count of returns would exceed L: where each return counts, L=2 gives 3 deliveries. In rabbitmq-3:
+  every return counts; default none. In rabbitmq-4.0: every return counts; default 20. In rabbitmq-4.3: reject and the
+  end of the channel count, nack with requeue and recover do not (QUORUM-002), so there may be more deliveries than L+1;
+  default 20. [rabbit_fifo:return_one]
 * QUORUM-004: delivery-limit -1. x-delivery-limit=-1 is accepted and means unlimited (4.0+). In rabbitmq-3: accepted,
   and a message is removed at its first return. In rabbitmq-4.0: unlimited, requeue to tail. In rabbitmq-4.3: unlimited,
   requeue to front. [rabbit_quorum_queue]

@@ -6,6 +6,12 @@ of a tag that is not known any more); when the channel ends the queue takes it b
 
 Requirements:
 
+* CHAN-016: The end of a channel requeues and cancels. When a channel ends, by an error or by the client's
+  channel.close, its consumers disappear and its unacked messages are requeued (redelivered=true). When the server
+  closes it: on a classic queue that the channel consumes from before the channel.close is sent, otherwise (quorum
+  queues, gets) only once the client answered with close-ok. A hard error ends all channels and deletes the exclusive
+  queues before the connection.close is sent; what waits for the end of a channel may still return just after it.
+  [rabbit_channel.erl:handle_exception notify_queues]
 * CONSUME-013: no_ack consumer. Deliveries of a no_ack consumer count as acked when sent: ack of such a tag is 406; on
   channel close they are lost. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1
   basic.consume]
@@ -14,9 +20,13 @@ Requirements:
   x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
   reject->settle(true,false)]
 * QUORUM-003: Delivery limit. With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or
-  dropped) when its count would exceed L: L=2 gives 3 deliveries. In rabbitmq-3: every return counts; default none. In
-  rabbitmq-4.0: every return counts; default 20. In rabbitmq-4.3: reject and the end of the channel count, nack with
-  requeue and recover do not; default 20. [rabbit_fifo:return_one]
+  dropped) when its count of returns would exceed L: where each return counts, L=2 gives 3 deliveries. In rabbitmq-3:
+  every return counts; default none. In rabbitmq-4.0: every return counts; default 20. In rabbitmq-4.3: reject and the
+  end of the channel count, nack with requeue and recover do not (QUORUM-002), so there may be more deliveries than L+1;
+  default 20. [rabbit_fifo:return_one]
+* QUORUM-008: No ready messages lost by cancel. What a cancelled consumer was handed stays unacknowledged with its
+  channel. What was on its way to it is given back by the channel, which counts as basic.nack does (QUORUM-002).
+  [rabbit_fifo:maybe_return_all; rabbit_fifo_client:handle_delivery of an unknown tag (issue 3729)]
 """
 
 from __future__ import annotations

@@ -27,6 +27,9 @@ Requirements:
   above the negotiated channel-max is accepted while the count is below it. A channel that the server closed counts
   until the client's close-ok. Any frame on one channel more is refused with 530, whatever it is. In amqp-0-9-1: a
   number above channel-max is refused. [rabbit_reader.erl:create_channel]
+* CONN-020: Client-initiated close. connection.close is answered by connection.close-ok and the socket closes; all
+  exclusive queues of the connection are already deleted when close-ok arrives. [rabbit_reader.erl:handle_method0
+  connection.close; AMQP 0-9-1 class connection]
 * PERMISSION-001: Refusal text. An operation without the permission is refused with a soft 403, whether what it names
   exists or not; the text of 4.x names the permission that is missing. The default exchange is called amq.default. In
   rabbitmq-3: with or without the permission word, as versions differ (with from 3.12.0 on). In rabbitmq-4.0: with. In

@@ -2,6 +2,10 @@
 
 Requirements:
 
+* CONN-001: Protocol header accepted. Sending 8 bytes "AMQP" 0 0 9 1 makes the server answer connection.start with
+  version-major 0, version-minor 9, locales "en_US" and a mechanisms list that contains PLAIN and AMQPLAIN (order not
+  fixed). In amqp-0-9-1: as stated, with mechanisms and locales of the server's choice. [AMQP 0-9-1 4.2.2;
+  rabbit_reader.erl:handshake]
 * CONN-010: Tune values. Default connection.tune offers channel-max 2047, frame-max 131072, heartbeat 60.
   [rabbit_reader.erl:start_connection/tune]
 * CONN-025: Server properties. connection.start server-properties contain product, version, platform, capabilities,

@@ -9,6 +9,14 @@ Requirements:
 
 * CANCEL-015: Queue expiry / vhost deletion. x-expires deletion cannot hit a queue with consumers; vhost deletion sends
   basic.cancel to each consumer, then connection.close 320. [rabbit_channel.erl; rabbit_reader.erl]
+* CAP-003: connection.blocked with capability. When a memory/disk alarm is set, a connection that publishes gets
+  connection.blocked(reason) if it announced connection.blocked, and connection.unblocked when the alarm is over; a
+  connection that only consumes gets none until it publishes. From the content header of that publish on nothing is read
+  until then. [rabbit_reader.erl:publish_received, maybe_send_blocked_or_unblocked]
+* CAP-004: connection.blocked without capability. Without the capability nothing is sent; the socket is simply not read,
+  so even unrelated methods on that connection wait until the alarm clears. [rabbit_reader.erl:control_throttle]
+* CONN-009: No access to vhost. connection.open by a user with no permission entry in the vhost is refused with 530.
+  [rabbit_reader.erl / rabbit_access_control:check_vhost_access]
 * CONN-023: Operator close. rabbitmqctl close_connection/close_all_connections, node stop, and deletion of the vhost or
   the user close with hard code 320, also a connection that an alarm has blocked. In amqp-0-9-1: code 320, with a text
   of the server's choice. [rabbit_reader.erl:handle_other {shutdown,..}; AMQP 0-9-1 class connection]

@@ -87,11 +87,11 @@ Requirements:
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker, crossed_by_cancel
-from amqpspec.model.broker.cancelled_consumers import lingering
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.effects import CountsTold, DeletionAnswered, QueueNamed
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.time_to_live import missed
+from amqpspec.model.broker.timed_out_consumers import lingering
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method, Table

@@ -1,4 +1,15 @@
-"""Checks of the values of queue arguments (QUEUE-013); rabbit_amqqueue:declare_args and its check functions."""
+"""Checks of the values of queue arguments (QUEUE-013); rabbit_amqqueue:declare_args and its check functions.
+
+Requirements:
+
+* QUEUE-013: Argument validation. Bad argument values are 406 with the fixed prefix "PRECONDITION_FAILED - invalid arg
+  '<a>' for queue '<q>' in vhost '/': <reason>". Looked at are x-queue-type, then the arguments that the type knows, in
+  a fixed order; the first wrong one is told. x-delivery-limit is never checked. In rabbitmq-3: as stated; broken: 541
+  for an x-max-age without a number, and for no name with an unknown type. In rabbitmq-4.0: as stated; broken: 541 for
+  an x-max-age without a number (mended in 4.2.7), and for no name with an unknown type. In rabbitmq-4.3: x-queue-mode
+  is not checked; broken: 541 for an x-max-age without a number (mended in 4.3.1), and for no name with an x-queue-type
+  that is no text. [rabbit_amqqueue:check_declare_arguments, declare_args]
+"""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ Requirements:
   connection is closed with 506 (not always if the channel has dealt with the quorum queue or stream before); with one,
   a deleted classic queue refuses (TX-008), others' messages go to the new one. [rabbit_channel.erl:tx.commit; AMQP
   0-9-1 class tx]
+* TX-003: Mandatory returns at commit. basic.return for unroutable messages is sent during commit, before commit-ok;
+  publish to a missing exchange closes the channel immediately. [rabbit_channel.erl]
 * TX-008: Rejected publish fails the commit. A tx publish rejected by a queue (reject-publish) makes commit close the
   channel with 406 partial tx completion; the rest of the transaction is carried out. [rabbit_channel.erl:complete_tx
   failed]

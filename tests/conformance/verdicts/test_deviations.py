@@ -1,14 +1,25 @@
-"""The deviation file: what it may say, what makes it unusable, and what it does to a result."""
+"""The deviation file: what it may say, what makes it unusable, what it does to a result, and what it is made of."""
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
 
-from amqpspec.conformance.verdicts.deviations import DeviationFileError, read_deviations, with_known
+from amqpspec.conformance.verdicts.deviations import (
+    Deviation,
+    DeviationFileError,
+    problem_of,
+    read_deviations,
+    with_deviations,
+    with_problems,
+)
+from amqpspec.conformance.verdicts.deviations_to_write import as_toml, deviations_of, update
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, TargetDescription
+from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome
 from amqpspec.model.promises.verdict import Failure, Shape
+from amqpspec.model.promises.versions import versions
 
 IDENTITY = "QUEUE-026|wrong argument|queue.declare-ok consumer-count"
 ENTRY = f"""\
@@ -16,6 +27,8 @@ ENTRY = f"""\
 identity = "{IDENTITY}"
 reason = "counts consumers that were cancelled"
 """
+TODAY = date(2026, 11, 23)
+RABBITMQ_4_3 = TargetDescription("t", "RabbitMQ", "4.3.6", "rabbitmq-4.3")
 
 
 def written(directory: Path, text: str) -> Path:
@@ -24,9 +37,16 @@ def written(directory: Path, text: str) -> Path:
     return path
 
 
-def result(*failures: Failure) -> RunResult:
-    found = tuple(FoundFailure(failure, "s") for failure in failures)
-    return RunResult("amqpspec", "0", TargetDescription("t", "p", "v", "d"), 1, "lockstep", (), found, 1, 1)
+def result(
+    *found: Failure | FoundFailure,
+    target: TargetDescription = RABBITMQ_4_3,
+    defects: tuple[DefectOutcome, ...] = (),
+    decided: frozenset[str] = frozenset(),
+) -> RunResult:
+    failures = tuple(each if isinstance(each, FoundFailure) else FoundFailure(each, "s") for each in found)
+    return RunResult(
+        "amqpspec", "0", target, 1, "lockstep", (), failures, 1, 1, defects=defects, decided=decided
+    )
 
 
 def failure(requirement: str, defect: str = "") -> Failure:
@@ -36,12 +56,21 @@ def failure(requirement: str, defect: str = "") -> Failure:
 
 
 def test_entries(tmp_path: Path) -> None:
-    text = ENTRY + '[[deviation]]\nidentity = "ACK-001|x|y"\nreason = "r"\nissue = "https://example.org/7"\n'
-    assert read_deviations(written(tmp_path, text)) == {
-        IDENTITY: "counts consumers that were cancelled",
-        "ACK-001|x|y": "r (https://example.org/7)",
-    }
-    assert read_deviations(written(tmp_path, "# none yet\n")) == {}
+    text = (
+        ENTRY
+        + '[[deviation]]\nidentity = "ACK-001|x|y"\nreason = "r"\nissue = "https://example.org/7"\n'
+        + '[[deviation]]\ndefect = "quorum-consumer-count"\nreason = "r"\nproduct = "RabbitMQ"\n'
+        + 'versions = "4.3.0 to 4.3.6"\nexpires = 2027-03-01\nshown-by = "scenario X"\nby-chance = true\n'
+    )
+    assert read_deviations(written(tmp_path, text)) == (
+        Deviation(IDENTITY, "counts consumers that were cancelled"),
+        Deviation("ACK-001|x|y", "r", "https://example.org/7"),
+        Deviation(
+            "QUEUE-026|quorum-consumer-count", "r", "", "RabbitMQ", versions("4.3.0", "4.3.6"), date(2027, 3, 1),
+            "scenario X", True,
+        ),
+    )  # fmt: skip
+    assert read_deviations(written(tmp_path, "# none yet\n")) == ()
 
 
 @pytest.mark.parametrize(
@@ -50,11 +79,17 @@ def test_entries(tmp_path: Path) -> None:
         ("[[deviation]\n", "deviations.toml: "),
         ("colour = 1\n", "something else than"),
         ('[deviation]\nidentity = "x"\n', "something else than"),
-        ("deviation = [1]\n", "deviation 1 "),
+        ("deviation = [1]\n", "deviation 1 is not a table"),
         ('[[deviation]]\nidentity = "x"\n', "deviation 1 needs an identity and a reason"),
         ('[[deviation]]\nreason = "x"\n', "deviation 1 needs an identity and a reason"),
         ('[[deviation]]\nidentity = "x"\nreason = "  "\n', "deviation 1 needs an identity and a reason"),
         ('[[deviation]]\nidentity = 7\nreason = "r"\n', "deviation 1 needs an identity and a reason"),
+        (ENTRY + 'defect = "x"\n', "deviation 1 needs an identity and a reason"),
+        (ENTRY + 'expires = "soon"\n', "deviation 1 expires is not a date"),
+        (ENTRY + "expires = 2027-03-01T00:00:00\n", "deviation 1 expires is not a date"),
+        (ENTRY + "by-chance = 1\n", "deviation 1 by-chance is not true or false"),
+        (ENTRY + 'versions = "new"\n', "deviation 1 versions 'new' is not like"),
+        (ENTRY + 'colour = "x"\n', "deviation 1 has 'colour', which is none of"),
         (ENTRY + ENTRY, "deviation 2 repeats"),
     ],
 )
@@ -76,18 +111,113 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_deviations(tmp_path / "latin.toml")
 
 
-def test_known_failures_do_not_fail_the_run() -> None:
-    known = {IDENTITY: "why"}
-    marked, unseen = with_known(result(failure("QUEUE-026")), known)
-    assert (marked.failures[0].known, marked.exit_code, unseen) == ("why", 0, [])
+def test_listed_failures_do_not_fail_the_run() -> None:
+    marked = with_deviations(result(failure("QUEUE-026")), [Deviation(IDENTITY, "why")])
+    assert (marked.failures[0].known, marked.exit_code) == ("why", 0)
     assert result(failure("QUEUE-026")).exit_code == 1
 
 
-def test_only_the_very_same_failure_is_known() -> None:
-    known = {IDENTITY: "why", "QUEUE-026|quorum-consumer-count": "the known defect"}
-    marked, unseen = with_known(result(failure("QUEUE-027")), known)
-    assert (marked.failures[0].known, marked.exit_code, unseen) == (None, 1, list(known))
+def test_only_the_very_same_failure_is_listed() -> None:
+    listed = [Deviation(IDENTITY, "why"), Deviation("QUEUE-026|quorum-consumer-count", "the known defect")]
+    marked = with_deviations(result(failure("QUEUE-027")), listed)
+    assert (marked.failures[0].known, marked.exit_code) == (None, 1)
     # a known defect has an identity of its own, and is no excuse by itself
     defective = failure("QUEUE-026", "quorum-consumer-count")
-    assert with_known(result(defective), {IDENTITY: "why"})[0].exit_code == 1
-    assert with_known(result(defective), known)[0].failures[0].known == "the known defect"
+    assert with_deviations(result(defective), listed[:1]).exit_code == 1
+    assert with_deviations(result(defective), listed).failures[0].known == "the known defect"
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_excused"),
+    [
+        ({"product": "rabbitmq"}, True),
+        ({"product": "LavinMQ"}, False),
+        ({"versions": versions("4.3.0", "4.3.6")}, True),
+        ({"versions": versions("4.3.0", "4.3.5")}, False),
+    ],
+)
+def test_an_entry_is_for_its_product_and_versions(changes: dict[str, object], is_excused: bool) -> None:
+    deviation = Deviation(IDENTITY, "why", **changes)  # type: ignore[arg-type]
+    assert (with_deviations(result(failure("QUEUE-026")), [deviation]).exit_code == 0) is is_excused
+
+
+# -------------------------------------------------------------------------------- entries that must not stay
+
+DEFECT = "QUEUE-026|quorum-consumer-count"
+SEEN = DefectOutcome("quorum-consumer-count", 1, 0)
+GONE = DefectOutcome("quorum-consumer-count", 0, 3)
+NOT_TESTED = DefectOutcome("quorum-consumer-count", 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("deviation", "broker", "problem"),
+    [
+        (Deviation("NO-001|x|y", "r"), result(), "there is no requirement 'NO-001'"),
+        (Deviation("|no-such", "r"), result(), "there is no known defect 'no-such'"),
+        (Deviation(IDENTITY, "r", expires=TODAY), result(failure("QUEUE-026")), "it has expired on 2026-11-23"),
+        (Deviation(IDENTITY, "r", expires=date(2026, 11, 24)), result(failure("QUEUE-026")), None),
+        # nobody knows what would have shown it
+        (Deviation(IDENTITY, "r"), result(), None),
+        (Deviation(IDENTITY, "r", shown_by="scenario X"), result(), None),
+        (
+            Deviation(IDENTITY, "r", shown_by="scenario X"), result(decided=frozenset({"scenario X"})),
+            "scenario X did not show it",
+        ),
+        (
+            Deviation(IDENTITY, "r", shown_by="scenario X", by_chance=True),
+            result(decided=frozenset({"scenario X"})), None,
+        ),
+        (
+            Deviation(IDENTITY, "r", product="other", shown_by="scenario X"),
+            result(decided=frozenset({"scenario X"})), None,
+        ),
+        (Deviation(DEFECT, "r"), result(defects=(GONE,)), "what would have shown it did not"),
+        (Deviation(DEFECT, "r", by_chance=True), result(defects=(GONE,)), None),
+        (Deviation(DEFECT, "r"), result(defects=(NOT_TESTED,)), None),
+        (
+            Deviation(DEFECT, "r"),
+            result(failure("QUEUE-026", "quorum-consumer-count"), defects=(SEEN,)), None,
+        ),
+    ],
+)  # fmt: skip
+def test_what_must_not_stay(deviation: Deviation, broker: RunResult, problem: str | None) -> None:
+    assert problem_of(deviation, broker, TODAY) == problem
+    judged = with_problems(with_deviations(broker, [deviation]), [deviation], TODAY)
+    assert judged.exit_code == (0 if problem is None else 1)
+
+
+# ------------------------------------------------------------------------------------------- files to be made
+
+
+def test_a_file_that_is_made_makes_the_run_green(tmp_path: Path) -> None:
+    odd = Failure("ACK-001", Shape.UNEXPECTED, 'a "quoted" \\ back\x7fslash', "c", "o", (), ())
+    run = result(
+        FoundFailure(failure("QUEUE-027"), "scenario QUEUE-027 classic"),
+        FoundFailure(odd, "search 4"),
+        FoundFailure(failure("QUEUE-026", "quorum-consumer-count"), "search 5"),
+        FoundFailure(failure("QUEUE-028"), "scenario QUEUE-028", known="listed already"),
+        defects=(SEEN, DefectOutcome("cancel-crossing-deletion-breaks", 0, 1)),
+    )
+    read = read_deviations(written(tmp_path, as_toml(deviations_of(run, TODAY))))
+    assert [(each.identity.split("|")[0], each.shown_by, each.by_chance) for each in read[:3]] == [
+        ("QUEUE-027", "scenario QUEUE-027 classic", False), ("ACK-001", "", True), ("QUEUE-026", "", False),
+    ]  # fmt: skip
+    marked = with_problems(with_deviations(run, read), read, TODAY)
+    assert (marked.exit_code, marked.problems) == (0, ())
+
+
+def test_known_defects_that_did_not_show_are_listed_as_by_chance() -> None:
+    (entry,) = deviations_of(result(defects=(GONE,)), TODAY)
+    assert (entry.defect, entry.by_chance) == ("quorum-consumer-count", True)
+    # of another product nobody knows that it has them
+    assert deviations_of(result(target=TargetDescription("t", "p", "1", "rabbitmq-4.3"), defects=(GONE,)), TODAY) == []
+
+
+def test_what_is_to_change() -> None:
+    stale, kept = Deviation("NO-001|x|y", "r"), Deviation(IDENTITY, "r")
+    run = with_deviations(result(failure("QUEUE-026"), failure("QUEUE-027")), [stale, kept])
+    said = update([stale, kept], run, TODAY)
+    assert "# take out NO-001|x|y: there is no requirement 'NO-001'" in said
+    assert 'identity = "QUEUE-027|' in said
+    assert "QUEUE-026" not in said
+    assert update([kept], with_deviations(result(failure("QUEUE-026")), [kept]), TODAY) == ""

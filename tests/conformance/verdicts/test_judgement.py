@@ -18,7 +18,6 @@ from amqpspec.conformance.verdicts.judgement import (
 )
 from amqpspec.conformance.verdicts.run_tally import RunTally
 from amqpspec.model.promises.registry import Requirement
-from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
 

@@ -11,7 +11,7 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace
-from amqpspec.conformance.verdicts.deviations import with_known
+from amqpspec.conformance.verdicts.deviations import Deviation, with_deviations
 from amqpspec.conformance.verdicts.judge import judge_all
 from amqpspec.conformance.verdicts.judgement import (
     RunResult,
@@ -104,10 +104,10 @@ def test_a_defect_never_makes_a_run_green() -> None:
     (found,) = defective.failures
     assert defective.is_as_known(found) and found.known is None
     # only the list of the user does, and the second verdict does not go by that
-    listed, _ = with_known(defective, {found.failure.identity: "we live with it"})
+    listed = with_deviations(defective, [Deviation(found.failure.identity, "we live with it")])
     assert listed.exit_code == 0
     other = result(judged(failure()))
-    listed, _ = with_known(other, {other.failures[0].failure.identity: "we live with it"})
+    listed = with_deviations(other, [Deviation(other.failures[0].failure.identity, "we live with it")])
     assert (listed.exit_code, *verdicts(listed)) == (0, FAIL, FAIL)
 
 

@@ -28,9 +28,11 @@ def files() -> Iterator[Path]:
 
 
 def named_in(path: Path) -> list[Requirement]:
-    """The requirements that the file names behind its docstring, in the order of the registry."""
+    """The requirements that the file names before and behind the list, in the order of the registry."""
     text = path.read_text(encoding="utf-8")
-    named = set(IDENTIFIER.findall("".join(text.splitlines(keepends=True)[_end_of_docstring(path, text) :])))
+    lines = text.splitlines(keepends=True)
+    end = _end_of_docstring(path, text)
+    named = set(IDENTIFIER.findall(_head("".join(lines[:end])) + "".join(lines[end:])))
     return [entry for entry in requirements().values() if entry.id in named]
 
 
@@ -61,8 +63,12 @@ def with_sentences(path: Path) -> str:
     lines = text.splitlines(keepends=True)
     end = _end_of_docstring(path, text)
     docstring = "".join(lines[:end])
-    own = docstring.strip().strip('"').partition(f"\n{HEADING}\n")[0].strip()
-    return f'"""{own}\n\n{sentences(path)}\n"""\n' + "".join(lines[end:])
+    return f'"""{_head(docstring)}\n\n{sentences(path)}\n"""\n' + "".join(lines[end:])
+
+
+def _head(docstring: str) -> str:
+    """What stands before the list."""
+    return docstring.strip().strip('"').partition(f"\n{HEADING}\n")[0].strip()
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 
 Source: consumer cancel notification. The basic.cancel says that the consumer is gone, so nothing is left of it.
 RabbitMQ 4.3.7 (its release notes, and consumer_timeout_SUITE) has it otherwise for a short time, and announces that
-with the capability accept_consumer_cancel_ok (`model.broker.cancelled_consumers`): till the client has answered with
+with the capability accept_consumer_cancel_ok (`model.broker.timed_out_consumers`): till the client has answered with
 basic.cancel-ok, or that time is up, the consumer may still be counted, its tag may still be in use, and it may be
 served again when everything that has timed out is settled (source: RabbitMQ guide, consumer timeouts, "recovery").
 All of this is the broker's choice: no client can build on it.

@@ -1,0 +1,37 @@
+"""What makes a run red: everything that breaks a promise, or only what is new to somebody who knows the broker.
+
+A team that builds a broker takes the first gate. A team that runs RabbitMQ, and wants to know what an upgrade changes,
+takes the second one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+
+from amqpspec.conformance.verdicts.judgement import RunResult, TargetDescription
+from amqpspec.model.defects.known_defects import is_as_known
+from amqpspec.model.promises.verdict import Failure
+
+
+class Gate(StrEnum):
+    """By what the exit code goes."""
+
+    PROMISE = "promise"
+    #: known defects of the target's version (of its dialect, where the version is not known) are accepted
+    KNOWN = "known"
+
+
+def excuse_of(failure: Failure, target: TargetDescription, gate: Gate) -> str | None:
+    """Why the gate accepts a failure; None: it does not."""
+    if gate is Gate.KNOWN and is_as_known(failure, target.dialect, target.judged_version):
+        return f"known defect {failure.defect}"
+    return None
+
+
+def through(result: RunResult, gate: Gate) -> RunResult:
+    """The result with the failures marked that the gate accepts."""
+    failures = tuple(
+        replace(found, known=found.known or excuse_of(found.failure, result.target, gate)) for found in result.failures
+    )
+    return replace(result, failures=failures)
