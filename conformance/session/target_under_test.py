@@ -26,10 +26,10 @@ class TargetUnderTest:
     operator: Operator | None = None
     #: the server capabilities that it advertises; None: not known, so all of them
     capabilities: frozenset[str] | None = None
-    #: the highest number of a channel that it allows, and octets of its largest frame; 0: no limit
-    channel_max: int = 0
-    frame_max: int = 0
     #: what broker and session both go by, where they are in one process
     clock: Clock = COMMON
     #: makes what carries the commands of a sequence
     driver: Driver = WireClient
+    #: the highest number of a channel that it allows, and octets of its largest frame; 0: no limit
+    channel_max: int = 0
+    frame_max: int = 0
