@@ -40,7 +40,7 @@ from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.brokers.health import check_alive
-from amqpspec.targets.errors import TargetError
+from amqpspec.targets.errors import TargetError, TargetUnreachable
 
 #: Seconds that an owed frame may take while a failure is shrunk.
 SHRINKING_DEADLINE = 0.5
@@ -175,7 +175,13 @@ class Runner:
     # ------------------------------------------------------------------------------------ what comes of them
 
     def _take(self, outcome: CarriedOut) -> None:
-        """Count a finished sequence, and remember what is new in it."""
+        """Count a finished sequence, and remember what is new in it.
+
+        One in which the target was lost is neither: what it found may be no more than that end.
+        """
+        self._left_behind += (f"{kind} {name}" for kind, name in outcome.left_behind)
+        if outcome.judgement.verdict is Verdict.FAIL or outcome.overdue:
+            self._check_alive(outcome.sequence.name)
         judgement = self._causes.judged(outcome.judgement)
         self._ended_by[is_scenario(judgement.sequence)][judgement.ended_by] += 1
         self.tally.add(judgement)
@@ -184,20 +190,22 @@ class Runner:
         tell(self.listeners, SequenceFinished(judgement))
         for failure in judgement.failures:
             self._findings.note(failure, outcome.sequence.name, outcome.commands_until(failure.identity))
-        self._heed(outcome)
 
     def _run_again(self, name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
         """Run commands of the sequence `repeats`, or some of them, that belong to no count, with little patience."""
         again = CommandSequence(name, tuple(commands), repeats=repeats, deadline=SHRINKING_DEADLINE)
         outcome = self._place.carry_out(again)
-        self._heed(outcome)
-        return outcome.judgement
-
-    def _heed(self, outcome: CarriedOut) -> None:
-        """A target that let a deadline pass may be gone for good: then nothing that follows would say anything."""
         self._left_behind += (f"{kind} {name}" for kind, name in outcome.left_behind)
         if outcome.overdue:
+            self._check_alive(name)
+        return outcome.judgement
+
+    def _check_alive(self, sequence: str) -> None:
+        """A target that let a deadline pass, or ended connections, may be gone for good."""
+        try:
             check_alive(self.target.address)
+        except TargetError as error:
+            raise TargetUnreachable(f"behind {sequence}: {error}") from error
 
     # -------------------------------------------------------------------------------------------- result
 

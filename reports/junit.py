@@ -31,8 +31,10 @@ from amqpspec.reports.text import visible
 def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None = None) -> str:
     """The report as XML text."""
     cases = [_case(entry, result) for entry in entries(result, registry)]
-    if result.undecided:
+    if result.undecided and result.exit_code != 0:
         cases.append(_undecided(result))
+    if result.lost is not None:
+        cases.append(_lost(result.lost))
     target = result.target
     suite = TestSuite(
         visible(f"{result.tool}: {target.product} {target.version} ({target.dialect})"),
@@ -43,6 +45,7 @@ def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None =
             "dialect": target.dialect,
             "seed": "" if result.seed is None else str(result.seed),
             "mode": result.mode,
+            "undecided sequences": str(len(result.undecided)),
             "failing against the promise": str(result.summary[Verdict.FAIL]),
             "failing as known": str(result.summary_as_known[Verdict.FAIL]),
             "broker as known": broker_as_known(result),
@@ -104,4 +107,10 @@ def _undecided(result: RunResult) -> TestCase:
     case = TestCase("sequences that could not be judged", classname="search")
     listed = "\n".join(f"{sequence}: {reason}" for sequence, reason in result.undecided)
     case.add_error_info(f"{len(result.undecided)} inconclusive", visible(listed), "inconclusive")
+    return case
+
+
+def _lost(reason: str) -> TestCase:
+    case = TestCase("the run came to its end", classname="target")
+    case.add_error_info(visible(reason), error_type="target lost")
     return case

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from string import hexdigits
 from urllib.parse import quote, unquote_to_bytes
 
 _PORTS = {"amqp": 5672, "amqps": 5671}
+_FILES = ("cacertfile", "certfile", "keyfile")
 
 
 class AddressError(ValueError):
@@ -23,6 +26,10 @@ class Address:
     password: str = field(default="guest", repr=False)
     vhost: str = "/"
     tls: bool = False
+    #: names of PEM files: who signs the broker's certificate, the client's own, and its key; "": the system's, none
+    cacertfile: str = ""
+    certfile: str = ""
+    keyfile: str = ""
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -33,7 +40,8 @@ class Address:
 def parse_address(text: str) -> Address:
     """`amqp[s]://[user[:password]@]host[:port][/vhost]`, percent-encoded, as in RabbitMQ's URI specification.
 
-    Without a path, or with an empty one, the virtual host is "/". Raises `AddressError`.
+    Without a path, or with an empty one, the virtual host is "/". An address for TLS may end in a query of
+    `cacertfile`, `certfile` and `keyfile`, as RabbitMQ's URI query parameters. Raises `AddressError`.
     """
     scheme, separator, rest = text.partition("://")
     scheme = scheme.lower()
@@ -41,12 +49,15 @@ def parse_address(text: str) -> Address:
         raise AddressError("the address must begin with amqp:// or amqps://")
     # The last "@" before the path ends the login. A password that was pasted unencoded may hold one, or a
     # "/": its pieces must never be taken, and printed, for a host.
+    # A query begins behind that "@": a path of it has a "/" of its own.
+    begin = rest.find("?", rest.rfind("@") + 1)
+    rest, query = (rest, "") if begin < 0 else (rest[:begin], rest[begin + 1 :])
     authority, _, path = rest.partition("/")
     if "@" not in authority and "@" in path:
         raise AddressError('a "/" in user or password is written %2F, an "@" in the virtual host %40')
     login, at, place = authority.rpartition("@")
-    if "?" in place or "#" in place or "?" in path or "#" in path:
-        raise AddressError("the address has a query or fragment part, which is not supported")
+    if "#" in place or "#" in path or "#" in query:
+        raise AddressError("the address has a fragment part, which is not supported")
     user, colon, password = login.partition(":")
     host, port = _host_and_port(place, _PORTS[scheme])
     return Address(
@@ -56,7 +67,39 @@ def parse_address(text: str) -> Address:
         password=_decoded(password, "password") if colon else "guest",
         vhost=_decoded(path, "virtual host") if path else "/",
         tls=scheme == "amqps",
+        **_files(query, scheme),
     )
+
+
+def logged_in(address: Address, text: str, environment: Mapping[str, str]) -> Address:
+    """The address with the login that the environment names where the text has none.
+
+    AMQPSPEC_USER, and AMQPSPEC_PASSWORD or the first line of the file AMQPSPEC_PASSWORD_FILE: arguments are seen by all
+    users of a machine. Raises `AddressError`.
+    """
+    if "@" in text.partition("://")[2].partition("/")[0]:
+        return address
+    password = environment.get("AMQPSPEC_PASSWORD")
+    if password is None and (file := environment.get("AMQPSPEC_PASSWORD_FILE")):
+        try:
+            password = Path(file).read_text(encoding="utf-8").partition("\n")[0]
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "not UTF-8"
+            raise AddressError(f"AMQPSPEC_PASSWORD_FILE: {file}: {reason}") from None
+    user = environment.get("AMQPSPEC_USER", address.user)
+    return replace(address, user=user, password=address.password if password is None else password)
+
+
+def _files(query: str, scheme: str) -> dict[str, str]:
+    files: dict[str, str] = {}
+    for part in filter(None, query.split("&")):
+        name, _, value = part.partition("=")
+        if name not in _FILES or scheme != "amqps":
+            raise AddressError(f"the address has a query with {name[:40]!r}: only amqps:// takes {', '.join(_FILES)}")
+        files[name] = _decoded(value, name)
+    if "keyfile" in files and "certfile" not in files:
+        raise AddressError("the address names a keyfile and no certfile")
+    return files
 
 
 def _host_and_port(place: str, default_port: int) -> tuple[str, int]:

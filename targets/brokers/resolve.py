@@ -7,6 +7,7 @@ a function without arguments that gives a context manager with an `address`, and
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Protocol, runtime_checkable
 
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Table
-from amqpspec.targets.address import Address, parse_address
+from amqpspec.targets.address import Address, logged_in, parse_address
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.client.handshake import Tune
 from amqpspec.targets.client.wire import WireClient
@@ -64,7 +65,7 @@ def running(target: str, dialect: Dialect | None = None) -> Iterator[Address]:
 def running_broker(target: str, dialect: Dialect | None = None, clock: Clock = COMMON) -> Iterator[RunningBroker]:
     """The same, giving the broker. The embedded one goes by the `clock`."""
     if target.startswith(("amqp://", "amqps://")):
-        yield _Elsewhere(parse_address(target))
+        yield _Elsewhere(logged_in(parse_address(target), target, os.environ))
         return
     with _broker(target, dialect, clock) as broker:
         yield broker

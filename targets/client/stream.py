@@ -111,7 +111,7 @@ def _wrapped(
     where = f"{address.host} port {address.port}"
     wrapped: socket.socket = sock
     try:
-        context = tls_context or ssl.create_default_context()
+        context = tls_context or _context(address)
         secure = context.wrap_socket(sock, server_hostname=address.host, do_handshake_on_connect=False)
         wrapped = secure
         while True:
@@ -130,6 +130,15 @@ def _wrapped(
     except TargetUnreachable:
         wrapped.close()
         raise
+
+
+def _context(address: Address) -> ssl.SSLContext:
+    """Raises `OSError`: a file cannot be read, or is no certificate or key."""
+    context = ssl.create_default_context(cafile=address.cacertfile or None)
+    if address.certfile:
+        # a key that is kept with a pass phrase is refused: nobody may be asked for it
+        context.load_cert_chain(address.certfile, address.keyfile or None, password=lambda: b"")
+    return context
 
 
 def _wait(sock: socket.socket, event: int, deadline: float) -> bool:

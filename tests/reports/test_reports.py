@@ -244,3 +244,20 @@ def test_the_headline_never_claims_more_than_was_seen() -> None:
     assert headline(conforming) == "Conforms, in all that was exercised"
     known = replace(conforming, failures=(result().failures[1],))
     assert headline(known) == "Conforms, except for 1 known deviation"
+
+
+def test_a_lost_target_is_an_error_of_the_build() -> None:
+    suite = ET.fromstring(render_junit(replace(result(), lost="the target was lost <after> 3 sequences")).encode())[0]
+    (error,) = list(suite.iter("testcase"))[-1]
+    assert (error.tag, error.get("message"), error.get("type")) == (
+        "error", "the target was lost <after> 3 sequences", "target lost",
+    )  # fmt: skip
+
+
+def test_few_undecided_sequences_are_counted_and_break_no_build() -> None:
+    run = replace(
+        result(failures=False), requirements=(), undecided=(("search 90", "too many explanations"),), sequences=100
+    )
+    suite = ET.fromstring(render_junit(run).encode())[0]
+    assert list(suite.iter("error")) == []
+    assert {each.get("name"): each.get("value") for each in suite.iter("property")}["undecided sequences"] == "1"

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqpspec.targets.address import Address, AddressError, parse_address
+from amqpspec.targets.address import Address, AddressError, logged_in, parse_address
 
 
 def test_everything_given() -> None:
@@ -59,6 +60,11 @@ def test_accepted(text: str, expected: Address) -> None:
         ("amqp://u%f:SECRET@h", "user"),
         ("amqp://u:SECRET@h/%", "virtual host"),
         ("amqp://u:SECRET@h/v?heartbeat=1", "query"),
+        ("amqps://u:SECRET@h/v?verify=no", "query"),
+        ("amqp://u:SECRET@h?cacertfile=/ca.pem", "query"),
+        ("amqps://u:SECRET@h?keyfile=/key.pem", "keyfile"),
+        ("amqps://u:SECRET@h?cacertfile=%zz", "cacertfile"),
+        ("amqps://u:SECRET@h/v?cacertfile=/ca.pem#x", "fragment"),
         ("amqp://u:SECRET@[::1", "host"),
         ("amqp://u:SECRET@[::1]x", "host"),
         ("amqp://u:SECRET@a b", "host"),
@@ -101,3 +107,40 @@ def test_any_text_is_an_address_or_an_error(text: str) -> None:
             assert "\n" not in str(error)
         else:
             assert 0 < address.port < 65536 and address.host
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ("amqps://h?cacertfile=/etc/ca.pem", ("/etc/ca.pem", "", "")),
+        ("amqps://u:p@h:5671/v?certfile=a%26b.pem&keyfile=/k&cacertfile=c", ("c", "a&b.pem", "/k")),
+    ],
+)
+def test_files_for_tls(text: str, files: tuple[str, str, str]) -> None:
+    address = parse_address(text)
+    assert (address.cacertfile, address.certfile, address.keyfile) == files
+    assert address.host == "h"
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "login"),
+    [
+        ("amqp://h", {}, ("guest", "guest")),
+        ("amqp://h", {"AMQPSPEC_USER": "u", "AMQPSPEC_PASSWORD": "p"}, ("u", "p")),
+        ("amqp://h", {"AMQPSPEC_USER": "u", "AMQPSPEC_PASSWORD_FILE": "FILE"}, ("u", "from the file")),
+        ("amqp://h/%40", {"AMQPSPEC_PASSWORD": "p"}, ("guest", "p")),
+        ("amqp://me:mine@h", {"AMQPSPEC_USER": "u", "AMQPSPEC_PASSWORD": "p"}, ("me", "mine")),
+    ],
+)
+def test_logins_of_the_environment(
+    tmp_path: Path, text: str, environment: dict[str, str], login: tuple[str, str]
+) -> None:
+    (tmp_path / "password").write_text("from the file\nmore\n", encoding="utf-8")
+    told = {name: str(tmp_path / "password") if value == "FILE" else value for name, value in environment.items()}
+    address = logged_in(parse_address(text), text, told)
+    assert (address.user, address.password) == login
+
+
+def test_a_password_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(AddressError, match=r"AMQPSPEC_PASSWORD_FILE: .*none: No such file"):
+        logged_in(Address("h"), "amqp://h", {"AMQPSPEC_PASSWORD_FILE": str(tmp_path / "none")})

@@ -12,6 +12,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -830,6 +831,19 @@ class TestTls:
             for size in sizes:
                 client.send(Method("a", 1, "basic.publish", {}, True, Content({}, bytes(size))))
                 assert receive(client).content == Content({}, bytes(size))
+
+    def test_files_of_the_address(self, brokers: Brokers, certificate: Path) -> None:
+        asks_for_ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        asks_for_ours.load_cert_chain(certificate)
+        asks_for_ours.verify_mode = ssl.CERT_REQUIRED
+        asks_for_ours.load_verify_locations(certificate)
+        broker = brokers(opened(lambda peer: peer.socket.close()), tls=asks_for_ours)
+        address = replace(broker.address, cacertfile=str(certificate), certfile=str(certificate))
+        with WireClient(address) as client:
+            client.open("a")
+        without_key = replace(address, keyfile=str(certificate.parent / "none"))
+        with pytest.raises(TargetUnreachable, match="No such file"), WireClient(without_key) as client:
+            client.open("a")
 
     def test_end_without_closing_alert(self, brokers: Brokers, certificate: Path, server_tls: ssl.SSLContext) -> None:
         broker = brokers(opened(lambda peer: peer.socket.close()), tls=server_tls)
