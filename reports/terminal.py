@@ -1,8 +1,8 @@
-"""The report on a terminal: a table by area, then each failure in a few lines; and a live display."""
+"""The report on a terminal: one screen at the end, and a display while a run goes on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -21,14 +21,14 @@ from amqpspec.conformance.verdicts.events import (
     SequenceStarted,
 )
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
-from amqpspec.model.defects.known_defects import is_as_known, strength_of
+from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, is_as_known, strength_of
 from amqpspec.model.promises.registry import Requirement, requirements
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import Version, newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import headline_as_known, not_seen
 from amqpspec.reports.extent import extent_lines
-from amqpspec.reports.overview import SIGNS, VERDICTS, Entry, again, areas, entries, headline, notes
+from amqpspec.reports.overview import SIGNS, VERDICTS, Entry, entries, headline, notes
 from amqpspec.reports.text import plural, visible
 
 STYLES: Mapping[Verdict, str] = {
@@ -39,34 +39,48 @@ STYLES: Mapping[Verdict, str] = {
     Verdict.NOT_APPLICABLE: "dim",
 }
 _OVERALL = {0: Verdict.PASS, 1: Verdict.FAIL, 3: Verdict.INCONCLUSIVE, 4: Verdict.INCONCLUSIVE}
+#: New failures that are shown whole; the others have a line each.
+MAX_WHOLE = 3
 #: Longer lists of lines are cut in the middle; the other reports have them whole.
 MAX_LINES = 12
 
 
-def print_report(console: Console, result: RunResult, registry: Mapping[str, Requirement] | None = None) -> None:
-    """Prints the table, the failures, what could not be judged, and the result: against the promise at the end."""
-    listed = entries(result, registry)
+def print_report(
+    console: Console,
+    result: RunResult,
+    registry: Mapping[str, Requirement] | None = None,
+    next_steps: Sequence[str] = (),
+) -> None:
+    """Prints one screen: what failed newly, a line for each known failure, what to do next, and the result at the end.
+
+    `next_steps`: lines for the reader. All else is in the other reports.
+    """
     if extent := extent_lines(result):
         console.print(_text("\n".join(extent), STYLES[Verdict.INCONCLUSIVE]))
         console.print()
-    console.print(summary_table(result, listed))
-    for entry in listed:
-        for found in entry.failures:
-            console.print()
-            console.print(failure_lines(entry, found, result))
+    failing = [(entry, found) for entry in entries(result, registry) for found in entry.failures]
+    new = [(entry, found) for entry, found in failing if found.known is None and not result.is_as_known(found)]
+    for entry, found in new[:MAX_WHOLE]:
+        console.print(failure_lines(entry, found, result))
+        console.print()
+    known = [each for each in failing if each not in new]
+    if brief := [*new[MAX_WHOLE:], *known]:
+        console.print(_brief_table(brief, result))
+        console.print()
     if result.undecided:
-        console.print()
-        console.print(Text("Not judged:", style=STYLES[Verdict.INCONCLUSIVE]))
-        console.print(_lines(f"  {sequence}: {reason}" for sequence, reason in result.undecided))
+        undecided = [f"  {sequence}: {reason}" for sequence, reason in result.undecided]
+        console.print(_text(f"Not judged: {plural(len(undecided), 'sequence')}", STYLES[Verdict.INCONCLUSIVE]))
+        console.print(_lines(undecided))
     if result.left_behind:
-        console.print()
         console.print(Text("Made by this run, and not deleted by the broker:", style=STYLES[Verdict.INCONCLUSIVE]))
         console.print(_lines(f"  {each}" for each in result.left_behind))
     if missing := not_seen(result):
-        console.print()
-        console.print(Text("Known defects that would have shown, and did not:", style=STYLES[Verdict.INCONCLUSIVE]))
-        console.print(_lines(f"  {each.defect.requirement} {each.defect.name}" for each in missing))
+        names = ", ".join(each.defect.name for each in missing)
+        console.print(_text(f"Known defects that would have shown, and did not: {names}", STYLES[Verdict.INCONCLUSIVE]))
+    console.print(sums_table(result))
     console.print()
+    for line in next_steps:
+        console.print(_text(line, "dim"), soft_wrap=True)
     if measured := accuracy_line(result):
         console.print(_text(measured))
     if newer := newer_sentence(result.target.judged_version):
@@ -74,6 +88,23 @@ def print_report(console: Console, result: RunResult, registry: Mapping[str, Req
     if as_known := headline_as_known(result):
         console.print(_text(as_known))
     console.print(headline_text(result))
+
+
+def _brief_table(failing: Iterable[tuple[Entry, FoundFailure]], result: RunResult) -> Table:
+    """A line for each failure."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, overflow="ellipsis")
+    for entry, found in failing:
+        defect = KNOWN_DEFECTS.get(found.failure.defect)
+        is_known = result.is_as_known(found)
+        kind = "known" if is_known else "new" if found.known is None else "listed"
+        said = defect.statement if is_known and defect else f"{found.failure.shape}: {found.failure.observed}"
+        sign = Text(f"{SIGNS[Verdict.FAIL]} {entry.id}", style=STYLES[Verdict.FAIL] if kind == "new" else "dim")
+        named = f"{kind}, {strength_of(found.failure)}" + (f", {defect.name}" if is_known and defect else "")
+        table.add_row(sign, Text(named, style="dim"), _text(" ".join(said.split())))
+    return table
 
 
 def print_verdict(console: Console, result: RunResult) -> None:
@@ -93,22 +124,18 @@ def headline_text(result: RunResult) -> Text:
     return line.append(visible(f"  ({facts}{seed})"), style="dim")
 
 
-def summary_table(result: RunResult, listed: tuple[Entry, ...]) -> Table:
-    """How many requirements of each area ended in each verdict; the sums against the promise, and as known."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_footer=True)
-    sums = [("all", result.summary)]
+def sums_table(result: RunResult) -> Table:
+    """How many requirements ended in each verdict: against the promise, and as known."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    sums = [("requirements", result.summary)]
     if result.defects:
-        sums = [("the promise", result.summary), ("as known", result.summary_as_known)]
-    table.add_column("area", footer="\n".join(name for name, _ in sums))
+        sums = [("against the promise", result.summary), ("as known", result.summary_as_known)]
+    table.add_column("", no_wrap=True)
     for verdict in VERDICTS:
-        totals = [total[verdict] for _, total in sums]
-        footer = Text("\n").join(Text(str(total), style=STYLES[verdict] if total else "dim") for total in totals)
-        table.add_column(f"{SIGNS[verdict]} {verdict}", justify="right", no_wrap=True, footer=footer)
-    for area in areas(listed):
-        counts = [
-            Text(str(count), style=STYLES[verdict]) if count else Text("") for verdict, count in area.counts.items()
-        ]
-        table.add_row(_text(area.name), *counts)
+        table.add_column(f"{SIGNS[verdict]} {verdict}", justify="right", no_wrap=True)
+    for name, counts in sums:
+        cells = [Text(str(counts[each]), style=STYLES[each] if counts[each] else "dim") for each in VERDICTS]
+        table.add_row(name, *cells)
     return table
 
 
@@ -134,8 +161,6 @@ def failure_lines(entry: Entry, found: FoundFailure, result: RunResult) -> Rende
     commands = found.commands or ((failure.command,) if failure.command else ())
     if commands:
         grid.add_row("commands", _lines(commands))
-    if found.reproducer:
-        grid.add_row("again", _lines(again(found).splitlines()))
     return Group(title, Padding(grid, (0, 0, 0, 2)))
 
 

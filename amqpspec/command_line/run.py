@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import date
@@ -31,7 +31,7 @@ from amqpspec.conformance.verdicts.deviations import (
 from amqpspec.conformance.verdicts.deviations_to_write import as_toml, deviations_of, update
 from amqpspec.conformance.verdicts.events import Event, Listener, RunFinished
 from amqpspec.conformance.verdicts.gate import Gate, excuse_of, through
-from amqpspec.conformance.verdicts.judgement import RunResult, TargetDescription
+from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, TargetDescription
 from amqpspec.model.defects.known_defects import strength_of
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements, select
@@ -162,12 +162,17 @@ def _write_reports(result: RunResult, options: argparse.Namespace) -> None:
     (options.json or options.out / "report.json").write_text(render_json(result), encoding="utf-8")
     if options.junit:
         options.junit.write_text(render_junit(result, registry), encoding="utf-8")
-    failures = options.out / "failures"
+    for found, file in _command_files(result, options.out):
+        file.parent.mkdir(exist_ok=True)
+        text = f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n"
+        file.write_text(text, encoding="utf-8")
+
+
+def _command_files(result: RunResult, directory: Path) -> Iterator[tuple[FoundFailure, Path]]:
+    """The failures whose commands are known, each with the file that they are kept in."""
     for number, found in enumerate(result.failures, 1):
         if found.commands:
-            failures.mkdir(exist_ok=True)
-            text = f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n"
-            (failures / f"{number:02}-{found.failure.requirement}.amqp").write_text(text, encoding="utf-8")
+            yield found, directory / "failures" / f"{number:02}-{found.failure.requirement}.amqp"
 
 
 def _print(result: RunResult, options: argparse.Namespace, console: Console) -> None:
@@ -176,5 +181,17 @@ def _print(result: RunResult, options: argparse.Namespace, console: Console) -> 
     if options.quiet:
         print_verdict(console, result)
         return
-    print_report(console, result, requirements())
+    print_report(console, result, requirements(), list(_next_steps(result, options)))
     console.print(f"report: {options.html or options.out / 'report.html'}   trace: {options.out / 'trace.jsonl'}")
+
+
+def _next_steps(result: RunResult, options: argparse.Namespace) -> Iterator[str]:
+    """What the reader may do about the failures."""
+    target = options.target if "://" not in options.target else result.target.label
+    files = _command_files(result, options.out)
+    if file := next((file for found, file in files if found.known is None and not result.is_as_known(found)), None):
+        yield f"see it again: amqpspec replay {file} {target}"
+    if result.fails and not options.deviations:
+        yield "accept what fails today: the same command with --write-deviations FILE"
+    if result.fails and not any(found.known is None and not result.is_as_known(found) for found in result.failures):
+        yield "hear of new failures only: --gate known"

@@ -53,11 +53,12 @@ def plain(html: str) -> str:
 def test_a_defect_is_told_with_its_name_promise_source_and_versions(render: object) -> None:
     assert callable(render)
     told = render(result()).replace("\\", "")
-    for text in (DEFECT.name, DEFECT.requirement, NOT_SEEN.name, *BROKERS):
+    for text in (DEFECT.name, DEFECT.requirement, NOT_SEEN.name):
         assert text in told
     if render is not terminal:
         # a terminal has no room for all of them: `amqpspec requirements --show ID`
-        assert DEFECT.source.split(" (")[0] in told
+        for text in (DEFECT.source.split(" (")[0], *BROKERS):
+            assert text in told
 
 
 class TestHeadlines:
@@ -198,13 +199,13 @@ class TestHtml:
 
 def test_the_terminal_shows_both_sums_and_the_promise_last() -> None:
     lines = terminal(result()).splitlines()
-    sums = {
-        line[: line.index("  ")]: line.split()[2] for line in lines if line.startswith(("the promise  ", "as known  "))
-    }
-    assert sums == {"the promise": "4", "as known": "3"}
+    names = ("against the promise", "as known")
+    of_name = {name: next(line for line in lines if line.startswith(f"{name}  ")) for name in names}
+    sums = {name: line.removeprefix(name).split()[0] for name, line in of_name.items()}
+    assert sums == {"against the promise": "4", "as known": "3"}
     assert lines[-2] == headline_as_known(result())
     assert lines[-1].startswith("✗ Deviates: 2 new failures, 1 known defect")
-    assert any(line.split() == ["CONSUME-005", "consume-ok-dropped"] for line in lines)
+    assert "Known defects that would have shown, and did not: consume-ok-dropped" in lines
 
 
 def test_markdown_has_a_table_of_defects() -> None:
