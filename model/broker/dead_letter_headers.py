@@ -9,8 +9,8 @@ Requirements:
   delivery_limit (quorum). [rabbit_dead_letter; RabbitMQ Java client test DeadLetterExchange]
 * DLX-002: x-death entry. x-death is an array of tables
   {count,reason,queue,time,exchange,routing-keys[,original-expiration]}, newest first, merged by (queue,reason). Field
-  order is not fixed across versions. In rabbitmq-3: each further death turns the order of the earlier ones: third,
-  first, second. [mc_amqpl]
+  order is not fixed across versions. In rabbitmq-3: broken up to 3.12: each further death turns the order of the
+  earlier ones: third, first, second. [mc_amqpl]
 * DLX-003: x-first-death-* and x-last-death-*. x-first-death-{exchange,queue,reason} always; x-last-death-* from 4.0
   (3.13). In rabbitmq-3: first only. In rabbitmq-4.0: first and last. In rabbitmq-4.3: first and last. [mc]
 * DLX-004: Client-supplied x-death. 3.10 increments the count when a message is REPUBLISHED with its x-death header; 4.x
@@ -87,8 +87,6 @@ def recorded(dialect: Dialect, queue: Queue, message: Message, reason: str) -> t
     properties = message.content.properties
     headers: Table = dict(properties.get("headers") or {})
     earlier = _earlier(dialect, message, headers)
-    if dialect.deaths_turn_around:
-        earlier.reverse()
     deaths = _with_one_more(earlier, _death(queue, message, reason))
     if not dialect.deaths_in_headers:
         if not message.deaths:

@@ -19,6 +19,7 @@ from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Message, Queue
+from amqpspec.model.broker.transaction import Ruling
 from amqpspec.model.protocol.methods import Method
 
 
@@ -103,6 +104,13 @@ class Guest:
     def deliveries_taken_back(self, broker: Any, queue: Queue, many: int) -> None:
         """The queue takes back so many deliveries that a channel held which has ended."""
 
+    def streams_settled(
+        self, broker: Any, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], ruling: Ruling | None
+    ) -> None:
+        """The client gives deliveries back or refuses them for good, None: recovers them; among them are streams'. They
+        are off the channel, and what becomes of their messages has not been done yet.
+        """
+
     def deliveries_given_back(self, broker: Any, queue: Queue, entries: Sequence[Unacknowledged]) -> None:
         """The client has given the deliveries back, and the queue has their messages again, or has dropped them."""
 
@@ -183,6 +191,14 @@ class Guest:
 
     def are_in_order(self, broker: Any, channel: Channel) -> bool | None:
         """Does what a queue has sent to the channel come there in that order?"""
+        return None
+
+    def is_served_beyond_limit(self, broker: Any, consumer: Consumer) -> bool | None:
+        """Is the consumer, of a stream, handed its next message whatever its limit?"""
+        return None
+
+    def may_go_on(self, broker: Any) -> bool | None:
+        """May the broker send more, though nothing more is permitted to it?"""
         return None
 
     def is_overlooked(self, broker: Any, message: Message) -> bool | None:

@@ -20,9 +20,9 @@ Requirements:
   x-delivery-limit, front with x-delivery-limit 10. In rabbitmq-4.0: tail only for -1. In rabbitmq-4.3: front.
   [rabbit_fifo handle_aux return/requeue]
 * PRIORITY-003: Classic message priority. A classic queue with x-max-priority=n delivers higher priorities first, FIFO
-  within one; values above n count as n, none as 0. What is given back goes to its place among the messages of its
-  priority. A queue without the argument pays no heed to priorities. [rabbit_priority_queue:priorities, priority,
-  requeue]
+  within one; values above n count as n, none as 0; whether n=0 knows 1 as well is left open. What is given back goes to
+  its place among the messages of its priority. A queue without the argument pays no heed to priorities.
+  [rabbit_priority_queue:priorities, priority, requeue]
 * QUORUM-005: Message priority. Message priority on a quorum queue. 4.3: strict priorities 0.31 without argument, none
   is 4; 4.0: two classes (>4 high), 2:1 interleaved: every third message since the queue was made or purged is a normal
   one, unless the next high one is older; 3.10: FIFO. What is given back in front goes before all priorities, in the
@@ -58,7 +58,7 @@ def effective_priority(dialect: Dialect, queue: Queue, message: Message) -> int:
         if most is None:
             return 0
         # rabbit_priority_queue:priority
-        return min(_named(message, 0), max(most, dialect.least_max_priority))
+        return min(_named(message, 0), max(most, queue.least_max_priority))
     if queue.type is not QueueType.QUORUM or dialect.quorum_priorities is QuorumPriorities.NONE:
         return 0
     if dialect.quorum_priorities is QuorumPriorities.STRICT:

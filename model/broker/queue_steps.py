@@ -39,7 +39,7 @@ from amqpspec.model.broker.message_order import note_all_left, note_left, put_ne
 from amqpspec.model.broker.overflow import forget_dropped, most_ready, tell_publishers
 from amqpspec.model.broker.owed import PendingGet
 from amqpspec.model.broker.queues import Arrival, Consumer, Dropping, Message, Queue
-from amqpspec.model.broker.stream_log import append, close_chunks, goes_on_in_chunk
+from amqpspec.model.broker.stream_log import append
 from amqpspec.model.broker.time_to_live import begin
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Table
@@ -76,7 +76,6 @@ class QueueSteps(BrokerState):
         self.deleted_of_late.clear()
         for told in self.hooks.came_to_rest:
             told(self)
-        close_chunks(self)
         for channel in self.channels.values():
             channel.under_way = 0
             if channel.admissions:
@@ -102,7 +101,7 @@ class QueueSteps(BrokerState):
     def recipients(self, queue: Queue) -> Iterator[Consumer]:
         """The consumers that may be handed the queue's next message."""
         if queue.type is QueueType.STREAM:
-            yield from (c for c in queue.consumers if self.has_room(c) or goes_on_in_chunk(self.dialect, c))
+            yield from (c for c in queue.consumers if self.has_room(c))
             return
         yield from highest(self.with_room(queue))
 

@@ -235,6 +235,10 @@ class Queue:
     owner: str | None = None
     auto_delete: bool = False
     arguments: Table = field(default_factory=dict)
+    #: how its arguments are read, as the dialect was when it was made (`Dialect.least_max_priority`,
+    #: `Dialect.negative_delivery_limit_is_none`)
+    least_max_priority: int = 0
+    negative_limit_is_none: bool = True
     deleted: bool = False
     #: it stands for the address of a channel's direct replies (model.rules.extensions.direct_reply)
     reply_address: bool = False

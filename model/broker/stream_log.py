@@ -1,19 +1,13 @@
 """The log of a stream, as far as a client can tell: where its chunks begin, and which message a consumer is owed.
 
 Messages that reach a stream together are written as one chunk (osiris_writer:handle_batch). Where the chunks begin
-shows in two things only: RabbitMQ up to 3.10 hands a consumer that has credit the whole chunk (STREAM-006), and the
-offset `last` means the last chunk (STREAM-008).
+shows in one thing only: the offset `last` means the last chunk (STREAM-008).
 
 Requirements:
 
 * STREAM-003: Non-destructive, offset header. Reading a stream takes nothing away: every consumer is handed the same
   messages, in the order of the log, also after others have acknowledged them. Deliveries carry x-stream-offset (from
   0), and redelivered is always false. [RabbitMQ guide: streams; rabbit_stream_queue:stream_entries]
-* STREAM-006: Credit granularity. A consumer is handed messages as long as it has fewer unacknowledged ones than its
-  prefetch limit, and settling each one, in whatever way, lets one more come. Up to 3.13 a chunk (messages that were
-  written together) that was begun is handed over whole, beyond the limit if it is longer, and the excess counts; what
-  begins a chunk waits for credit. In rabbitmq-3: whole chunks. In rabbitmq-4.0: one by one. In rabbitmq-4.3: one by
-  one. [rabbit_stream_queue:stream_entries, settle; osiris_writer:handle_batch]
 * STREAM-008: Where an offset begins. x-stream-offset says where reading begins: first (the oldest message), last (the
   last chunk), next (what is published from now on), a number (the message of that offset; beyond the end nothing until
   there is one), a time stamp or an interval back from now (the first chunk written since then). Below 0 is the oldest
@@ -22,12 +16,8 @@ Requirements:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
-from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.promises.queue_types import QueueType
 
 
 def append(queue: Queue, message: Message, now: float) -> None:
@@ -82,34 +72,6 @@ def begin(consumer: Consumer, offset: int) -> None:
     if consumer.arguments.get("x-stream-offset") == "last":
         for other in range(offset + 1, consumer.latest_offset + 1):
             starts[other] = False
-
-
-def goes_on_in_chunk(dialect: Dialect, consumer: Consumer) -> bool | None:
-    """Does the consumer's next message come whatever its credit is? None: nobody knows where its chunk begins."""
-    if not (dialect.stream_serves_chunks and consumer.has_begun):
-        return False
-    begins = consumer.queue.chunk_starts.get(consumer.next_offset)
-    return None if begins is None else not begins
-
-
-def has_open_chunk(broker: BrokerState) -> bool:
-    """May some consumer be handed more than its limit, because nobody knows whether a chunk goes on?"""
-    return broker.dialect.stream_serves_chunks and any(True for _ in _at_open_chunks(broker))
-
-
-def close_chunks(broker: BrokerState) -> None:
-    """All is at rest: what was not handed out beyond a limit begins a chunk."""
-    if broker.dialect.stream_serves_chunks:
-        for consumer in _at_open_chunks(broker):
-            consumer.queue.chunk_starts[consumer.next_offset] = True
-
-
-def _at_open_chunks(broker: BrokerState) -> Iterator[Consumer]:
-    for queue in broker.queues.values():
-        for consumer in queue.consumers if queue.type is QueueType.STREAM else ():
-            is_full = 0 < consumer.prefetch <= consumer.outstanding
-            if is_full and consumer.next_offset < len(queue.log) and goes_on_in_chunk(broker.dialect, consumer) is None:
-                yield consumer
 
 
 def first_owed(consumer: Consumer) -> int:

@@ -4,6 +4,7 @@ check_arguments).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
@@ -14,6 +15,7 @@ from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import Method
+from amqpspec.model.rules.inputs import process
 
 #: Dialects whose brokers refuse a type that is a text, and unknown (rabbit_queue_type:discover).
 _TEXT_IS_REFUSED = ("rabbitmq-4.3",)
@@ -46,6 +48,22 @@ def _age_without_number(broker: Broker, method: Method) -> bool:
     return isinstance(age, str) and not age[:1].isdecimal() and method.arguments.get("queue") not in broker.queues
 
 
+def _has_mode_of_old(broker: Broker, method: Method) -> bool:
+    if not method.arguments.get("arguments") or method.arguments.get("queue") in broker.queues:
+        return False
+    table = _declared_table(broker, method) or {}
+    is_classic = table.get("x-queue-type", "classic") == "classic"
+    return is_classic and isinstance(table.get("x-queue-mode"), str) and not broker.dialect.queue_arguments.queue_modes
+
+
+def _take_any_mode(broker: Broker, method: Method) -> None:
+    dialect = broker.dialect
+    modes = (str(method.arguments["arguments"]["x-queue-mode"]),)
+    broker.dialect = replace(dialect, queue_arguments=replace(dialect.queue_arguments, queue_modes=modes))
+    process(broker, method)
+    broker.dialect = dialect
+
+
 QUEUE_ARGUMENT_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="server-named-unknown-type-breaks",
@@ -58,6 +76,18 @@ QUEUE_ARGUMENT_DEFECTS: tuple[DefectTransition, ...] = (
         methods=("queue.declare",),
         applies=_unknown_type_for_server_name,
         process=crash_with("QUEUE-013"),
+    ),
+    DefectTransition(
+        name="queue-mode-is-taken",
+        requirement="QUEUE-013",
+        strength=Strength.PROMISED,
+        statement="An x-queue-mode is taken, though the release notes of 4.3.0 say that a declare with one fails: up to"
+        " 4.3.5 the modes of old, in 4.3.6 any.",
+        source="v4.3.5 rabbit_amqqueue:check_queue_mode; rabbit_classic_queue:capabilities",
+        dialects=("rabbitmq-4.3",),
+        methods=("queue.declare",),
+        applies=_has_mode_of_old,
+        process=_take_any_mode,
     ),
     DefectTransition(
         name="age-without-number-breaks",

@@ -16,6 +16,7 @@ from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.dead_letter_headers import HISTORY, published_expiration
 from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.queues import Queue
+from amqpspec.model.defects.expiration_text import EXPIRATION_REWRITTEN, as_number
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.queue_types import QueueType
@@ -90,6 +91,7 @@ _CHANGES: dict[str, Callable[[Properties], Properties]] = {
     STREAM_DROPS_CLUSTER_ID: _without_cluster_id,
     STREAM_TURNS_OCTETS_INTO_TEXT: _octets_as_text,
     STREAM_KEEPS_EXPIRATION: _with_expiration,
+    EXPIRATION_REWRITTEN: as_number,
 }
 
 

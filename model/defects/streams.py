@@ -8,9 +8,10 @@ from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import UNKNOWN_TAG, Consumer
-from amqpspec.model.broker.transaction import Outcome
 from amqpspec.model.defects import delivery_numbers
 from amqpspec.model.defects.crash import crash_with
+from amqpspec.model.defects.settled_tags import settles
+from amqpspec.model.defects.stream_settlement import process_refusing
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
@@ -39,18 +40,6 @@ def _open_channel(broker: Broker, method: Method) -> Channel | None:
     return channel if channel is not None and channel.state is ChannelState.OPEN else None
 
 
-def _settles(channel: Channel, method: Method, tag: int) -> bool:
-    if method.name == "tx.commit":
-        rulings = channel.transaction.rulings if channel.transaction is not None else ()
-        return any(tag in tags for ruling, tags in rulings if ruling.outcome is not Outcome.DONE)
-    if method.name.startswith("basic.recover"):
-        return True
-    named = method.arguments.get("delivery_tag", 0)
-    if not method.arguments.get("multiple"):
-        return bool(tag == named)
-    return tag <= named and named in channel.unacknowledged if named else True
-
-
 def _of_deleted_queues(broker: Broker, method: Method) -> list[Unacknowledged]:
     """Deliveries of deleted queues that the input settles: now streams have their names, and the channel knows them."""
     channel = _open_channel(broker, method)
@@ -64,7 +53,7 @@ def _of_deleted_queues(broker: Broker, method: Method) -> list[Unacknowledged]:
     return [
         entry
         for tag, entry in channel.unacknowledged.items()
-        if entry.queue.deleted and entry.queue.name in streams and _settles(channel, method, tag)
+        if entry.queue.deleted and entry.queue.name in streams and settles(channel, method, tag)
     ]
 
 
@@ -75,7 +64,7 @@ def _settles_at_stream(broker: Broker, method: Method) -> bool:
 def _settle_at_stream(broker: Broker, method: Method) -> None:
     for entry in _of_deleted_queues(broker, method):
         entry.queue = broker.queues[entry.queue.name]
-    process(broker, method)
+    process_refusing(broker, method)
 
 
 def _is_read_by_channel(broker: Broker, method: Method) -> bool:

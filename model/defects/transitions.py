@@ -46,7 +46,9 @@ from amqpspec.model.defects.returns import RETURN_DEFECTS, ReturnsBeyondLimit
 from amqpspec.model.defects.service_queue import SERVICE_DEFECTS, ServiceQueue
 from amqpspec.model.defects.settling import SETTLING_DEFECTS
 from amqpspec.model.defects.stalled_queues import StalledQueues
+from amqpspec.model.defects.stream_chunks import StreamChunks
 from amqpspec.model.defects.stream_content import StreamContent
+from amqpspec.model.defects.stream_settlement import STREAM_SETTLEMENT_DEFECTS, StreamSettlement
 from amqpspec.model.defects.streams import STREAM_DEFECTS, StreamReaders
 from amqpspec.model.defects.timeouts import TIMEOUT_DEFECTS, TimedDeliveries
 from amqpspec.model.defects.transactions import TRANSACTION_DEFECTS, Transactions
@@ -80,6 +82,7 @@ DEFECT_TRANSITIONS: tuple[DefectTransition, ...] = (
     *SETTLING_DEFECTS,
     *CRASHING_DEFECTS,
     *STREAM_DEFECTS,
+    *STREAM_SETTLEMENT_DEFECTS,
     *LIMIT_DEFECTS,
     *CLASSIC_SEAT_DEFECTS,
     *WAITING_DEFECTS,
@@ -104,7 +107,7 @@ GUESTS: tuple[Guest, ...] = (
     TimedDeliveries(), OctetsOfQuorumQueues(), ReturnsBeyondLimit(), DeadLettersToStreams(), QueueCounts(),
     ChannelClosing(), ChannelMailbox(), DirectReplies(), ExpiryByPriority(), VirtualHosts(), StreamContent(),
     ClassicActiveConsumer(), HeldTags(), WaitingConsumers(), MergedConsumers(), ServiceQueue(),
-    DropOrder(),
+    DropOrder(), StreamChunks(), StreamSettlement(),
     StalledQueues(),  # behind those that look whether it is one
 )  # fmt: skip
 HOOKS = Hooks(GUESTS)

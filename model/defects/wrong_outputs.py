@@ -10,9 +10,12 @@ from collections.abc import Callable, Mapping
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.defects.channel_closing import CLOSING_DEFECTS
 from amqpspec.model.defects.channel_mailbox import MAILBOX_DEFECTS
+from amqpspec.model.defects.death_order import DEATH_ORDER_DEFECTS
 from amqpspec.model.defects.direct_replies import DIRECT_REPLY_OUTPUT_DEFECTS
+from amqpspec.model.defects.expiration_text import EXPIRATION_DEFECTS
 from amqpspec.model.defects.expiry_by_priority import EXPIRY_DEFECTS
 from amqpspec.model.defects.queue_counts import COUNT_DEFECTS
+from amqpspec.model.defects.stream_chunks import STREAM_CHUNK_DEFECTS
 from amqpspec.model.defects.stream_content import STREAM_CONTENT_DEFECTS
 from amqpspec.model.defects.timeouts import NEXT_DEADLINE_FORGOTTEN, TIMEOUT_OUTPUT_DEFECTS, is_forgotten
 from amqpspec.model.defects.virtual_hosts import END_OF_STREAM_UNTOLD, VIRTUAL_HOST_DEFECTS, is_not_told
@@ -25,9 +28,12 @@ OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (
     *CLOSING_DEFECTS,
     *VIRTUAL_HOST_DEFECTS,
     *STREAM_CONTENT_DEFECTS,
+    *STREAM_CHUNK_DEFECTS,
     *DIRECT_REPLY_OUTPUT_DEFECTS,
     *MAILBOX_DEFECTS,
     *EXPIRY_DEFECTS,
+    *EXPIRATION_DEFECTS,
+    *DEATH_ORDER_DEFECTS,
 )
 
 #: By name: does this known defect explain that the owed frame does not come?

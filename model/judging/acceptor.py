@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections import Counter
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.internal_events import Input, kind_of, lane_of
 from amqpspec.model.broker.measurement import Measurement
-from amqpspec.model.broker.stream_log import has_open_chunk
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
@@ -297,7 +297,9 @@ class Acceptor:
         """A quiet state permits no output, so its next input has been processed whenever the next one is seen."""
         while len(self.explanations) == 1:
             only = self.explanations[0]
-            if only.is_settled or not only.broker.quiet or self.overlapping or has_open_chunk(only.broker):
+            if only.is_settled or not only.broker.quiet or self.overlapping:
+                return
+            if answer(only.broker.hooks.may_go_on, only.broker):
                 return
             if len(set(map(lane_of, only.pending))) > 1:
                 return

@@ -5,14 +5,13 @@ such a choice is processed with each of its values, as alternatives (`model.judg
 one state, that is one explanation; elsewhere what the broker sends tells which it was.
 
 Where one value owes a frame and the other owes silence, a round trip behind the input has to tell them apart. Where
-none can follow (within an unfinished content) the choice cannot be free so: the barrier would be complete before the
-frame.
+none can follow (within an unfinished content) the barrier may be complete before the frame: there the other value has
+to permit the frame at any time behind it, as CHAN-022 does (`model.rules.connection.assembly`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import Any
 
@@ -20,8 +19,9 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.topic_matching import ANY_WORDS, words
 from amqpspec.model.judging.alternative import Alternative
-from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.promises.differences_of_choices import CHOICES
+from amqpspec.model.judging.free_choice import FreeChoice, with_value
+from amqpspec.model.judging.free_choices_of_frames import CHOICES_OF_FRAMES
+from amqpspec.model.judging.free_choices_of_queues import CHOICES_OF_QUEUES
 from amqpspec.model.promises.passive_declare_permission import PassiveDeclarePermission
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method, TraceEvent
@@ -32,24 +32,6 @@ _PERMITTED = (
     "exchange.declare", "exchange.delete", "exchange.bind", "exchange.unbind", "queue.declare", "queue.bind",
     "queue.unbind", "queue.purge", "queue.delete", "basic.consume", "basic.get", "basic.publish",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class FreeChoice:
-    """One choice, by the name of the field of `Dialect`, with the values that are right beside the dialect's own."""
-
-    choice: str
-    values: tuple[Any, ...]
-    requirement: str
-    kinds: tuple[str, ...]
-    #: may another value make a difference to this input? The channel is that of the input, if it is open
-    matters: Callable[[Broker, Channel | None, TraceEvent], bool]
-    #: the dialects in which these are the values; (): all in which the choice is free
-    dialects: tuple[str, ...] = ()
-
-    def is_free_in(self, dialect_name: str) -> bool:
-        free = CHOICES[self.choice].either_in
-        return dialect_name in free and (not self.dialects or dialect_name in self.dialects)
 
 
 def _channel(broker: Broker, event: TraceEvent) -> Channel | None:
@@ -121,6 +103,8 @@ _SMALL_FRAMES, _MOST_WILDCARDS = 8192, 2
 _EXCHANGE_TYPES = ("direct", "fanout", "topic", "headers")
 
 FREE_CHOICES: tuple[FreeChoice, ...] = (
+    *CHOICES_OF_FRAMES,
+    *CHOICES_OF_QUEUES,
     FreeChoice(
         "passive_declare_permission", tuple(PassiveDeclarePermission), "PERMISSION-003",
         ("queue.declare", "exchange.declare"), _is_passive_and_restricted, ("rabbitmq-4.0",),
@@ -155,22 +139,17 @@ def _by_kind(dialect_name: str) -> Mapping[str, tuple[FreeChoice, ...]]:
     return {kind: tuple(each for each in own if kind in each.kinds) for each in own for kind in each.kinds}
 
 
-@cache
-def _otherwise(dialect: Dialect, choice: str, value: Any) -> Dialect:
-    return replace(dialect, **{choice: value})
-
-
 def free_choices(broker: Broker, event: TraceEvent) -> Iterator[Alternative]:
     """An alternative for each value that a free choice may have and the dialect has not, where it may matter."""
     dialect = broker.dialect
     for each in _by_kind(dialect.name).get(event.name, ()):
         if each.matters(broker, _channel(broker, event), event):
             for value in each.values:
-                if value != getattr(dialect, each.choice):
+                if value != each.value_in(dialect):
                     yield Alternative(
                         name=f"{each.choice}: {value}",
                         requirement=each.requirement,
-                        source=CHOICES[each.choice].source,
+                        source=each.difference.source,
                         kinds=each.kinds,
                         applies=lambda broker, event: True,
                         process=partial(_process_otherwise, choice=each.choice, value=value),
@@ -179,6 +158,6 @@ def free_choices(broker: Broker, event: TraceEvent) -> Iterator[Alternative]:
 
 def _process_otherwise(broker: Broker, event: TraceEvent, choice: str, value: Any) -> None:
     usual = broker.dialect
-    broker.dialect = _otherwise(usual, choice, value)
+    broker.dialect = with_value(usual, choice, value)
     process(broker, event)
     broker.dialect = usual

@@ -35,10 +35,10 @@ Requirements:
   [AMQP 0-9-1 4.7; rabbit_channel.erl]
 * PUBLISH-016: Properties and body are preserved bit-exact. Properties, header table and body (also empty and
   multi-frame) arrive unchanged apart from broker-added headers (x-death*, x-delivery-count, x-acquired-count,
-  x-stream-offset) and BCC removal. In rabbitmq-3: as stated, but a long-long-int of type L comes back as l from quorum
-  queues and streams. In rabbitmq-4.0: as stated, but expiration comes back as the number that it is (060000 as 60000),
-  and type L as l. In rabbitmq-4.3: as stated, but expiration comes back as the number that it is (060000 as 60000), and
-  type L as l. [rabbit_channel.erl:handle_deliver0; AMQP 0-9-1 basic.publish]
+  x-stream-offset) and BCC removal. In rabbitmq-3: as stated; a long-long-int of type L may come back as l. In
+  rabbitmq-4.0: broken: expiration comes back as the number that it is (060000 as 60000); type L may come back as l. In
+  rabbitmq-4.3: broken: expiration comes back as the number that it is (060000 as 60000); type L may come back as l.
+  [rabbit_channel.erl:handle_deliver0; AMQP 0-9-1 basic.publish]
 * QUORUM-001: x-delivery-count header. Counts earlier failed deliveries; absent on the first delivery from 4.0 on, 0 on
   basic.get in 3.10. A client's own header of that name comes through as long as the broker has no count. Classic queues
   count nothing. In rabbitmq-3: 0 or absent on first get, as versions differ (absent from 3.12.0 on), absent on first

@@ -191,7 +191,13 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
     if expected.due is not None and event.time > broker.waited > expected.due.latest:
         wrong += (Mismatch(expected.requirements[0], Shape.UNEXPECTED, f"{event.name} too late", False),)
     if expected.content is not None and not _same_content(broker, expected.content, event.content):
-        wrong += (Mismatch(expected.requirements[0], Shape.WRONG_ARGUMENT, f"{event.name} content", False),)
+        detail = f"{event.name} content"
+        wrong += (
+            Mismatch(
+                expected.requirements[0], Shape.WRONG_ARGUMENT, detail, False, argument="content",
+                right=expected.content, about=expected,
+            ),
+        )  # fmt: skip
     if wrong and any(mismatch.fatal for mismatch in wrong):
         return wrong
     holder.owed.remove(expected)

@@ -2,9 +2,8 @@
 
 Requirements:
 
-* ACK-021: Reject on a stream. nack/reject on a stream is hard 540 in 3.10; accepted as a credit return from 4.0
-  (nothing is requeued). In rabbitmq-3: 540. In rabbitmq-4.0: accepted. In rabbitmq-4.3: accepted.
-  [rabbit_stream_queue:settle]
+* ACK-021: Reject on a stream. nack/reject on a stream is accepted as a credit return: nothing is requeued. In
+  rabbitmq-3: broken up to 3.12: hard 540. [rabbit_stream_queue:settle]
 * CONSUME-014: Delivery tags are shared per channel. Tags start at 1 per channel and increase by 1 over ALL deliveries
   and get-oks of the channel, ack or no-ack, across consumers and queues. [RabbitMQ guide: consumer acknowledgements and
   publisher confirms; rabbit_channel.erl:record_sent]
@@ -13,10 +12,10 @@ Requirements:
   [AMQP 0-9-1 4.7; rabbit_channel.erl]
 * PUBLISH-016: Properties and body are preserved bit-exact. Properties, header table and body (also empty and
   multi-frame) arrive unchanged apart from broker-added headers (x-death*, x-delivery-count, x-acquired-count,
-  x-stream-offset) and BCC removal. In rabbitmq-3: as stated, but a long-long-int of type L comes back as l from quorum
-  queues and streams. In rabbitmq-4.0: as stated, but expiration comes back as the number that it is (060000 as 60000),
-  and type L as l. In rabbitmq-4.3: as stated, but expiration comes back as the number that it is (060000 as 60000), and
-  type L as l. [rabbit_channel.erl:handle_deliver0; AMQP 0-9-1 basic.publish]
+  x-stream-offset) and BCC removal. In rabbitmq-3: as stated; a long-long-int of type L may come back as l. In
+  rabbitmq-4.0: broken: expiration comes back as the number that it is (060000 as 60000); type L may come back as l. In
+  rabbitmq-4.3: broken: expiration comes back as the number that it is (060000 as 60000); type L may come back as l.
+  [rabbit_channel.erl:handle_deliver0; AMQP 0-9-1 basic.publish]
 * QOS-001: Per-consumer prefetch. basic.qos(n, global=false) limits each consumer created LATER on the channel to n
   unacked messages, independently. [RabbitMQ guide: consumer prefetch]
 * QOS-006: Never exceed. At no time has a consumer more than its prefetch unacked (as seen on the wire, counting acks
@@ -29,13 +28,12 @@ Requirements:
 * STREAM-004: Default offset is next. Without x-stream-offset only messages published after the consume arrive.
   [RabbitMQ guide: streams]
 * STREAM-006: Credit granularity. A consumer is handed messages as long as it has fewer unacknowledged ones than its
-  prefetch limit, and settling each one, in whatever way, lets one more come. Up to 3.13 a chunk (messages that were
-  written together) that was begun is handed over whole, beyond the limit if it is longer, and the excess counts; what
-  begins a chunk waits for credit. In rabbitmq-3: whole chunks. In rabbitmq-4.0: one by one. In rabbitmq-4.3: one by
-  one. [rabbit_stream_queue:stream_entries, settle; osiris_writer:handle_batch]
+  prefetch limit, and settling each one, in whatever way, lets one more come. In rabbitmq-3: broken: a chunk (messages
+  that were written together) that was begun is handed over whole. [rabbit_stream_queue:stream_entries, settle;
+  osiris_writer:handle_batch]
 * STREAM-007: Recover on a stream. basic.recover and basic.recover-async settle a stream's deliveries as acknowledging
-  does: their credit returns, reading goes on, and nothing is delivered again. In rabbitmq-3: hard 541, INTERNAL_ERROR.
-  [rabbit_stream_queue:settle; rabbit_channel:internal_requeue]
+  does: their credit returns, reading goes on, and nothing is delivered again. In rabbitmq-3: broken up to 3.12: hard
+  541. [rabbit_stream_queue:settle; rabbit_channel:internal_requeue]
 * STREAM-008: Where an offset begins. x-stream-offset says where reading begins: first (the oldest message), last (the
   last chunk), next (what is published from now on), a number (the message of that offset; beyond the end nothing until
   there is one), a time stamp or an interval back from now (the first chunk written since then). Below 0 is the oldest
@@ -48,11 +46,15 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.consumer_timeouts import begin_delivery
 from amqpspec.model.broker.dead_letter_headers import shown_by
+from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.queues import Consumer, Message
-from amqpspec.model.broker.stream_log import begin, begins_at, first_owed, goes_on_in_chunk, stored
+from amqpspec.model.broker.stream_log import begin, begins_at, first_owed, stored
 from amqpspec.model.outputs.messages import check_delivery, routed_by
-from amqpspec.model.outputs.mismatch import Mismatches, unexpected
+from amqpspec.model.outputs.mismatch import Mismatch, Mismatches, unexpected
+from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Method
+
+BEYOND_LIMIT = "basic.deliver beyond the limit"
 
 
 def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer, method: Method) -> Mismatches:
@@ -65,8 +67,8 @@ def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer,
     if not begins_at(consumer, offset):
         return unexpected(_order_requirement(consumer, offset), "basic.deliver out of the stream's order")
     beyond = not broker.has_room(consumer)
-    if beyond and goes_on_in_chunk(broker.dialect, consumer) is False:
-        return unexpected("STREAM-006", "basic.deliver beyond the limit")
+    if beyond and not answer(broker.hooks.is_served_beyond_limit, broker, consumer):
+        return (Mismatch("STREAM-006", Shape.UNEXPECTED, BEYOND_LIMIT, about=consumer),)
     message = queue.log[offset]
     wrong = check_delivery(broker, channel, queue, message, method, False)
     if any(mismatch.fatal for mismatch in wrong):
@@ -74,10 +76,7 @@ def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer,
     fired = _shown(channel, consumer, message)
     if message.deaths:
         fired.extend(shown_by(queue, message))
-    if beyond:
-        queue.chunk_starts[offset] = False
-        fired.append("STREAM-006")
-    elif consumer.next_offset != consumer.latest_offset:
+    if consumer.next_offset != consumer.latest_offset:
         begin(consumer, offset)
     stored(queue, offset)
     message.acquired_count += 1
@@ -92,10 +91,8 @@ def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer,
     consumer.outstanding += 1
     if offset + 1 < len(queue.log):
         fired.append("PUBLISH-015")
-        if not broker.has_room(consumer) and goes_on_in_chunk(broker.dialect, consumer) is False:
-            fired.extend(("STREAM-006", "QOS-001"))
-            if not broker.dialect.stream_serves_chunks:
-                fired.append("QOS-006")
+        if not beyond and not broker.has_room(consumer):
+            fired.extend(("STREAM-006", "QOS-001", "QOS-006"))
     broker.fired(*fired)
     broker.refresh(queue)
     return wrong

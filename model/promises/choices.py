@@ -113,10 +113,6 @@ class Dialect:
     #: `x-consumer-timeout` of basic.consume is checked (rabbit_queue_type:consume)
     consumer_timeout_checked: bool
     consumer_timeouts: ConsumerTimeouts
-    #: nack and reject on a stream: accepted as a return of credit, or 540 (rabbit_stream_queue:settle)
-    stream_reject: bool
-    #: a consumer of a stream that has credit is handed a whole chunk (rabbit_stream_queue:stream_entries up to 3.10)
-    stream_serves_chunks: bool
     #: refusals of stream consumers name the stream as 3 did (rabbit_stream_queue:consume)
     first_stream_texts: bool
     #: a mandatory message that goes to an address of direct replies only is not returned (REPLY-003); rabbit_channel
@@ -146,8 +142,6 @@ class Dialect:
     max_message_size: int
     #: user-id is checked before expiration, CC and BCC, and not behind them (rabbit_channel, basic.publish)
     user_id_checked_first: bool
-    #: a message's expiration comes back as the number that it is: 060000 as 60000 (mc_amqpl:protocol_state, from 4.0)
-    expiration_is_rewritten: bool
     #: a header 1 equals a binding's argument 1.0 (rabbit_exchange_type_headers: `==` up to 3, `=:=` later)
     headers_numbers_by_value: bool
     #: most `#` in the key of a topic binding (rabbit_exchange_type_topic:validate_binding, from 4.3.5); None: no limit
@@ -176,8 +170,6 @@ class Dialect:
     deleted_before_commit: DeletedBeforeCommit = DeletedBeforeCommit.LOOKED_UP
     #: a quorum queue looks for expired messages at the front of each priority (rabbit_fifo:expire_batch, 4.3)
     quorum_expires_by_priority: bool = False
-    #: each further death turns the order of the earlier ones (rabbit_dead_letter:group_by_queue_and_reason, up to 3.13)
-    deaths_turn_around: bool = False
     #: where RabbitMQ's ways are not those of the text
     text: TextChoices = RABBITMQS_WAYS
 

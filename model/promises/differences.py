@@ -38,14 +38,16 @@ class Difference:
     within: str = ""
     #: the dialects in which the judge takes either as right: the versions differ, or nobody promises it
     either_in: tuple[str, ...] = ()
-    #: the model still holds each version to what it was seen doing, though by its class it should not
-    taken_over: bool = False
+    #: of a requirement: another one, whose known defect it is
+    as_of: str = ""
+    #: the model still holds each version to what it was seen doing, though by its class it should not: why it does
+    taken_over: str = ""
 
     @property
     def held_to(self) -> str:
         """What the model does with it, in a few words."""
         if self.taken_over:
-            return "taken over from what the version does"
+            return f"taken over from what the version does: {self.taken_over}"
         if self.kind is DifferenceClass.DEFECT:
             return "the promise, as a known defect of the version"
         return f"either in {', '.join(self.either_in)}" if self.either_in else "what is documented of the version"

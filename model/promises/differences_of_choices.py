@@ -12,7 +12,9 @@ _change = partial(Difference, DifferenceClass.CHANGE)
 _defect = partial(Difference, DifferenceClass.DEFECT)
 _free = partial(Difference, DifferenceClass.FREE)
 
-_THREE, _FOUR, _NEWEST = "rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"
+_TEXT, _THREE, _FOUR, _NEWEST = "amqp-0-9-1", "rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"
+_RABBITMQ = (_THREE, _FOUR, _NEWEST)
+_ALL = (_TEXT, *_RABBITMQ)
 
 #: By the name of the field of `Dialect`.
 CHOICES: Mapping[str, Difference] = MappingProxyType(
@@ -27,18 +29,21 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             "guide: specification, basic.recover (only requeue=true is implemented)"
         ),
         "prefetch_is_shared": _change("guide: consumer-prefetch, the table of meanings", ("QOS-016",)),
-        "exchange_type_change": _defect(
-            "0-9-1 exchange.declare, type: 530; RabbitMQ's 406 is what its clients get for every inequivalent declare"
-            " (rabbit_exchange:assert_equivalence)",
-            taken_over=True,
+        "exchange_type_change": _change(
+            "guide: channels, Channels and Error Handling (redeclaring an exchange with other properties: 406); 0-9-1"
+            " exchange.declare, type: 530",
+            ("EXCHANGE-002", "EXCHANGE-006"),
         ),
         "wrong_content_class": _free(
             "0-9-1 section 4.2.6.1: 501, and 4.2.6: 505, which RabbitMQ sends (rabbit_command_assembler:process)",
-            taken_over=True,
+            ("CHAN-014",),
+            either_in=_ALL,
         ),
-        "ends_silently_without_frame_end": _defect(
-            "0-9-1 section 4.2.3: no further frame; RabbitMQ sends connection.close 501 (rabbit_reader:handle_input)",
-            taken_over=True,
+        "ends_silently_without_frame_end": _free(
+            "0-9-1 section 4.2.3: no further data; section 1.1, of 501: a malformed frame is what it tells of, and"
+            " RabbitMQ sends connection.close with it (rabbit_reader:handle_input)",
+            ("CONN-015", "CONN-016"),
+            either_in=_ALL,
         ),
         "accepts_0_9_header": _change("guide: man/rabbitmqctl.8 (a connection of 0-9 is treated as one of 0-9-1)"),
         "handshake_timeout": _change("guide: networking, handshake_timeout"),
@@ -47,13 +52,13 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
         "speaks_0_8": _free(
             "0-9-1 section 2.2.4 lets a server speak any further version (v4.0.5 rabbit_reader:version_negotiation)",
             ("CONN-004",),
-            taken_over=True,
+            either_in=_ALL,
         ),
         "headers_1_0": _change("release notes of 4.0.1 (AMQP 1.0 is a core protocol)"),
         "refuses_with_1_0_header": _free(
             "0-9-1 section 4.2.2: any valid protocol header (v4.0.5 rabbit_reader:refuse_connection)",
             ("CONN-003", "CONN-004"),
-            taken_over=True,
+            either_in=_ALL,
         ),
         "least_frame_max": _change(
             "release notes of 4.1.0 (8192 or greater)", ("CONN-012",), within="4.1.0: 8192", either_in=(_FOUR,)
@@ -62,7 +67,7 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             "no text names a limit of what may be announced (v4.2.6 rabbit_command_assembler, MAX_MSG_SIZE)",
             ("CHAN-022",),
             within="4.2.6: 536870912",
-            taken_over=True,
+            either_in=_ALL,
         ),
         # --------------------------------------------------------------------------------- reply codes and texts
         "unknown_exchange_type": _change(
@@ -78,9 +83,9 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             either_in=(_FOUR,),
         ),
         "default_queue_type_in_errors": _free(
-            "a text only (v4.0.5 rabbit_amqqueue:augment_declare_args)", ("QUEUE-012",), taken_over=True
+            "a text only (v4.0.5 rabbit_amqqueue:augment_declare_args)", ("QUEUE-012",), either_in=_RABBITMQ
         ),
-        "first_stream_texts": _free("a text only (v4.0.5 rabbit_stream_queue:consume)", taken_over=True),
+        "first_stream_texts": _free("a text only (v4.0.5 rabbit_stream_queue:consume)", either_in=_RABBITMQ),
         "refusals_name_permission": _free(
             "a text only (v3.12.0 rabbit_access_control:check_resource_access)",
             ("PERMISSION-001",),
@@ -89,7 +94,7 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
         ),
         "user_id_checked_first": _free(
             "of several faults of one message no text says which is told (rabbit_channel, basic.publish)",
-            either_in=(_THREE, _FOUR, _NEWEST),
+            either_in=_RABBITMQ,
         ),
         # ------------------------------------------------------------------------------ permissions and consumers
         "passive_declare_permission": _change(
@@ -107,7 +112,7 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
         "client_cancel_ok": _free(
             "no text says what becomes of a client's cancel-ok (v4.3.0 rabbit_channel:handle_method)",
             ("CANCEL-009",),
-            taken_over=True,
+            either_in=_ALL,
         ),
         "channel_prefetch": _change(
             "release notes of 4.3.0 (global_qos is denied by default; the model does not follow a configuration that"
@@ -121,7 +126,7 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
         ),
         "least_max_priority": _free(
             "guide: limits (x-max-priority is 1 to 255); no text says what 0 means (rabbit_priority_queue:priorities)",
-            taken_over=True,
+            either_in=_ALL,
         ),
         "topic_wildcard_limit": _change(
             "release notes of 4.3.5", ("BIND-007",), within="4.3.5: two", either_in=(_NEWEST,)
@@ -130,14 +135,9 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             "0-9-1 section 3.1.3.4 does not say when values of two types are equal (rabbit_exchange_type_headers)",
             ("PUBLISH-006",),
             within="3.13.0: not equal",
-            either_in=(_THREE, _FOUR, _NEWEST),
+            either_in=_RABBITMQ,
         ),
         "max_message_size": _change("release notes of 4.0.1 (16 MiB from 128 MiB)", ("PUBLISH-013",)),
-        "expiration_is_rewritten": _defect(
-            "0-9-1 section 3.1.1: content properties are passed on as they are (mc_amqpl:protocol_state)",
-            ("PUBLISH-016",),
-            taken_over=True,
-        ),
         "reply_address_is_routable": _change(
             "release notes of 4.2.0; guide: direct-reply-to",
             ("REPLY-003",),
@@ -145,7 +145,7 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             either_in=(_FOUR,),
         ),
         "deleted_before_commit": _free(
-            "0-9-1 class tx: the effect of what goes on beside a transaction is undefined", ("TX-002",), taken_over=True
+            "0-9-1 class tx: the effect of what goes on beside a transaction is undefined", ("TX-002",), either_in=_ALL
         ),
         # ---------------------------------------------------------------------------------------- quorum queues
         "quorum_requeue": _change(
@@ -154,10 +154,10 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             ("ACK-017", "ACK-018", "QUORUM-004", "RECOVER-005"),
         ),
         "quorum_delivery_limit": _change("release notes of 4.0.1; guide: quorum-queues", ("QUORUM-003",)),
-        "negative_delivery_limit_is_none": _free(
+        "negative_delivery_limit_is_none": _change(
             "release notes of 4.0.1 (-1 disables the limit); no text before says what it means",
             ("QUORUM-004",),
-            taken_over=True,
+            either_in=(_THREE,),
         ),
         "quorum_nack_has_not_failed": _change(
             "release notes of 4.3.0; guide: quorum-queues, When is delivery count incremented",
@@ -174,15 +174,16 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
         ),
         "lost_consumers_by_creation": _free(
             "no text orders what several consumers of a lost channel held (rabbit_fifo, key of a consumer)",
-            taken_over=True,
+            ("ACK-017", "ACK-018"),
+            either_in=_ALL,
         ),
         "quorum_seat_by_priority": _change(
             "release notes of 4.0.1; guide: consumers, Initial SAC Selection", ("SAC-002", "SAC-004")
         ),
-        "quorum_return_frees_seat": _free(
-            "guide: consumers, Initial SAC Selection: of acknowledged messages, and nothing of those given back",
+        "quorum_return_frees_seat": _defect(
+            "guide: consumers, Initial SAC Selection: the next takes over; in 4.0 nobody does where the last message"
+            " was given back, and nobody is served",
             ("SAC-004",),
-            taken_over=True,
         ),
         "quorum_priorities": _change("guide: quorum-queues 4.0, Priorities; release notes of 4.3.0", ("QUORUM-005",)),
         "quorum_expires_by_priority": _change("guide: quorum-queues, Priority-Aware Message Expiration", ("TTL-003",)),
@@ -203,29 +204,15 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             within="3.13.0: with x-last-death, which the model does not expect up to 3.13",
         ),
         "carried_failures": _free(
-            "no text says which counts a dead letter keeps (mc, rabbit_fifo)", ("DLX-010",), taken_over=True
-        ),
-        "deaths_turn_around": _defect(
-            "guide: dlx 3.13 (ordered by recency); right from 3.13.0 on",
-            ("DLX-002",),
-            within="3.13.0: by recency",
-            taken_over=True,
+            "no text says which counts a dead letter keeps (mc, rabbit_fifo)",
+            ("DLX-010",),
+            taken_over="the counts add up to the delivery limit of each further queue, so that each dead letter would"
+            " have to be followed with every number that it may have brought along",
         ),
         # ------------------------------------------------------------------------------------------------ streams
         "stream_names_delivery_mode": _free(
             "no text says what a message without delivery-mode comes back with (v4.0.5 mc_amqpl)",
-            either_in=(_THREE, _FOUR, _NEWEST),
-        ),
-        "stream_reject": _defect(
-            "guide: streams, an acknowledgement gives credit; 3.10 to 3.12 refuse the others with 540, or crash",
-            ("ACK-021", "STREAM-007"),
-            within="3.13.0: accepted",
-            taken_over=True,
-        ),
-        "stream_serves_chunks": _defect(
-            "guide: streams (prefetch limits a consumer); up to 3.13 a whole chunk is handed out",
-            ("STREAM-006",),
-            taken_over=True,
+            either_in=_RABBITMQ,
         ),
     }
 )
@@ -238,21 +225,26 @@ ARGUMENTS: Mapping[str, Difference] = MappingProxyType(
         "stream": _free(
             "no text says whether x-stream-filter-size-bytes is compared (rabbit_stream_queue:capabilities)",
             within="4.2.7 and 4.3.1: compared",
-            taken_over=True,
+            either_in=_RABBITMQ,
         ),
         "queue_versions": _change("release notes of 4.3.0 (CQv1 is removed)"),
-        "queue_mode_is_checked": _change(
-            "release notes of 4.3.0: any x-queue-mode fails; 4.3.6 takes each, and the model follows that",
+        "queue_modes": _change("release notes of 4.3.0 (x-queue-mode set to any value fails)", ("QUEUE-013",)),
+        "leader_locators": _free(
+            "guide: clustering names min-masters of x-queue-master-locator only (rabbit_queue_location)",
             ("QUEUE-013",),
-            taken_over=True,
+            either_in=(_FOUR, _NEWEST),
         ),
-        "leader_locators": _change("release notes of 4.0.1 (queue_master_locator, whose min-masters is taken over)"),
         "age_is_compared_by_length": _free(
             "no text says when two ages are equal (rabbit_amqqueue:normalize_max_age, 4.3.6)",
             ("QUEUE-010",),
             within="4.3.6: by length",
-            taken_over=True,
+            either_in=_RABBITMQ,
         ),
-        "filter_size_text": _free("a text only (rabbit_stream_queue:check_filter_size)", taken_over=True),
+        "filter_size_text": _free(
+            "a text only (rabbit_stream_queue:check_filter_size); the argument came with 3.13 (guide: streams 3.13)",
+            ("QUEUE-013",),
+            within="3.13.0: checked",
+            either_in=_RABBITMQ,
+        ),
     }
 )

@@ -21,6 +21,7 @@ _STOPPED = "guide: consumer cancel notification (the consumption has stopped); r
 REQUIREMENTS: Mapping[str, Difference] = MappingProxyType(
     {
         "ACK-024": _defect("0-9-1 basic.ack, delivery-tag"),
+        "ACK-021": _defect("0-9-1 basic.reject; guide: streams 3.13 and confirms, of basic.nack; mended in 3.13.0"),
         "ACK-019": _free("no text says which consumer it is; the requirement allows each"),
         "CANCEL-009": _defect(
             "RabbitMQ from 4.3 on takes a client's cancel-ok, and crashes where the consumer is gone"
@@ -33,12 +34,16 @@ REQUIREMENTS: Mapping[str, Difference] = MappingProxyType(
         "CONSUME-005": _defect("0-9-1 basic.consume and basic.cancel: each is answered"),
         "CONSUME-008": _defect("0-9-1 basic.consume, exclusive"),
         "CONSUME-016": _defect("guide: consumer-prefetch, a limit for each new consumer on the channel"),
+        "DLX-002": _defect("guide: dlx 3.13 (ordered by recency); right from 3.13.0 on"),
         "DLX-009": _defect("release notes of 4.2.1 and 4.3.0 (now happens in the correct order)"),
         "DURABLE-001": _change("0-9-1 queue.declare and exchange.declare, durable; guide: queues, Durability"),
         "DURABLE-002": _change("guide: quorum-queues (data is replicated, and always on disk)"),
         "DURABLE-003": _change("guide: confirms, Automatic Requeueing (redeliveries are marked)"),
         "OVERFLOW-004": _defect("guide: maxlength (message body length counts)"),
-        "PUBLISH-016": _defect("0-9-1 section 3.1.1: nothing of a content is modified", taken_over=True),
+        "PUBLISH-016": _defect(
+            "0-9-1 section 3.1.1: nothing of a content is modified; that type L may come as l is allowed of all"
+            " (guide: amqp-0-9-1-errata has one 64-bit number)"
+        ),
         "PUBLISH-018": _defect("0-9-1 section 3.1.3.4: the same value is equal"),
         "QUEUE-013": _defect("a wrong argument is a soft 406 in all cases but these"),
         "QUEUE-026": _defect("0-9-1 queue.declare-ok, consumer-count: active consumers"),
@@ -50,9 +55,11 @@ REQUIREMENTS: Mapping[str, Difference] = MappingProxyType(
         "SAC-004": _defect("guide: consumers, Initial SAC Selection"),
         "SAC-005": _free("no text orders what comes on two channels; the requirement allows each"),
         "STREAM-005": _defect("a wrong argument is a soft 406, as for x-max-age; mended for text in 4.2.7 and 4.3.1"),
+        "STREAM-006": _defect("guide: streams (prefetch limits a consumer) and consumer-prefetch; mended in 4.0"),
+        "STREAM-007": _defect("0-9-1 basic.recover, which is answered; mended in 3.13.0"),
         "TIMEOUT-008": _defect(_STOPPED),
         "TIMEOUT-009": _defect("the guide on consumer timeouts; the text is to name the value used"),
-        "TIMEOUT-010": _defect("the text of TIMEOUT-009, here as well", taken_over=True),
+        "TIMEOUT-010": _defect("the text of TIMEOUT-009, here as well", as_of="TIMEOUT-009"),
         "TIMEOUT-011": _defect("the guide on consumer timeouts: with the capability the channel stays open"),
         "TIMEOUT-014": _defect(_STOPPED),
         "TIMEOUT-016": _defect(_STOPPED),

@@ -20,8 +20,8 @@ class KnownArguments:
     stream: tuple[str, ...]
     #: right values of `x-queue-version`
     queue_versions: tuple[int, ...]
-    #: `x-queue-mode` has to be "default" or "lazy" (rabbit_amqqueue:declare_args); else it is only compared
-    queue_mode_is_checked: bool
+    #: right values of `x-queue-mode` (rabbit_amqqueue:check_queue_mode); none from 4.3 on
+    queue_modes: tuple[str, ...]
     #: right values of `x-queue-leader-locator` (rabbit_queue_location)
     leader_locators: tuple[str, ...]
     #: `x-max-age` is compared by its length, "7D" is "168h" (rabbit_amqqueue:normalize_max_age, from 4.3.6 on)
@@ -60,7 +60,7 @@ KNOWN_TO_3 = KnownArguments(
     quorum=_QUORUM,
     stream=_STREAM,
     queue_versions=(1, 2),
-    queue_mode_is_checked=True,
+    queue_modes=("default", "lazy"),
     leader_locators=_LOCATORS,
     age_is_compared_by_length=False,
     filter_size_text=None,
@@ -71,7 +71,7 @@ KNOWN_TO_4_0 = KnownArguments(
     quorum=_QUORUM,
     stream=_STREAM,
     queue_versions=(1, 2),
-    queue_mode_is_checked=True,
+    queue_modes=("default", "lazy"),
     leader_locators=(*_LOCATORS, "min-masters"),
     age_is_compared_by_length=False,
     # the argument is looked at, though it is none of the known ones; two blanks
@@ -86,7 +86,7 @@ KNOWN_TO_4_3 = KnownArguments(
     ),
     stream=(*_STREAM[:4], "x-stream-filter-size-bytes", *_STREAM[4:]),
     queue_versions=(2,),
-    queue_mode_is_checked=False,
+    queue_modes=(),
     leader_locators=(*_LOCATORS, "min-masters"),
     age_is_compared_by_length=True,
     filter_size_text="Invalid value for x-stream-filter-size-bytes",

@@ -25,7 +25,8 @@ Requirements:
   [rabbit_channel.erl:cancel_consumer]
 * CANCEL-009: Answering with cancel-ok. A client that answers a server-sent basic.cancel with basic.cancel-ok: an
   unhandled method (503) up to 4.2; accepted from 4.3, whether the consumer lives still or not. One that answers nothing
-  ends the consumer or is ignored. In rabbitmq-3: 503. In rabbitmq-4.0: 503. In rabbitmq-4.3: accepted.
+  ends the consumer or is ignored. No text says which, so either is right of any version, but of one that announces
+  accept_consumer_cancel_ok. In rabbitmq-3: 503. In rabbitmq-4.0: 503. In rabbitmq-4.3: accepted.
   [rabbit_channel.erl:basic.cancel_ok; consumer_timeout_SUITE of 4.3.7 (unsolicited_cancel_ok_keeps_active_consumer)]
 * CANCEL-010: Without the capability. Nothing is sent when the queue is deleted; the consumer is silently gone; a later
   cancel of its tag gets cancel-ok. [RabbitMQ guide: consumer cancel notification]

@@ -120,10 +120,8 @@ def as_delivered(broker: Broker, content: Content) -> Content:
     properties = content.properties
     if not properties or not broker.dialect.extensions:
         return content
-    headers, expiration = properties.get("headers"), properties.get("expiration")
-    changed: Table = {}
-    if headers and "BCC" in headers:
-        changed["headers"] = {name: value for name, value in headers.items() if name != "BCC"}
-    if expiration is not None and broker.dialect.expiration_is_rewritten:
-        changed["expiration"] = str(int(expiration))
-    return Content({**properties, **changed}, content.body) if changed else content
+    headers = properties.get("headers")
+    if not headers or "BCC" not in headers:
+        return content
+    shown: Table = {name: value for name, value in headers.items() if name != "BCC"}
+    return Content({**properties, "headers": shown}, content.body)

@@ -107,7 +107,7 @@ def delivery_limit(broker: Broker, queue: Queue) -> int | None:
     limit = queue.arguments.get("x-delivery-limit")
     if type(limit) is not int:
         return broker.dialect.quorum_delivery_limit  # rabbit_quorum_queue:get_delivery_limit
-    return None if limit < 0 and broker.dialect.negative_delivery_limit_is_none else limit
+    return None if limit < 0 and queue.negative_limit_is_none else limit
 
 
 def _has_negative_limit(queue: Queue) -> bool:
@@ -282,10 +282,10 @@ def known_since(broker: Broker, consumer: Consumer) -> int | None:
 
 
 def lost_order(broker: Broker, queue: Queue, entries: Iterable[tuple[int, Unacknowledged]]) -> list[Message]:
-    """The order in which the deliveries of a channel that is gone reach their queue (rabbit_fifo:handle_down).
+    """The usual order in which the deliveries of a channel that is gone reach their queue (rabbit_fifo:handle_down).
 
     A quorum queue goes through its consumers in the order of their keys, each basic.get being one whose tag is its
-    delivery tag as text.
+    delivery tag as text. That is no promise: `leave_order_open`.
     """
     if queue.type is QueueType.CLASSIC:
         return [entry.message for _, entry in entries]
@@ -297,3 +297,12 @@ def lost_order(broker: Broker, queue: Queue, entries: Iterable[tuple[int, Unackn
         return (entry.consumer.key if broker.dialect.lost_consumers_by_creation else 0, entry.consumer.tag, tag)
 
     return [entry.message for _, entry in sorted(entries, key=key)]
+
+
+def leave_order_open(holder: ChannelKey, queue: Queue, entries: Iterable[tuple[int, Unacknowledged]]) -> None:
+    """Of what a channel that is gone gave back, only that of one consumer is in a certain order; each get is one."""
+    if queue.type is QueueType.CLASSIC:
+        return
+    for tag, entry in entries:
+        whose = f"get {tag}" if entry.consumer is None else f"consumer {entry.consumer.tag}"
+        entry.message.via = (f"{whose} of {holder[0]}", holder[1])

@@ -30,9 +30,8 @@ Requirements:
   confirms; AMQP 0-9-1 basic.reject]
 * ACK-014: nack multiple. nack(tag,true,requeue) applies to all outstanding <= tag; (0,true) to all. [RabbitMQ guide:
   consumer acknowledgements and publisher confirms]
-* ACK-021: Reject on a stream. nack/reject on a stream is hard 540 in 3.10; accepted as a credit return from 4.0
-  (nothing is requeued). In rabbitmq-3: 540. In rabbitmq-4.0: accepted. In rabbitmq-4.3: accepted.
-  [rabbit_stream_queue:settle]
+* ACK-021: Reject on a stream. nack/reject on a stream is accepted as a credit return: nothing is requeued. In
+  rabbitmq-3: broken up to 3.12: hard 540. [rabbit_stream_queue:settle]
 * ACK-022: Max delivery tag. Delivery tags are unsigned 64 bit on the wire. The guide names 9223372036854775807 as the
   maximum; the broker accepts and prints any 64-bit value. In amqp-0-9-1: as stated, with any text. [RabbitMQ guide:
   consumer acknowledgements and publisher confirms]

@@ -12,8 +12,8 @@ Requirements:
 * CHAN-013: Method while content expected. Anything but a content header behind basic.publish, and anything but a body
   until all of the body has come, is hard 505; what is in it is not looked at. Bodies may be empty. Other channels are
   not concerned. [rabbit_command_assembler; AMQP 0-9-1 4.2]
-* CHAN-014: Content header for wrong class. Content header with class-id other than 60 after basic.publish is hard 505.
-  One with a weight other than 0 is not taken for a content header at all. In amqp-0-9-1: 505, 501 or 503.
+* CHAN-014: Content header for wrong class. Content header with class-id other than 60 after basic.publish is hard 505
+  or 501. One with a weight other than 0 is not taken for a content header at all. In amqp-0-9-1: 505, 501 or 503.
   [rabbit_command_assembler; AMQP 0-9-1 4.2.6 (505, of a wrong class as well) and 4.2.6.1 (501)]
 * CHAN-015: Body longer than announced. More body octets than body-size are a hard error 501. In rabbitmq-3: broken:
   bodies are taken for ever, until 505 at the next frame that is no body. In rabbitmq-4.0: broken up to 4.2.5: bodies
@@ -24,7 +24,8 @@ Requirements:
   which stand for no property, are ignored. [rabbit_channel.erl:handle_method basic.publish;
   rabbit_binary_parser:ensure_content_decoded]
 * CHAN-022: Largest body that may be announced. A content header with a body-size above 536870912 is a hard error 501,
-  before any of the body. [rabbit_command_assembler:process (MAX_MSG_SIZE), after 4.0]
+  before any of the body, or is taken: no text names a limit. [rabbit_command_assembler:process (MAX_MSG_SIZE), after
+  4.0]
 * PUBLISH-001: Publish to a missing exchange. 404 soft error; the message is lost, no return, no confirm for it.
   [rabbit_channel.erl:basic.publish lookup_or_die; AMQP 0-9-1 basic.publish]
 * PUBLISH-013: Max message size. Body larger than max_message_size is 406 after the content was received. In rabbitmq-3:
@@ -46,6 +47,8 @@ from amqpspec.model.rules.connection.frames import cannot_decode
 _BASIC = 60
 #: No more of a body is kept: nobody sends so much in single frames but to see it refused.
 _MOST_KEPT = 128 * 1024 * 1024
+#: Some refuse that more is announced (CHAN-022).
+_MOST_ANNOUNCED = 536_870_912
 
 
 def assembled(broker: Broker, channel: Channel, frame: Method | RawFrame) -> Method | None:
@@ -96,6 +99,9 @@ def _awaiting_header(broker: Broker, channel: Channel, assembly: Assembly, frame
     if largest is not None and size > largest:
         text = f"content body size {size} exceeds maximum allowed size {largest}"
         raise FrameError("CHAN-022", 501, text, identifiers=identifiers)
+    if size > _MOST_ANNOUNCED:
+        # nobody says whether a broker takes that: it may refuse it, for which no round trip can wait
+        broker.connections[channel.connection].may_announce_end = True
     properties = arguments.get("properties")
     if properties is None and arguments.get("payload", "0000") == "0000":
         properties = {}

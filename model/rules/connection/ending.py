@@ -41,7 +41,7 @@ from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.uncommitted import drop
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey
-from amqpspec.model.rules.basic.requeue import give_back, lost_order
+from amqpspec.model.rules.basic.requeue import give_back, leave_order_open, lost_order
 from amqpspec.model.rules.basic.unseen import expect_exceeded_limits, expect_losses, lose, may_serve_anybody
 from amqpspec.model.rules.common.steps import Step
 
@@ -77,6 +77,7 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
         reason = "GET-004" if all(entry.consumer is None for _, entry in entries) else requirement
         reason = dropped_by if queue in reserved else reason
         give_back(broker, queue, order, reason, failed=True, holder=channel.key, lost_holder=True)
+        leave_order_open(channel.key, queue, entries)
         broker.touch(channel, queue)
     _take_back_unseen(broker, channel, returning)
     channel.unconfirmed = {}

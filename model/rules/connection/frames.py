@@ -19,12 +19,14 @@ Requirements:
 * CONN-014: Frame larger than negotiated frame-max. A frame that says that its payload exceeds frame-max is a hard error
   501 at once, whatever its type, before any of the payload; nothing more is read. RabbitMQ tolerates the 8 octets by
   which frame-max minus 8 is exceeded then. [rabbit_reader.erl:handle_input frame_header; AMQP 0-9-1 4.2]
-* CONN-015: Bad frame-end octet. A frame not terminated by 0xCE is a hard error 501, whatever its type. Nothing more is
-  read; RabbitMQ ends the TCP connection three seconds later. In amqp-0-9-1: the connection ends and nothing further is
-  sent on it. [rabbit_reader.erl:handle_input; AMQP 0-9-1 4.2]
-* CONN-016: Unknown frame type. A frame with an unknown type octet is hard error 501; so is a method or a content header
-  that is too short to be one, and a heartbeat with a payload. In amqp-0-9-1: the connection ends and nothing further is
-  sent on it; a heartbeat with a payload is 501. [rabbit_reader.erl:handle_frame; AMQP 0-9-1 4.2]
+* CONN-015: Bad frame-end octet. A frame not terminated by 0xCE is a hard error 501, whatever its type, or the end of
+  the TCP connection without a word. Nothing more is read; RabbitMQ, which says 501, ends the TCP connection three
+  seconds later. In amqp-0-9-1: the connection ends and nothing further is sent on it. [rabbit_reader.erl:handle_input;
+  AMQP 0-9-1 4.2]
+* CONN-016: Unknown frame type. A frame with an unknown type octet is hard error 501, or the end of the TCP connection
+  without a word; so is a method or a content header that is too short to be one, and a heartbeat with a payload. In
+  amqp-0-9-1: the connection ends and nothing further is sent on it; a heartbeat with a payload is 501.
+  [rabbit_reader.erl:handle_frame; AMQP 0-9-1 4.2]
 * CONN-017: Unknown method ends the connection without a close frame. A method frame with an unknown class (99/10), or
   an unknown method of a known class (60/250), ends the TCP connection at once, on every channel, and no
   connection.close is sent. [rabbit_reader.erl:handle_frame; rabbit_command_assembler:analyze_frame (log:

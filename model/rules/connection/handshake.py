@@ -20,15 +20,16 @@ Requirements:
   [rabbit_reader.erl:version_negotiation]
 * CONN-003: Unsupported header answered with supported one. A header the server does not speak is answered with an
   8-byte protocol header and the socket is closed; no method frame is sent. For garbage, 4.x answers the AMQP 1.0 SASL
-  header because 1.0 is built in; headers "AMQP 0 0 x y" are answered with 0-0-9-1. In rabbitmq-3: always "AMQP 0 0 9
-  1". In rabbitmq-4.0: "AMQP 3 1 0 0" for HTTP/1.1, AMQP 0 0 8 0, AMQP 1 1 9 1, AMQP 2 0 0 0; "AMQP 0 0 9 1" for AMQP 0
-  0 9 0 and 0 0 10 0. In rabbitmq-4.3: "AMQP 3 1 0 0" for HTTP/1.1, AMQP 0 0 8 0, AMQP 1 1 9 1, AMQP 2 0 0 0; "AMQP 0 0
-  9 1" for AMQP 0 0 9 0 and 0 0 10 0. In amqp-0-9-1: answered with a protocol header that the server does speak, then
-  the socket is closed. [rabbit_reader.erl:refuse_connection; AMQP 0-9-1 class connection]
+  header because 1.0 is built in; headers "AMQP 0 0 x y" are answered with 0-0-9-1. Which of the two headers it is, no
+  text says, so either is right. In rabbitmq-3: always "AMQP 0 0 9 1". In rabbitmq-4.0: "AMQP 3 1 0 0" for HTTP/1.1,
+  AMQP 0 0 8 0, AMQP 1 1 9 1, AMQP 2 0 0 0; "AMQP 0 0 9 1" for AMQP 0 0 9 0 and 0 0 10 0. In rabbitmq-4.3: "AMQP 3 1 0
+  0" for HTTP/1.1, AMQP 0 0 8 0, AMQP 1 1 9 1, AMQP 2 0 0 0; "AMQP 0 0 9 1" for AMQP 0 0 9 0 and 0 0 10 0. In
+  amqp-0-9-1: answered with a protocol header that the server does speak, then the socket is closed.
+  [rabbit_reader.erl:refuse_connection; AMQP 0-9-1 class connection]
 * CONN-004: 0-8 header on 3.10. On 3.10 the header "AMQP 1 1 9 1"/"AMQP 1 1 8 0" family selects AMQP 0-8 and a
-  Connection.Start{8,0} is sent; on 4.x 0-8 support is gone and the connection is refused. In rabbitmq-3:
-  Connection.Start{8,0}. In rabbitmq-4.0: refused, AMQP 3 1 0 0. In rabbitmq-4.3: refused, AMQP 3 1 0 0.
-  [rabbit_reader.erl:version_negotiation]
+  Connection.Start{8,0} is sent; on 4.x 0-8 support is gone and the connection is refused. Either is right of any
+  version. In rabbitmq-3: Connection.Start{8,0}. In rabbitmq-4.0: refused, AMQP 3 1 0 0. In rabbitmq-4.3: refused, AMQP
+  3 1 0 0. [rabbit_reader.erl:version_negotiation]
 * CONN-005: Login failure with authentication_failure_close. If the client announced capability
   authentication_failure_close=true, a failed login is reported by connection.close before the socket is closed.
   [rabbit_reader.erl:auth_fail]
@@ -75,6 +76,7 @@ from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.credentials import AMQPLAIN, PLAIN, credentials_of
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import MASK, HeaderEvent, Method, RawFrame, SocketEvent, Table, TraceEvent
+from amqpspec.model.protocol.patterns import OneOf
 from amqpspec.model.rules.connection.closing import fail_channel_zero
 from amqpspec.model.rules.connection.handshake_content import (
     ANY_HEADER,
@@ -209,7 +211,9 @@ def _refusing_header(broker: Broker, octets: str) -> object:
     if not dialect.fixed_reply_texts:
         return ANY_HEADER
     is_0_9_or_later = octets.startswith("414d51500000") and octets[12:14] >= "09"
-    return HEADER_1_0 if dialect.refuses_with_1_0_header and not is_0_9_or_later else HEADER_0_9_1
+    says_1_0 = dialect.refuses_with_1_0_header and not is_0_9_or_later
+    # which of those that it speaks nobody promises
+    return OneOf((HEADER_1_0, HEADER_0_9_1) if says_1_0 else (HEADER_0_9_1, HEADER_1_0))
 
 
 def _start(

@@ -27,8 +27,8 @@ Requirements:
   In rabbitmq-4.3: broken: the text names -1 ms. [RabbitMQ guide: consumer timeouts (the channel is closed);
   rabbit_channel.erl:handle_consumer_timed_out(-1,..) (406, the text)]
 * TIMEOUT-010: basic.get and the timeout. An unacknowledged message of basic.get times out as well. There is no consumer
-  to cancel: the channel is closed with 406, with the capability as without. In rabbitmq-4.3: as stated, but the text
-  names -1 ms. [rabbit test suite consumer_timeout_SUITE:consumer_timeout_basic_get]
+  to cancel: the channel is closed with 406, with the capability as without. In rabbitmq-4.3: broken: the text names -1
+  ms. [rabbit test suite consumer_timeout_SUITE:consumer_timeout_basic_get]
 * TIMEOUT-011: Timeout of what a consumer that is gone has left. A consumer is gone, cancelled by its client or by the
   broker because its time was up, and the client still holds unacknowledged messages of it; their time passes. They go
   back to their queue, and a client with the capability keeps its channel and is told nothing. In rabbitmq-4.3: broken:

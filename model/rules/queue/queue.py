@@ -27,7 +27,8 @@ Requirements:
   false is equivalent. [rabbit_channel.erl: Durable = DurableDeclare andalso not ExclusiveDeclare]
 * QUEUE-010: Equivalence: known x-args. The arguments that the existing queue's type knows (x-message-ttl, x-expires,
   x-max-length, x-overflow, x-dead-letter-exchange, x-queue-type, ..) are compared by value, in the order of that type,
-  and not checked; received none or a different value is 406. Whole numbers of all sizes are of one kind. In
+  and not checked; received none or a different value is 406. Whole numbers of all sizes are of one kind. Whether ages
+  are compared by their text or their length is left open, and whether x-stream-filter-size-bytes is compared. In
   rabbitmq-4.3: as stated; from 4.3.6 on x-max-age is compared by its length: 168h is 7D.
   [rabbit_amqqueue:assert_args_equivalence; rabbit_misc:assert_args_equivalence1]
 * QUEUE-011: Equivalence: unknown x-args ignored. Unknown arguments (x-foo) neither fail nor take part in equivalence.
@@ -40,9 +41,9 @@ Requirements:
   '<a>' for queue '<q>' in vhost '/': <reason>". Looked at are x-queue-type, then the arguments that the type knows, in
   a fixed order; the first wrong one is told. x-delivery-limit is never checked. In rabbitmq-3: as stated; broken: 541
   for an x-max-age without a number, and for no name with an unknown type. In rabbitmq-4.0: as stated; broken: 541 for
-  an x-max-age without a number (mended in 4.2.7), and for no name with an unknown type. In rabbitmq-4.3: x-queue-mode
-  is not checked; broken: 541 for an x-max-age without a number (mended in 4.3.1), and for no name with an x-queue-type
-  that is no text. [rabbit_amqqueue:check_declare_arguments, declare_args]
+  an x-max-age without a number (mended in 4.2.7), and for no name with an unknown type. In rabbitmq-4.3: any
+  x-queue-mode is refused, in whatever words; broken: it is taken; 541 for an x-max-age without a number (mended in
+  4.3.1), and for no name with an x-queue-type that is no text. [rabbit_amqqueue:check_declare_arguments, declare_args]
 * QUEUE-016: x-consumer-timeout as classic queue argument. x-consumer-timeout as an argument of a classic queue is
   accepted up to 4.2, rejected from 4.3. In rabbitmq-3: accepted, no effect. In rabbitmq-4.0: accepted and honoured. In
   rabbitmq-4.3: 406. [rabbit_classic_queue:capabilities]
@@ -145,6 +146,8 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
     else:
         check_arguments(broker, channel, wanted)
         wanted.vhost = vhost_of(broker, channel)
+        wanted.least_max_priority = broker.dialect.least_max_priority
+        wanted.negative_limit_is_none = broker.dialect.negative_delivery_limit_is_none
         queue = broker.queues[wanted.name] = wanted
         for told in broker.hooks.queue_declared:
             told(broker, queue)

@@ -6,9 +6,9 @@ Requirements:
   '<a>' for queue '<q>' in vhost '/': <reason>". Looked at are x-queue-type, then the arguments that the type knows, in
   a fixed order; the first wrong one is told. x-delivery-limit is never checked. In rabbitmq-3: as stated; broken: 541
   for an x-max-age without a number, and for no name with an unknown type. In rabbitmq-4.0: as stated; broken: 541 for
-  an x-max-age without a number (mended in 4.2.7), and for no name with an unknown type. In rabbitmq-4.3: x-queue-mode
-  is not checked; broken: 541 for an x-max-age without a number (mended in 4.3.1), and for no name with an x-queue-type
-  that is no text. [rabbit_amqqueue:check_declare_arguments, declare_args]
+  an x-max-age without a number (mended in 4.2.7), and for no name with an unknown type. In rabbitmq-4.3: any
+  x-queue-mode is refused, in whatever words; broken: it is taken; 541 for an x-max-age without a number (mended in
+  4.3.1), and for no name with an x-queue-type that is no text. [rabbit_amqqueue:check_declare_arguments, declare_args]
 * QUEUE-014: x-dead-letter-exchange of wrong type. Non-string x-dead-letter-exchange gives its own 406 text, before any
   other argument is looked at. [rabbit_channel.erl]
 * QUEUE-015: Argument not supported by the queue type. An argument known to another queue type but not to this one is
@@ -80,7 +80,10 @@ def _check_values(broker: Broker, wanted: Queue, where: str) -> None:
             continue
         reason = invalid_value(argument, wanted.arguments[argument], wanted.arguments, known)
         if reason is not None:
-            raise ProtocolError("QUEUE-013", 406, f"invalid arg '{argument}' for {where}: {reason}")
+            # that it fails is promised, and no text
+            any_text = argument == "x-queue-mode" and not known.queue_modes
+            text = f"invalid arg '{argument}' for {where}: {reason}"
+            raise ProtocolError("QUEUE-013", 406, text, any_text=any_text)
 
 
 def _check_support(broker: Broker, wanted: Queue, where: str) -> None:

@@ -6,9 +6,9 @@ Requirements:
   '<a>' for queue '<q>' in vhost '/': <reason>". Looked at are x-queue-type, then the arguments that the type knows, in
   a fixed order; the first wrong one is told. x-delivery-limit is never checked. In rabbitmq-3: as stated; broken: 541
   for an x-max-age without a number, and for no name with an unknown type. In rabbitmq-4.0: as stated; broken: 541 for
-  an x-max-age without a number (mended in 4.2.7), and for no name with an unknown type. In rabbitmq-4.3: x-queue-mode
-  is not checked; broken: 541 for an x-max-age without a number (mended in 4.3.1), and for no name with an x-queue-type
-  that is no text. [rabbit_amqqueue:check_declare_arguments, declare_args]
+  an x-max-age without a number (mended in 4.2.7), and for no name with an unknown type. In rabbitmq-4.3: any
+  x-queue-mode is refused, in whatever words; broken: it is taken; 541 for an x-max-age without a number (mended in
+  4.3.1), and for no name with an x-queue-type that is no text. [rabbit_amqqueue:check_declare_arguments, declare_args]
 """
 
 from __future__ import annotations
@@ -92,9 +92,7 @@ def _one_of(words: tuple[str, ...], wrong: str) -> Check:
 
 
 def _mode(value: Any, table: Table, known: KnownArguments) -> str | None:
-    if not known.queue_mode_is_checked:
-        return None
-    return _one_of(("default", "lazy"), "\"unsupported queue mode 'VALUE'\"")(value, table, known)
+    return _one_of(known.queue_modes, "\"unsupported queue mode 'VALUE'\"")(value, table, known)
 
 
 def _locator(value: Any, table: Table, known: KnownArguments) -> str | None:

@@ -201,6 +201,17 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "b.1 queue.declare s durable x-queue-type=stream", "a.1 basic.publish s body=m2"),
         ("a.1 basic.nack 1 requeue",),
     ),
+    "stream-refuses-rejection": (
+        ("a.1 queue.declare s durable x-queue-type=stream", "b.1 basic.publish s body=m1", "a.1 basic.qos 1",
+         "a.1 basic.consume s tag=t x-stream-offset=first"),
+        ("a.1 basic.nack 1",),
+    ),
+    "recover-breaks-on-stream": (
+        ("a.1 queue.declare s durable x-queue-type=stream", "b.1 basic.publish s body=m1", "a.1 basic.qos 1",
+         "a.1 basic.consume s tag=t x-stream-offset=first"),
+        ("a.1 basic.recover requeue",),
+    ),
+    "queue-mode-is-taken": (("a.1 queue.declare p",), ("a.1 queue.declare q durable x-queue-mode=lazy",)),
     "longer-body-unnoticed": (
         ("a.1 queue.declare q", "a.1 basic.publish q unfinished", "a.1 frame.header body-size=3"),
         ("a.1 frame.body body=abcdef",),

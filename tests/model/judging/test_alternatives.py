@@ -66,7 +66,6 @@ def committing(dialect: str) -> Conversation:
 def test_a_commit_may_find_a_stream_whose_deletion_is_not_at_its_end() -> None:
     """Whether or not the channel has dealt with it before."""
     assert committing("rabbitmq-4.0").see("a.1", "tx.commit-ok").rest().acceptor.verdict is Verdict.PASS
-    assert committing("rabbitmq-4.3").see("a.1", "tx.commit-ok").failure.requirement == "TX-002"
     text = "RESOURCE_ERROR - Stream not found for queue 'q' in vhost '/'"
     talk = committing("rabbitmq-4.0")
     talk.see("a", "connection.close", reply_code=506, reply_text=text, class_id=90, method_id=20)

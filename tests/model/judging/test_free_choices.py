@@ -11,7 +11,7 @@ from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.free_choices import FREE_CHOICES, free_choices
 from amqpspec.model.outputs.free_properties import DELIVERY_MODE, FIRST_COUNT
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
-from amqpspec.model.promises.differences_of_choices import CHOICES
+from amqpspec.model.promises.differences_of_choices import ARGUMENTS, CHOICES
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import event_of
@@ -22,9 +22,12 @@ from tests.model.rules.operator.test_operator import Talk, limited
 
 def test_each_choice_that_is_said_to_be_free_is() -> None:
     """`transient_queues` has a value of its own for that, and an alternative (model.judging.alternatives)."""
+    # model.rules.connection.handshake, model.rules.basic.requeue
+    of_replies, of_orders = {"refuses_with_1_0_header"}, {"lost_consumers_by_creation"}
     free = {name for name, difference in CHOICES.items() if difference.either_in}
+    free |= {f"queue_arguments.{name}" for name, difference in ARGUMENTS.items() if difference.either_in}
     of_inputs, of_frames = {each.choice for each in FREE_CHOICES}, {FIRST_COUNT, DELIVERY_MODE}
-    assert free == {"transient_queues"} | of_inputs | of_frames
+    assert free == {"transient_queues"} | of_inputs | of_frames | of_replies | of_orders
 
 
 def test_the_usual_is_among_the_values() -> None:
@@ -32,7 +35,7 @@ def test_the_usual_is_among_the_values() -> None:
         assert each.requirement in requirements()
         for name in DIALECTS:
             if each.is_free_in(name):
-                assert getattr(DIALECTS[name], each.choice) in each.values
+                assert each.value_in(DIALECTS[name]) in each.values
 
 
 def bound(dialect: str) -> Conversation:

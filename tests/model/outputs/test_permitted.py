@@ -138,8 +138,7 @@ class Walk:
         for consumer in channel.consumers.values():
             assert consumer.queue.consumers.count(consumer) == 1
             assert consumer.outstanding == held[id(consumer)]
-            in_chunks = consumer.queue.type is QueueType.STREAM and self.broker.dialect.stream_serves_chunks
-            assert in_chunks or not consumer.prefetch or consumer.outstanding <= consumer.prefetch, "the limit"
+            assert not consumer.prefetch or consumer.outstanding <= consumer.prefetch, "the limit"
             assert not (consumer.no_ack and consumer.outstanding)
         assert list(channel.unconfirmed) == sorted(channel.unconfirmed)
         assert all(0 < number <= channel.published for number in channel.unconfirmed)

@@ -100,10 +100,8 @@ def test_what_is_delivered() -> None:
     blind = Content({"headers": {"BCC": ["a"]}, "type": "t"}, b"m")
     assert as_delivered(broker(), blind) == Content({"headers": {}, "type": "t"}, b"m")
     assert blind.properties["headers"] == {"BCC": ["a"]}
-    numbers = {name: as_delivered(broker(name), Content({"expiration": "+0060"})).properties for name in DIALECTS}
-    assert {name for name, properties in numbers.items() if properties["expiration"] == "60"} == {
-        "rabbitmq-4.0", "rabbitmq-4.3",
-    }  # fmt: skip
+    told = Content({"expiration": "+0060"})
+    assert all(as_delivered(broker(name), told) is told for name in DIALECTS)
 
 
 @pytest.mark.parametrize(

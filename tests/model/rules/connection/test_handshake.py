@@ -8,6 +8,7 @@ import pytest
 
 from amqpspec.model.broker.administration import User
 from amqpspec.model.broker.connections import ConnectionState
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import DIALECTS
@@ -17,6 +18,7 @@ from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.model.protocol.methods import MASK, NO_HEARTBEAT, Table, event_of
+from amqpspec.model.protocol.patterns import choose
 from amqpspec.model.rules.connection.handshake_content import (
     HEADER_0_9,
     HEADER_0_9_1,
@@ -166,8 +168,9 @@ def test_headers_that_are_refused(dialect: Dialect, octets: str, answer_of_3: st
         assert talk.state is ConnectionState.FOREIGN, "0-8 is not ours to judge"
         return
     assert talk.owed == ["protocol.header", "socket.closed"]
-    other = HEADER_1_0 if answer == HEADER_0_9_1 else HEADER_0_9_1
-    wrong = Talk(dialect, HEADER).say("protocol.header", octets=octets).see("protocol.header", octets=other)
+    (header, _) = talk.acceptor.broker.connections["a"].owed
+    assert isinstance(header, Expected) and choose(header.arguments["octets"]) == answer
+    wrong = Talk(dialect, HEADER).say("protocol.header", octets=octets).see("protocol.header", octets=HEADER_0_9)
     assert wrong.failure.detail == "protocol.header octets"
     talk.see("protocol.header", octets=answer).see("socket.closed", reason="")
     talk.acceptor.quiescent()

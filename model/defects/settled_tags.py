@@ -1,0 +1,20 @@
+"""Which deliveries of a channel an input settles, before it is processed."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.transaction import Outcome
+from amqpspec.model.protocol.methods import Method
+
+
+def settles(channel: Channel, method: Method, tag: int) -> bool:
+    """Does the input settle that delivery of its channel?"""
+    if method.name == "tx.commit":
+        rulings = channel.transaction.rulings if channel.transaction is not None else ()
+        return any(tag in tags for ruling, tags in rulings if ruling.outcome is not Outcome.DONE)
+    if method.name.startswith("basic.recover"):
+        return True
+    named = method.arguments.get("delivery_tag", 0)
+    if not method.arguments.get("multiple"):
+        return bool(tag == named)
+    return tag <= named and named in channel.unacknowledged if named else True
