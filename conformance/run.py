@@ -6,16 +6,16 @@ The engine knows no display and no report; they listen.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import count
 
 from amqpspec.conformance.failures.findings import Findings
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import applicable, not_applicable
-from amqpspec.conformance.scenarios.scenario_files import selected, sequence_name
+from amqpspec.conformance.scenarios.scenario_files import is_scenario, selected, sequence_name
 from amqpspec.conformance.search.machine import themes_for
 from amqpspec.conformance.search.round import ROUND
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
@@ -23,6 +23,7 @@ from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.side_by_side import OneAtATime, SetAside, under_way
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.causes import Argument, Causes
 from amqpspec.conformance.verdicts.events import (
     Listener,
     RunFinished,
@@ -31,7 +32,7 @@ from amqpspec.conformance.verdicts.events import (
     SequenceStarted,
     tell,
 )
-from amqpspec.conformance.verdicts.judgement import RunResult, SequenceJudgement
+from amqpspec.conformance.verdicts.judgement import Extent, RunResult, SequenceJudgement
 from amqpspec.conformance.verdicts.run_tally import RunTally
 from amqpspec.conformance.version import tool_version
 from amqpspec.conformance.workers import Round, WorkerLost, Workers, is_over, workers_for
@@ -43,6 +44,15 @@ from amqpspec.targets.errors import TargetError, TargetUnreachable
 
 #: Seconds that an owed frame may take while a failure is shrunk.
 SHRINKING_DEADLINE = 0.5
+
+
+#: Rounds of the search behind which it is looked at for the first time what the target refuses.
+FIRST_ROUNDS = 4
+
+
+def _extent(ended_by: Counter[str | None]) -> Extent:
+    reasons = tuple((reason, times) for reason, times in ended_by.most_common() if reason is not None)
+    return Extent(ended_by.total(), ended_by[None], reasons)
 
 
 class Runner:
@@ -60,6 +70,10 @@ class Runner:
         self._findings = Findings(
             self._dialect, options.shrinking_time, self._run_again, self.listeners, target.description.judged_version
         )
+        self._left_behind: list[str] = []
+        self._causes = Causes()
+        #: for scenarios (True) and the search: why sequences were not judged to their end; None: they were
+        self._ended_by: dict[bool, Counter[str | None]] = {True: Counter(), False: Counter()}
         #: names of scenarios
         self._decided: set[str] = set()
         self._began = time.monotonic()
@@ -125,28 +139,38 @@ class Runner:
         if not themes_for(self._dialect, self.options.themes):
             return
         with SetAside(self._place.carry_out, self.target.clock) as waiting:
-            for outcome in workers.carried_out(self._rounds()):
-                if isinstance(outcome, CarriedOut):
-                    tell(self.listeners, SequenceStarted(outcome.sequence.name))
-                    self._take(outcome)
-                else:
-                    tell(self.listeners, SequenceStarted(outcome.name))
-                    waiting.begin(outcome)
-                for each in waiting.taken():
-                    self._take(each)
+            for rounds in self._rounds():
+                for outcome in workers.carried_out(rounds):
+                    if isinstance(outcome, CarriedOut):
+                        tell(self.listeners, SequenceStarted(outcome.sequence.name))
+                        self._take(outcome)
+                    else:
+                        tell(self.listeners, SequenceStarted(outcome.name))
+                        waiting.begin(outcome)
+                    for each in waiting.taken():
+                        self._take(each)
             for each in waiting.taken(but=0):
                 if not self._is_enough():
                     self._take(each)
 
-    def _rounds(self) -> Iterator[Round]:
+    def _rounds(self) -> Iterator[Iterator[Round]]:
+        """More and more at a time: what was learned of the target by then is heeded by the next ones."""
         until = None
         if self.options.time_budget is not None:
             until = time.monotonic() + self.options.time_budget
-        for number in count():
+        first, many = 0, FIRST_ROUNDS
+        while first * ROUND < self.options.sequences and not is_over(until) and not self._is_enough():
+            yield self._some_rounds(range(first, first + many), until, self._causes.refused)
+            first, many = first + many, 2 * many
+
+    def _some_rounds(
+        self, numbers: Iterable[int], until: float | None, refused: frozenset[Argument]
+    ) -> Iterator[Round]:
+        for number in numbers:
             left = self.options.sequences - number * ROUND
             if left <= 0 or is_over(until):
                 return
-            yield Round(number, min(left, ROUND), until)
+            yield Round(number, min(left, ROUND), until, refused)
 
     # ------------------------------------------------------------------------------------ what comes of them
 
@@ -155,9 +179,11 @@ class Runner:
 
         One in which the target was lost is neither: what it found may be no more than that end.
         """
-        judgement = outcome.judgement
-        if judgement.verdict is Verdict.FAIL or outcome.overdue:
+        self._left_behind += (f"{kind} {name}" for kind, name in outcome.left_behind)
+        if outcome.judgement.verdict is Verdict.FAIL or outcome.overdue:
             self._check_alive(outcome.sequence.name)
+        judgement = self._causes.judged(outcome.judgement)
+        self._ended_by[is_scenario(judgement.sequence)][judgement.ended_by] += 1
         self.tally.add(judgement)
         if judgement.requirement is not None and judgement.verdict in (Verdict.PASS, Verdict.FAIL):
             self._decided.add(judgement.sequence)
@@ -169,6 +195,7 @@ class Runner:
         """Run commands of the sequence `repeats`, or some of them, that belong to no count, with little patience."""
         again = CommandSequence(name, tuple(commands), repeats=repeats, deadline=SHRINKING_DEADLINE)
         outcome = self._place.carry_out(again)
+        self._left_behind += (f"{kind} {name}" for kind, name in outcome.left_behind)
         if outcome.overdue:
             self._check_alive(name)
         return outcome.judgement
@@ -203,5 +230,9 @@ class Runner:
             lost=lost,
             defects=self.tally.defects(dialect, self.target.description.judged_version),
             measurements=tuple(self.tally.measurements),
+            left_behind=tuple(self._left_behind),
+            causes=self._causes.causes,
+            scenarios_extent=_extent(self._ended_by[True]),
+            search_extent=_extent(self._ended_by[False]),
             decided=frozenset(self._decided),
         )

@@ -24,12 +24,14 @@ from typing import Protocol, Self
 
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import absent_methods, needs_operator
+from amqpspec.conformance.search.actions import Limits
 from amqpspec.conformance.search.machine import Made
 from amqpspec.conformance.search.round import ROUND, make_round
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.causes import Argument
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.targets.clock import FastForwardClock
 
@@ -45,6 +47,8 @@ class Round:
     most: int
     #: when (of `time.monotonic`) no sequence is begun any more
     until: float | None = None
+    #: what the target is known to refuse
+    refused: frozenset[Argument] = frozenset()
 
 
 Work = CommandSequence | Round
@@ -100,6 +104,8 @@ def _made_in(work: Round, options: RunOptions, target: TargetUnderTest) -> Itera
         options.steps,
         options.themes,
         absent_methods(target),
+        limits=Limits(target.channel_max, target.frame_max),
+        refused=work.refused,
     )
     for number, each in enumerate(made[: work.most], start=work.number * ROUND + 1):
         yield CommandSequence(f"search {number}", each.commands), each.waits

@@ -19,6 +19,7 @@ from amqpspec.reports.as_known import (
     headline_as_known,
     new_as_known,
 )
+from amqpspec.reports.extent import extent_lines
 from amqpspec.reports.overview import SIGNS, VERDICTS, again, areas, entries, headline, notes
 from amqpspec.reports.text import plural, visible
 
@@ -45,6 +46,7 @@ def render_html(result: RunResult, registry: Mapping[str, Requirement] | None = 
         new_as_known=new_as_known(result),
         broker_as_known=broker_as_known(result),
         newer=newer_sentence(result.target.judged_version),
+        extent=extent_lines(result),
         defects=defect_entries(result),
         standing_signs=STANDING_SIGNS,
         plot=accuracy_plot(result),

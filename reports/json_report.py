@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
@@ -25,6 +26,9 @@ def report_object(result: RunResult) -> dict[str, Any]:
     `known_defects` are all that are known of it, with the sequences that showed them, and those that would have.
     `strength` is how strong the promise is that a failure or a known defect breaks: "promised", "conventional" or
     "arguable"; what is only arguable fails no run.
+    `extent` says how many scenarios and sequences of the search were judged to their end, and what ended the others;
+    `causes` what the broker refuses in one way again and again, and how many sequences are `blocked` by that;
+    `left_behind` what the run made and the broker did not delete.
     `measurements` are of times that were up, all in seconds: `late` is by how much the broker was late, at least and
     at most, `expected` the same as the model expects it, `tick` the time between two looks at its clock.
     """
@@ -44,6 +48,9 @@ def report_object(result: RunResult) -> dict[str, Any]:
         "sequences": result.sequences,
         "frames": result.frames,
         "seconds": round(result.seconds, 3),
+        "extent": {"scenarios": asdict(result.scenarios_extent), "search": asdict(result.search_extent)},
+        "causes": [asdict(cause) for cause in result.causes],
+        "left_behind": list(result.left_behind),
         "exit_code": result.exit_code,
         "lost": result.lost,
         "requirements": [

@@ -10,6 +10,7 @@ from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import as_known_text, broker_as_known, defect_entries, headline_as_known
+from amqpspec.reports.extent import extent_lines
 from amqpspec.reports.overview import VERDICTS, Entry, again, areas, entries, headline, notes
 from amqpspec.reports.text import plural, visible
 
@@ -21,6 +22,7 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
     as_known = headline_as_known(result)
     measured = accuracy_line(result)
     newer = newer_sentence(target.judged_version)
+    extent = extent_lines(result)
     seed = "" if result.seed is None else f", seed {result.seed}"
     lines = [
         f"# {_prose(target.product)} {_prose(target.version)}: {_prose(headline(result))}",
@@ -28,6 +30,8 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
         f"{result.tool} {result.tool_version}, dialect {target.dialect}, {result.mode}{seed}; "
         f"{plural(result.sequences, 'sequence')}, {plural(result.frames, 'frame')}.",
         "",
+        *(f"- {_prose(line)}." for line in extent),
+        *([""] if extent else []),
         *([f"{_prose(newer)}.", ""] if newer else []),
         *([f"{_prose(as_known)}.", ""] if as_known else []),
         *([f"{_prose(measured)}.", ""] if measured else []),

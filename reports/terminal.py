@@ -27,6 +27,7 @@ from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import Version, newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import headline_as_known, not_seen
+from amqpspec.reports.extent import extent_lines
 from amqpspec.reports.overview import SIGNS, VERDICTS, Entry, entries, headline, notes
 from amqpspec.reports.text import plural, visible
 
@@ -54,6 +55,9 @@ def print_report(
 
     `next_steps`: lines for the reader. All else is in the other reports.
     """
+    if extent := extent_lines(result):
+        console.print(_text("\n".join(extent), STYLES[Verdict.INCONCLUSIVE]))
+        console.print()
     failing = [(entry, found) for entry in entries(result, registry) for found in entry.failures]
     new = [(entry, found) for entry, found in failing if found.known is None and not result.is_as_known(found)]
     for entry, found in new[:MAX_WHOLE]:
@@ -67,6 +71,9 @@ def print_report(
         undecided = [f"  {sequence}: {reason}" for sequence, reason in result.undecided]
         console.print(_text(f"Not judged: {plural(len(undecided), 'sequence')}", STYLES[Verdict.INCONCLUSIVE]))
         console.print(_lines(undecided))
+    if result.left_behind:
+        console.print(Text("Made by this run, and not deleted by the broker:", style=STYLES[Verdict.INCONCLUSIVE]))
+        console.print(_lines(f"  {each}" for each in result.left_behind))
     if missing := not_seen(result):
         names = ", ".join(each.defect.name for each in missing)
         console.print(_text(f"Known defects that would have shown, and did not: {names}", STYLES[Verdict.INCONCLUSIVE]))

@@ -28,7 +28,7 @@ RABBITMQ_IMAGES = {
     "rabbitmq_4_0": "amqpspec/rabbitmq:4.0",
     "rabbitmq_4_3": "amqpspec/rabbitmq:4.3",
 }
-BROKER_IMAGES = {**RABBITMQ_IMAGES, "garagemq": "amqpspec/garagemq"}
+BROKER_IMAGES = {**RABBITMQ_IMAGES, "garagemq": "amqpspec/garagemq", "broker_j": "amqpspec/broker-j:9.2"}
 """Fixture name -> image."""
 
 _REQUIRE_VARIABLE = "AMQPSPEC_REQUIRE_BROKERS"
@@ -153,6 +153,11 @@ def garagemq(broker_pool: BrokerPool) -> DockerBroker:
     return broker_pool.get("garagemq")
 
 
+@pytest.fixture(scope="session")
+def broker_j(broker_pool: BrokerPool) -> DockerBroker:
+    return broker_pool.get("broker_j")
+
+
 @pytest.fixture(scope="session", params=list(RABBITMQ_IMAGES))
 def rabbitmq(request: pytest.FixtureRequest, broker_pool: BrokerPool) -> DockerBroker:
     """Each RabbitMQ in turn."""
@@ -161,5 +166,5 @@ def rabbitmq(request: pytest.FixtureRequest, broker_pool: BrokerPool) -> DockerB
 
 @pytest.fixture(scope="session", params=list(BROKER_IMAGES))
 def real_broker(request: pytest.FixtureRequest, broker_pool: BrokerPool) -> DockerBroker:
-    """Each real broker in turn: the RabbitMQs, and GarageMQ with its gaps."""
+    """Each real broker in turn: the RabbitMQs, GarageMQ with its gaps, and Qpid Broker-J."""
     return broker_pool.get(request.param)

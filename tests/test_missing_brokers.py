@@ -30,7 +30,7 @@ def run_without_docker(**environment: str) -> subprocess.CompletedProcess[str]:
 def test_missing_brokers_are_skipped_by_name_and_listed() -> None:
     outcome = run_without_docker()
     assert outcome.returncode == pytest.ExitCode.OK
-    assert "4 skipped" in outcome.stdout and "passed" not in outcome.stdout
+    assert f"{len(BROKER_IMAGES)} skipped" in outcome.stdout and "passed" not in outcome.stdout
     listed = outcome.stdout.partition("MISSING BROKERS")[2]
     assert all(f"\n{name}: " in listed for name in BROKER_IMAGES)
     assert "have NOT been run" in listed
@@ -39,4 +39,4 @@ def test_missing_brokers_are_skipped_by_name_and_listed() -> None:
 def test_missing_brokers_fail_where_they_are_required() -> None:
     outcome = run_without_docker(AMQPSPEC_REQUIRE_BROKERS="1")
     assert outcome.returncode == pytest.ExitCode.TESTS_FAILED
-    assert "4 error" in outcome.stdout and "MISSING BROKER: garagemq" in outcome.stdout
+    assert f"{len(BROKER_IMAGES)} error" in outcome.stdout and "MISSING BROKER: garagemq" in outcome.stdout

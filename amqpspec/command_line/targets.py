@@ -13,7 +13,7 @@ from amqpspec.model.promises.capabilities import advertised
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import dialect_named, dialect_of
 from amqpspec.reports.text import visible
-from amqpspec.targets.brokers.resolve import RunningBroker, operator_of, running_broker, server_properties
+from amqpspec.targets.brokers.resolve import RunningBroker, introduction, operator_of, running_broker
 
 #: Characters of a product's name or version that are shown.
 _LONGEST_NAME = 100
@@ -29,13 +29,21 @@ def target_under_test(options: argparse.Namespace) -> Iterator[TargetUnderTest]:
     asked = dialect_named(options.dialect) if options.dialect else None
     with _broker(options.target, asked) as broker:
         address = broker.address
-        properties = server_properties(address)
+        properties, limits = introduction(address)
         dialect = asked or dialect_of(properties)
         product = _shown(properties.get("product", "unknown"))
         version = _shown(properties.get("version", "unknown"))
         label = options.target if "://" not in options.target else str(address)
         description = TargetDescription(label, product, version, dialect.name)
-        yield TargetUnderTest(address, description, options.deadline, operator_of(broker), advertised(properties))
+        yield TargetUnderTest(
+            address,
+            description,
+            options.deadline,
+            operator_of(broker),
+            advertised(properties),
+            channel_max=limits.channel_max,
+            frame_max=limits.frame_max,
+        )
 
 
 def _shown(said: object) -> str:

@@ -41,6 +41,7 @@ class Connection:
         self.state, self.octets, self.frame_max = "opening", b"", 131072
         self.login = (SERVER.credentials.username, SERVER.credentials.password)
         self.limits: dict[str, int] = {}  # what connection.tune-ok says, where it is not the broker's offer
+        self.channel_max = 0  # as it was agreed upon; 0: none
         self.used: set[int] = set()  # channels that were ever opened
         self.open: dict[int, int] = {}  # channels that are open: their prefetch counts
         self.content: dict[int, Any] = {}  # by channel: method, header and body as far as they have come
@@ -140,6 +141,7 @@ class Connection:
             limits = {"channel_max": method.channel_max, "frame_max": min(method.frame_max or 131072, 131072)}
             self.send(0, spec.Connection.TuneOk, **limits | self.limits)
             self.frame_max = self.limits.get("frame_max", limits["frame_max"])
+            self.channel_max = self.limits.get("channel_max", limits["channel_max"])
             self.beat = self.limits.get("heartbeat", 0) / 2
             self.send(0, spec.Connection.Open, virtual_host=self.virtual_host)
         elif kind is spec.Connection.OpenOk and opening:
@@ -262,11 +264,12 @@ def abort(name: str) -> None:
 
 def look() -> None:
     """Show how many messages are ready in each queue, and which."""
-    for channel, ((what, name), (owner, arguments)) in enumerate(list(MADE.items()), 2000):
+    for number, ((what, name), (owner, arguments)) in enumerate(list(MADE.items())):
         if what == "queue":
             print("> what is left in", name.replace(P, ""))
             living = [each for each in (owner, *CONNECTIONS.values()) if each.state == "open"]
-            connection = living[0] if living else connect(f"z{channel}")
+            connection = living[0] if living else connect(f"z{number}")
+            channel = max(min(connection.channel_max or 2047, 2047) - number, 1)  # as high as the broker allows
             open_channel(connection, channel)
             READY.pop(name, None)
             connection.send(channel, spec.Queue.Declare, hide=False, queue=name, passive=True)
@@ -286,13 +289,11 @@ def clean_up() -> None:
     wait(lambda: not any(connection.state == "closing" for connection in CONNECTIONS.values()), DEADLINE)
     if not MADE:
         return
-    try:
-        with pika.BlockingConnection(SERVER) as cleaner:
-            for what, name in MADE:
+    for what, name in MADE:  # each on a connection of its own, as a broker may close that for an error
+        try:
+            with pika.BlockingConnection(SERVER) as cleaner:
                 channel = cleaner.channel()
-                try:
-                    channel.queue_delete(name) if what == "queue" else channel.exchange_delete(name)
-                except pika.exceptions.AMQPChannelError as error:
-                    print(f"{name} may still be there: {error}")
-    except (pika.exceptions.AMQPError, OSError) as error:
-        print(f"not deleted: {' '.join(name for _, name in MADE)}: {error!r}")
+                channel.queue_delete(name) if what == "queue" else channel.exchange_delete(name)
+        except (pika.exceptions.AMQPError, OSError) as error:
+            if "404" not in str(error):  # or it is gone already
+                print(f"{name} may still be there: {error!r}")

@@ -6,12 +6,19 @@ They are called ID.amqp, and ID-words.amqp where one sequence cannot show all of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile, read_command_file
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.protocol.methods import Table
 
 DIRECTORY = Path(__file__).parent
+
+_TYPE, _CLASSIC = "x-queue-type", "classic"
 
 #: Begins the name of a scenario's sequence.
 _SCENARIO = "scenario"
@@ -46,12 +53,42 @@ def selected(prefixes: Sequence[str], dialect: str) -> list[CommandFile]:
     As in `model.promises.registry.select`, case makes no difference.
     """
     wanted = tuple(prefix.strip().upper() for prefix in prefixes)
-    return [
+    chosen = (
         scenario
         for scenario in all_scenarios()
         if (not wanted or (scenario.requirement or "").startswith(wanted))
         and (not scenario.dialects or dialect in scenario.dialects)
-    ]
+    )
+    if dialect_named(dialect).extensions:
+        return list(chosen)
+    return [_in_the_text(scenario) for scenario in chosen if _is_of_the_text(scenario, dialect)]
+
+
+def _is_of_the_text(scenario: CommandFile, dialect: str) -> bool:
+    """Has the text what the scenario is about? It has no types of queues: the classic one is just a queue."""
+    if scenario.requirement is not None and dialect not in requirements()[scenario.requirement].dialects:
+        return False
+    types = {_arguments(command).get(_TYPE, _CLASSIC) for command in scenario.commands}
+    return types <= {_CLASSIC}
+
+
+def _in_the_text(scenario: CommandFile) -> CommandFile:
+    """The scenario, whose queues have no type."""
+    return replace(scenario, commands=tuple(map(_without_type, scenario.commands)))
+
+
+def _without_type(command: Command) -> Command:
+    table = _arguments(command)
+    if _TYPE not in table:
+        return command
+    left = {name: value for name, value in table.items() if name != _TYPE}
+    others = {name: value for name, value in command.arguments.items() if name != "arguments"}
+    return replace(command, arguments={**others, "arguments": left} if left else others)
+
+
+def _arguments(command: Command) -> Table:
+    table = command.arguments.get("arguments")
+    return table if isinstance(table, dict) else {}
 
 
 def sequence_name(scenario: CommandFile) -> str:

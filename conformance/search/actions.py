@@ -7,6 +7,7 @@ with a new one, under the next letter: so a sequence outlives hard errors.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hypothesis import strategies as st
@@ -70,10 +71,30 @@ flags = st.booleans()
 seldom = st.sampled_from((False, False, False, True))
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a target allows at most; 0: any."""
+
+    #: the number of a channel
+    channel: int = 0
+    #: octets of a frame
+    frame: int = 0
+
+    def channel_within(self, number: int) -> int:
+        return min(number, self.channel) if self.channel else number
+
+    def frame_within(self, octets: int) -> int:
+        return min(octets, self.frame) if self.frame else octets
+
+
+NO_LIMITS = Limits()
+
+
 class Actions:
     """The base of the themes. `carry_out` is the machine's."""
 
     dialect: ClassVar[Dialect]
+    limits: ClassVar[Limits] = NO_LIMITS
     plan: Plan
 
     def __init__(self) -> None:

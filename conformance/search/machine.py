@@ -22,6 +22,7 @@ from amqpspec.conformance.search.consumer_mistakes import ConsumerMistakes
 from amqpspec.conformance.search.consumers import CONSUMERS, SHARED_KINDS
 from amqpspec.conformance.search.crossings import CrossingActions
 from amqpspec.conformance.search.expiry import ExpiryActions
+from amqpspec.conformance.search.left_open import judgeable
 from amqpspec.conformance.search.limits import LimitActions
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.conformance.search.protocol import PROTOCOL, ProtocolActions
@@ -29,6 +30,7 @@ from amqpspec.conformance.search.publishing import PUBLISHING
 from amqpspec.conformance.search.timeouts import TIMED_KINDS, TIMEOUTS, TimeoutActions
 from amqpspec.conformance.search.topology import TOPOLOGY, TopologyActions
 from amqpspec.conformance.search.traffic import TRAFFIC
+from amqpspec.conformance.verdicts.causes import Argument, without
 from amqpspec.model.promises.choices import ConsumerTimeouts, Dialect
 
 
@@ -104,6 +106,8 @@ class CommandSearch(
 
     #: methods that are left out, because the target does not advertise them
     absent: ClassVar[frozenset[str]] = frozenset()
+    #: arguments that are left out, because the target refuses them
+    refused: ClassVar[frozenset[Argument]] = frozenset()
     #: names of the themes that sequences may have; none: all
     chosen_themes: ClassVar[tuple[str, ...]] = ()
     #: the sequences of the round so far
@@ -135,6 +139,9 @@ class CommandSearch(
     def carry_out(self, command: Command) -> None:
         """The plan alone: what is drawn next may depend on nothing else."""
         if command.method not in self.absent:
+            command = without(command, self.refused)
+            if not self.dialect.extensions:
+                command = judgeable(command, self.plan)
             self.plan.carry_out(command)
             self.commands.append(command)
 

@@ -82,7 +82,8 @@ class ProtocolActions(Actions):
         connection, number = self._channel_of_second(draw)
         pick = draw(picks)
         if pick == 0:
-            self.issue((connection, 77), "basic.qos", {"prefetch_count": 1}, as_it_stands=True)
+            never_opened = (connection, self.limits.channel_within(77))
+            self.issue(never_opened, "basic.qos", {"prefetch_count": 1}, as_it_stands=True)
         elif pick == 1:
             self.issue((connection, number), "channel.open", {}, as_it_stands=True)
             self.issue((connection, number), "channel.open", {}, as_it_stands=True)
@@ -112,9 +113,9 @@ class ProtocolActions(Actions):
             letter = self.letter(1)
         wishes: Table = {}
         if draw(flags):
-            wishes["frame_max"] = draw(st.sampled_from((8192, 16384, 131072)))
+            wishes["frame_max"] = self.limits.frame_within(draw(st.sampled_from((8192, 16384, 131072))))
         if draw(flags):
-            wishes["channel_max"] = draw(st.sampled_from((2047, 64)))
+            wishes["channel_max"] = self.limits.channel_within(draw(st.sampled_from((2047, 64))))
         if draw(seldom):
             wishes["virtual_host"] = "nowhere"
         if draw(flags):
@@ -124,7 +125,8 @@ class ProtocolActions(Actions):
 
     def use_another_channel(self, draw: Draw) -> None:
         """A channel of another number: open it, use it, close it, open it again."""
-        channel = (self.letter(draw(st.sampled_from((0, 1)))), draw(st.sampled_from((3, 64, 2047))))
+        number = self.limits.channel_within(draw(st.sampled_from((3, 64, 2047))))
+        channel = (self.letter(draw(st.sampled_from((0, 1)))), number)
         self.issue(channel, "basic.get", {"queue": draw(queues)})
         if draw(flags):
             self.issue(channel, "channel.close", dict(_CLOSE))

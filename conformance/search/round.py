@@ -17,7 +17,9 @@ from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
 from hypothesis.stateful import run_state_machine_as_test
 
+from amqpspec.conformance.search.actions import NO_LIMITS, Limits
 from amqpspec.conformance.search.machine import CommandSearch, Made
+from amqpspec.conformance.verdicts.causes import Argument
 from amqpspec.model.promises.choices import Dialect
 
 #: Sequences that Hypothesis makes in one round. The first is always the same, the least of all, and left out.
@@ -47,13 +49,17 @@ def make_round(
     themes: Sequence[str] = (),
     absent: frozenset[str] = frozenset(),
     machine: type[CommandSearch] = CommandSearch,
+    limits: Limits = NO_LIMITS,
+    refused: frozenset[Argument] = frozenset(),
 ) -> list[Made]:
     """The sequences of one round: the `number`th of the run with that seed.
 
     `themes`: names of those that sequences may have; none: all but those on demand. `absent`: methods to leave out.
+    `limits`: those that the target sets. `refused`: arguments to leave out.
     """
     made: list[Made] = []
-    members = {"dialect": dialect, "chosen_themes": tuple(themes), "absent": absent, "made": made}
+    members: dict[str, Any] = {"dialect": dialect, "chosen_themes": tuple(themes), "absent": absent, "made": made}
+    members |= {"limits": limits, "refused": refused}
     search: Any = type("Search", (machine,), members)
     seed(first_seed * MOST_ROUNDS + number)(search)
     run_state_machine_as_test(

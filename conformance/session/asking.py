@@ -17,7 +17,7 @@ from amqpspec.model.protocol.patterns import UNKNOWN_NAME
 #: Rounds of questions about numbers that there are at least, however long the judge takes over the answers.
 LEAST_ROUNDS = 5
 
-#: The channel on which the suite itself looks at queues.
+#: The channel on which the suite itself looks at queues, or the highest but one that there may be.
 SERVICE_CHANNEL = 2000
 
 
@@ -63,9 +63,17 @@ def ask_once(conversation: Conversation, queue: str) -> None:
         ask(conversation, connections[0], queue)
 
 
+def service_channel(conversation: Conversation, connection: str) -> ChannelKey:
+    """The suite's own channel of the connection: within what was agreed upon in connection.tune-ok."""
+    known = conversation.questions.connection(connection)
+    most = known.channel_max if known is not None else 0
+    # the very highest is one that sequences try
+    return connection, min(SERVICE_CHANNEL, max(most - 1, 1)) if most else SERVICE_CHANNEL
+
+
 def ask(conversation: Conversation, connection: str, queue: str) -> None:
     """Declare the queue passively, on the service channel, which an error may have closed before."""
-    service = (connection, SERVICE_CHANNEL)
+    service = service_channel(conversation, connection)
     if not is_open(conversation, service):
         conversation.request(Method(*service, "channel.open", {}, sent=True))
     conversation.request(Method(*service, "queue.declare", {"queue": queue, "passive": True}, sent=True))
@@ -76,7 +84,7 @@ def ask_connection(conversation: Conversation, name: str) -> None:
     can_be = any(each.name == name and each.has_channels_to_spare for each in answering(conversation))
     if conversation.over or not can_be:
         return
-    service = (name, SERVICE_CHANNEL)
+    service = service_channel(conversation, name)
     if is_open(conversation, service):
         flush(conversation, service)
     else:

@@ -39,6 +39,8 @@ class CarriedOut:
     overdue: int
     #: how many of the commands had been carried out when a failure showed, by its identity
     shown_by: Mapping[str, int] = field(default_factory=dict)
+    #: what it made, and the broker did not delete: (kind, name)
+    left_behind: tuple[tuple[str, str], ...] = ()
 
     def commands_until(self, identity: str) -> tuple[Command, ...]:
         """The commands as far as they showed that failure."""
@@ -85,4 +87,4 @@ class Place:
                 session.run(command)
                 for failure in session.judge.failures[len(shown_by) :]:
                     shown_by[plain_failure(failure).identity] = number
-        return CarriedOut(sequence, session.finish(), session.overdue, shown_by)
+        return CarriedOut(sequence, session.finish(), session.overdue, shown_by, session.left_behind)

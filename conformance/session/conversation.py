@@ -12,6 +12,7 @@ from itertools import count
 from typing import Protocol
 
 from amqpspec.conformance.language.names import new_prefix
+from amqpspec.conformance.session.declared import Declared
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import Mark, TraceWriter
@@ -77,6 +78,8 @@ class Conversation:
         self.closed: set[str] = set()
         #: how often a deadline passed without what was owed
         self.overdue = 0
+        #: what the broker says that it has declared
+        self.declared = Declared()
         self._trace = trace
         self._judge = judge
         self._listeners = tuple(listeners)
@@ -128,6 +131,7 @@ class Conversation:
         """As `Carrier.send`. What has come while nobody looked is taken first: it is not an answer to this."""
         if not more and self.now() - self._looked > UNREAD:
             self.drain()
+        self.declared.sent(event)
         self.carrier.send(event, more=more)
 
     def request(self, event: TraceEvent) -> None:
@@ -163,6 +167,7 @@ class Conversation:
             return None
         if event.content is not None and event.content.properties.get("reply_to", "").startswith(ADDRESS):
             self.reply_address = event.content.properties["reply_to"]
+        self.declared.received(event)
         if event.name == "channel.close":
             self._answer(event, "channel.close-ok")
         elif event.name == "connection.close":

@@ -75,6 +75,8 @@ class Session:
                 repeats=repeats,
             )
         )
+        #: what it made, and the broker did not delete: (kind, name)
+        self.left_behind: tuple[cleanup.Made, ...] = ()
         self._finished: SequenceJudgement | None = None
         self._conversation = Conversation(target, trace, sequence, self.judge, self._listeners, patience)
 
@@ -94,12 +96,16 @@ class Session:
                     undo(conversation)
                 finally:
                     cleanup.part(conversation.carrier, conversation.closed)
-                    cleanup.clean_up(self.target.address, self._made)
+                    self._clean_up()
             except KeyboardInterrupt:
                 # interrupted in the middle of it: a run leaves nothing behind all the same
                 undo(conversation)
-                cleanup.clean_up(self.target.address, self._made)
+                self._clean_up()
                 raise
+
+    def _clean_up(self) -> None:
+        declared = self._conversation.declared.names
+        self.left_behind = tuple(cleanup.clean_up(self.target.address, {**self._made, **declared}))
 
     def run(self, command: Command) -> None:
         """Carry out one command, and what the pacing has follow it."""
@@ -161,7 +167,9 @@ class Session:
         sent = on_the_broker(command, prefix, conversation.reply_address)
         if command.method in ("queue.declare", "exchange.declare"):
             kind = command.method.partition(".")[0]
-            self._made[(kind, sent.arguments.get(kind, ""))] = None
+            name = sent.arguments.get(kind, "")
+            if not name.startswith("amq."):
+                self._made[(kind, name)] = None
         conversation.send(
             event_of(sent.connection, sent.channel, sent.method, dict(sent.arguments), sent=True, content=sent.content),
             more=command.in_flight,

@@ -30,3 +30,6 @@ class TargetUnderTest:
     clock: Clock = COMMON
     #: makes what carries the commands of a sequence
     driver: Driver = WireClient
+    #: the highest number of a channel that it allows, and octets of its largest frame; 0: no limit
+    channel_max: int = 0
+    frame_max: int = 0

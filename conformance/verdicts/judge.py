@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from amqpspec.conformance.language.names import plain_failure
+from amqpspec.conformance.language.names import plain, plain_failure
 from amqpspec.conformance.traces.trace_row import TraceError, TraceRow, row_event
+from amqpspec.conformance.verdicts.blame import blamed, error_of_the_suite
+from amqpspec.conformance.verdicts.every_connection import is_judged_elsewhere
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
@@ -53,7 +55,9 @@ class SequenceJudge:
     @property
     def failures(self) -> Sequence[Failure]:
         """What was found so far, with the names that the broker knows."""
-        return self.acceptor.failures
+        mine = (each for each in self.acceptor.failures if not is_judged_elsewhere(self._start, each))
+        reported = (blamed(each, self.acceptor.dialect) for each in mine)
+        return list({each.identity: each for each in reversed([each for each in reported if each])}.values())[::-1]
 
     def command(self, text: str) -> None:
         self.acceptor.command = text
@@ -95,7 +99,14 @@ class SequenceJudge:
     def judgement(self, complete: bool = True) -> SequenceJudgement:
         """What was found so far; inconclusive at best when the sequence is not `complete`."""
         acceptor = self.acceptor
-        verdict, reason = acceptor.verdict, acceptor.reason
+        verdict, reason, failures = acceptor.verdict, acceptor.reason, self.failures
+        elsewhere = {each.requirement for each in acceptor.failures}.difference(each.requirement for each in failures)
+        dialect = acceptor.dialect
+        wrongly = [each for each in acceptor.failures if blamed(each, dialect) is None]
+        if wrongly:
+            reason = reason or plain(error_of_the_suite(wrongly[0], dialect))
+        if verdict is Verdict.FAIL and not failures:
+            verdict = Verdict.INCONCLUSIVE if reason else Verdict.PASS
         if not complete and verdict is Verdict.PASS:
             verdict, reason = Verdict.INCONCLUSIVE, "the trace ends in the middle of the sequence"
         elif verdict is Verdict.PASS and self._undecided is not None:
@@ -106,8 +117,8 @@ class SequenceJudge:
             dialect=self._start["dialect"],
             requirement=self._start.get("requirement"),
             verdict=verdict,
-            failures=tuple(map(plain_failure, acceptor.failures)),
-            exercised=dict(sorted(acceptor.exercised.items())),
+            failures=tuple(map(plain_failure, failures)),
+            exercised={id: times for id, times in sorted(acceptor.exercised.items()) if id not in elsewhere},
             reason=reason,
             frames=self._frames,
             refuted=tuple(sorted(acceptor.refuted)),
@@ -116,7 +127,18 @@ class SequenceJudge:
             version=judged_version(
                 self._start.get("product") or "", self._start.get("version") or "", self._start["dialect"]
             ),
+            ended_by=self._ended_by(failures),
         )
+
+    def _ended_by(self, failures: Sequence[Failure]) -> str | None:
+        """What ended the judging before the sequence was over; None if nothing did."""
+        acceptor = self.acceptor
+        if not acceptor.finished:
+            return None
+        last = acceptor.failures[-1] if acceptor.failures else None
+        if last is not None and blamed(last, acceptor.dialect) is None:
+            return f"an error of this suite, {plain_failure(last).identity}"
+        return plain_failure(failures[-1]).identity if failures else acceptor.reason or "a failure"
 
     def row(self, row: TraceRow) -> bool:
         """Take one row of the sequence after its start row; is it complete with that?"""

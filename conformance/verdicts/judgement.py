@@ -50,6 +50,8 @@ class SequenceJudgement:
     repeats: str | None = None
     #: whose known defects count (`model.promises.versions.judged_version`)
     version: Version | None = None
+    #: why judging ended before the sequence was over: the identity of a failure, or a reason; None: it did not
+    ended_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,30 @@ class FoundFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class Cause:
+    """What the broker refuses again and again in the same way (`conformance.verdicts.causes`).
+
+    `failure` is the identity that it is reported under, `under` are others that come from it. `blocked`: sequences
+    that were ended by it and say no more.
+    """
+
+    failure: str
+    what: str
+    answer: str
+    blocked: int
+    under: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of a part of a run was judged to its end; `ended_by`: (identity or reason, how many), most first."""
+
+    sequences: int = 0
+    to_the_end: int = 0
+    ended_by: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult:
     """All that a report says about a run. `undecided` holds (sequence, reason) of inconclusive sequences."""
 
@@ -132,6 +158,12 @@ class RunResult:
     defects: tuple[DefectOutcome, ...] = ()
     #: how late the broker was with what it did by itself: (sequence, measurement)
     measurements: tuple[tuple[str, Measurement], ...] = ()
+    #: what sequences made, and the broker did not delete: "queue NAME", "exchange NAME"
+    left_behind: tuple[str, ...] = ()
+    #: what the broker refuses, and what is not known for that
+    causes: tuple[Cause, ...] = ()
+    scenarios_extent: Extent = Extent()
+    search_extent: Extent = Extent()
     #: names of the scenarios that were carried out and decided
     decided: frozenset[str] = frozenset()
     #: what is wrong with the deviation file

@@ -67,6 +67,8 @@ class BrokerState:
     users: dict[str, User] = field(default_factory=dict)
     vhosts: dict[str, bool] = field(default_factory=dict)
     alarm: bool = False
+    #: channels that the client wants no contents on for now (channel.flow)
+    paused: frozenset[ChannelKey] = frozenset()
     #: the operator's settings (model.rules.operator.settings), and what policies say of single queues, by their
     #: names
     settings: dict[str, int] = field(default_factory=dict)

@@ -89,7 +89,7 @@ class QueueSteps(BrokerState):
 
     def has_room(self, consumer: Consumer) -> bool:
         """May the consumer be handed one more message, as far as limits go (`model.broker.limits`), and TIMEOUT-014?"""
-        if rests(self, consumer):
+        if rests(self, consumer) or consumer.channel in self.paused:
             return False
         return not own_limit_holds(consumer) and not shared_limit_holds(self, consumer)
 

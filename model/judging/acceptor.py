@@ -30,6 +30,7 @@ from amqpspec.model.judging.points import TIMED, TooManyExplanations, may_be_qui
 from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
 from amqpspec.model.outputs.debts import unproven
+from amqpspec.model.outputs.going_on import goes_on_behind
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.outputs.turns import turns_come_to_rest
 from amqpspec.model.promises.choices import Dialect
@@ -433,7 +434,7 @@ class Acceptor:
         for mismatch in mismatches:
             self._add(failure_of(broker, event, mismatch, self.command, defect or mismatch.defect))
             if mismatch.fatal:
-                self.finished = not defect
+                self.finished = not defect and not goes_on_behind(broker, event)
                 return
 
     def _record_defect(

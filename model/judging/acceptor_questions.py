@@ -63,6 +63,9 @@ class AcceptorQuestions:
         lifts that limit, against the promise (the known defect consumer-limit-lifts-channel-limit). The flag of the
         last basic.qos is kept: it would else be the barrier's that is seen to work.
         """
+        if self._usual.dialect.text.flushed_by_passive_declare:
+            declare = {"exchange": "amq.direct", "type": "direct", "passive": True}
+            return Method(*channel, "exchange.declare", declare, sent=True)
         known = self._usual.channels[channel]
         if known.channel_prefetch:
             return Method(*channel, "channel.flow", {"active": True}, sent=True)
@@ -97,6 +100,7 @@ class AcceptorQuestions:
             and not known.dropping
             and known.type is not QueueType.STREAM
             and not (known.type is QueueType.QUORUM and known.single_active_consumer)
+            and not (usual.dialect.text.exclusive_consumer_may_exclude_gets and _is_in_exclusive_use(known))
             and not self._may_fill(queue)
             and _may_ask_about(usual, channel[0], known)
             # a name that the broker has not told yet (queue.declare with nowait) is the channel's last one
@@ -194,7 +198,12 @@ def _known(connection: Connection) -> KnownConnection:
         is_over=connection.state is ConnectionState.CLOSED and not connection.owed,
         answers=is_open and not connection.blocked and not connection.out_of_step,
         has_channels_to_spare=connection.channel_max == connection.offered.get("channel_max", connection.channel_max),
+        channel_max=connection.channel_max,
     )
+
+
+def _is_in_exclusive_use(queue: Queue) -> bool:
+    return any(consumer.exclusive for consumer in queue.consumers)
 
 
 def _may_ask_about(broker: Broker, connection: str, queue: Queue) -> bool:

@@ -20,6 +20,7 @@ from amqpspec.model.broker.time_to_live import time_to_live
 from amqpspec.model.broker.transaction import Outcome, Transaction
 from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.alternatives_of_queues import ALTERNATIVES_OF_QUEUES
+from amqpspec.model.judging.alternatives_of_the_text import alternatives_of_the_text
 from amqpspec.model.judging.alternatives_of_timeouts import ALTERNATIVES_OF_TIMEOUTS
 from amqpspec.model.judging.free_choices import free_choices
 from amqpspec.model.promises.choices import TransientQueues
@@ -228,7 +229,9 @@ def alternatives_to(broker: Broker, event: Input) -> list[Alternative]:
     found = [each for each in _BY_KIND.get(kind_of(event), ()) if each.applies(broker, event)]
     if not isinstance(event, InternalEvent):
         found += free_choices(broker, event)
-        if event.name in _MADE_FOR and isinstance(event, Method):
+    if isinstance(event, Method):
+        found += alternatives_of_the_text(broker, event)
+        if event.name in _MADE_FOR:
             found += _MADE_FOR[event.name](broker, event)
     if not isinstance(event, InternalEvent) or isinstance(event, Teardown):
         channel = broker.channels.get((event.connection, event.channel))

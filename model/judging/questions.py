@@ -29,6 +29,8 @@ class KnownConnection:
     answers: bool
     #: not where the client asked for fewer than the broker offers: the sequence is about their number then
     has_channels_to_spare: bool
+    #: the highest number that a channel may have, by what the client said in connection.tune-ok; 0: any
+    channel_max: int = 0
 
 
 class Questions(Protocol):

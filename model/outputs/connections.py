@@ -16,7 +16,8 @@ Requirements:
   rabbit_reader.erl:handshake]
 * CONN-019: Connection method out of state. On channel 0 of an open connection anything but connection.close and
   update-secret is hard error 504: another step of the handshake, close-ok, any method of another class. Methods of the
-  class connection on a channel come under CHAN-011. [rabbit_reader.erl:handle_method0]
+  class connection on a channel come under CHAN-011. In amqp-0-9-1: 503, 504 or another error of the connection; on
+  close-ok the TCP connection may end. [rabbit_reader.erl:handle_method0]
 * CONN-020: Client-initiated close. connection.close is answered by connection.close-ok and the socket closes; all
   exclusive queues of the connection are already deleted when close-ok arrives. [rabbit_reader.erl:handle_method0
   connection.close; AMQP 0-9-1 class connection]
@@ -33,6 +34,7 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.owed import Expected
+from amqpspec.model.outputs.going_on import goes_on_behind
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
 from amqpspec.model.outputs.replies import take_expected
 from amqpspec.model.promises.capabilities import missing
@@ -63,6 +65,9 @@ def observe_on_connection(broker: Broker, event: TraceEvent) -> Mismatches:
         connection.may_announce_end = False
         connection.state = ConnectionState.CLOSING
         return NONE
+    if event.name == "connection.close" and _may_end_for_a_channel(broker, connection):
+        goes_on_behind(broker, event)
+        return NONE
     if connection.owed and isinstance(connection.owed[0], Expected):
         return unexpected(connection.owed[0].requirements[0], f"{event.name} in place of {connection.owed[0].method}")
     if event.name == "connection.close":
@@ -77,6 +82,18 @@ def observe_on_connection(broker: Broker, event: TraceEvent) -> Mismatches:
     return unexpected("CONN-026" if connection.state.in_handshake else "CONN-019", event.name)
 
 
+def _may_end_for_a_channel(broker: Broker, connection: Connection) -> bool:
+    """Does a channel owe a close for what may as well end the connection?"""
+    either = broker.dialect.text.any_close
+    if not either or connection.owed:
+        return False
+    first = [each.owed[0] for key, each in broker.channels.items() if key[0] == connection.name and each.owed]
+    return any(
+        isinstance(owed, Expected) and owed.method == "channel.close" and owed.requirements[0] in either
+        for owed in first
+    )
+
+
 def _take(broker: Broker, connection: Connection, owed: Expected, event: TraceEvent) -> Mismatches:
     wrong = take_expected(broker, connection, owed, event)
     if event.name == "connection.close" and connection.state is ConnectionState.OPEN:
@@ -86,6 +103,8 @@ def _take(broker: Broker, connection: Connection, owed: Expected, event: TraceEv
         connection.may_end = True
     elif event.name == "connection.start":
         connection.server_properties = event.arguments.get("server_properties", {})
+        if broker.dialect.text.cancel_is_advertised:
+            connection.server_properties = {"capabilities": {}, **connection.server_properties}
         connection.mechanisms = tuple(str(event.arguments.get("mechanisms", "")).split())
         if event.arguments.get("version_major") == 8:
             connection.state = ConnectionState.FOREIGN

@@ -71,12 +71,13 @@ from amqpspec.model.outputs.late_deliveries import (
 )
 from amqpspec.model.outputs.messages import check_delivery, find
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
-from amqpspec.model.outputs.replies import nothing_explains
+from amqpspec.model.outputs.replies import WITH_UNACKNOWLEDGED, counts_unacknowledged, nothing_explains
 from amqpspec.model.outputs.stream_deliveries import observe_stream_deliver
 from amqpspec.model.outputs.turns import check_turn, note_order, note_turn
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Method
+from amqpspec.model.protocol.patterns import between
 from amqpspec.model.rules.basic.requeue import give_back, shown_by
 from amqpspec.model.rules.extensions.message_expiry import look_behind_fetch, shown_by_count
 
@@ -271,7 +272,10 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
             allowed = str(high - 1) if low == high else f"{max(low - 1, 0)}..{high - 1}"
             expired = BEHIND if most or shown_by_count(broker, queue) else ""
             requirement = expired or "GET-001"
-            wrong += (Mismatch(requirement, Shape.WRONG_ARGUMENT, "basic.get-ok message-count", False, allowed),)
+            right = between(max(low - 1, 0), high - 1)
+            is_habit = counts_unacknowledged(broker, queue, right, count, more=1)
+            detail = f"basic.get-ok {WITH_UNACKNOWLEDGED if is_habit else 'message-count'}"
+            wrong += (Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, False, allowed),)
         if any(mismatch.fatal for mismatch in wrong):
             return wrong
         if pending.counted and (least or shown_by_count(broker, queue)):

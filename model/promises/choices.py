@@ -11,6 +11,7 @@ from enum import Enum
 from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
 from amqpspec.model.promises.passive_declare_permission import PassiveDeclarePermission
 from amqpspec.model.promises.queue_arguments import KnownArguments
+from amqpspec.model.promises.text_choices import RABBITMQS_WAYS, TextChoices
 
 
 class QuorumRequeue(Enum):
@@ -169,6 +170,8 @@ class Dialect:
     deleted_before_commit: DeletedBeforeCommit = DeletedBeforeCommit.LOOKED_UP
     #: a quorum queue looks for expired messages at the front of each priority (rabbit_fifo:expire_batch, 4.3)
     quorum_expires_by_priority: bool = False
+    #: where RabbitMQ's ways are not those of the text
+    text: TextChoices = RABBITMQS_WAYS
 
     def __deepcopy__(self, memo: object) -> Dialect:
         return self

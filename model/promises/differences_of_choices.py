@@ -24,6 +24,7 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             "0-9-1 leaves reply-text to the server; RabbitMQ's own test suites match on the texts (CHAN-008, de-facto)"
         ),
         "extensions": _change("guide: extensions"),
+        "text": _change("guide: specification, and 0-9-1; the sentences are with each choice of `text_choices`"),
         "recover_to_original_recipient": _change(
             "guide: specification, basic.recover (only requeue=true is implemented)"
         ),

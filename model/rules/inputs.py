@@ -9,8 +9,8 @@ Requirements:
   [rabbit_channel.erl:handle_exception; rabbit_reader.erl:handle_frame closing; AMQP 0-9-1 class channel]
 * CHAN-006: channel.open before close-ok. channel.open on a channel the server has closed, before sending close-ok, is
   hard error 504. [rabbit_reader.erl:handle_frame]
-* CHAN-011: Method only valid server-to-client. A client sending a *-ok or other unhandled method gets hard 503.
-  [rabbit_channel.erl:handle_method catch-all]
+* CHAN-011: Method only valid server-to-client. A client sending a *-ok or other unhandled method gets hard 503. In
+  amqp-0-9-1: an error of the connection, its code is not named. [rabbit_channel.erl:handle_method catch-all]
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ of its own, takes one of 0-9-1 for itself in some cases, or takes part in a step
 
 Requirements:
 
-* CHAN-011: Method only valid server-to-client. A client sending a *-ok or other unhandled method gets hard 503.
-  [rabbit_channel.erl:handle_method catch-all]
+* CHAN-011: Method only valid server-to-client. A client sending a *-ok or other unhandled method gets hard 503. In
+  amqp-0-9-1: an error of the connection, its code is not named. [rabbit_channel.erl:handle_method catch-all]
 """
 
 from __future__ import annotations

@@ -1,26 +1,31 @@
-"""Docker images of real brokers, made on this machine from Debian's own packages.
+"""Docker images of real brokers, made on this machine from Debian's own packages, and from Maven's archive.
 
     python -m amqpspec.targets.brokers.images            builds the missing images
     python -m amqpspec.targets.brokers.images --list     names them and says which exist
 
 For hosts without a container registry, and for versions that a registry no longer offers. Needs
 `mmdebstrap` and a Docker engine (Debian and Ubuntu: `apt-get install mmdebstrap docker.io
-debian-archive-keyring`). Packages come from the Debian mirror that this machine's apt already uses.
+debian-archive-keyring`), for Qpid Broker-J also Maven (`apt-get install maven`). Packages come from the Debian
+mirror that this machine's apt already uses, the archive of a broker from where this machine's Maven gets it.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import docker
 from docker.errors import DockerException
+
+from amqpspec.targets.brokers import broker_j
 
 LOCAL_PREFIX = "amqpspec/"
 """Images under this name are built here. They exist in no registry, so nothing may pull them."""
@@ -38,7 +43,8 @@ class ImageBuildError(Exception):
 class BrokerImage:
     """How one image is made: a Debian package in a suite, shell hooks on the tree, Dockerfile changes.
 
-    A hook is a shell command that sees the root of the new system as `$1` (see `mmdebstrap`).
+    A hook is a shell command that sees the root of the new system as `$1` (see `mmdebstrap`). Before the hooks, the
+    `archive` (Maven coordinates of a compressed tar) is unpacked below /opt, and the `files` are written there.
     """
 
     name: str
@@ -46,6 +52,9 @@ class BrokerImage:
     package: str
     hooks: tuple[str, ...]
     changes: tuple[str, ...]
+    archive: str = ""
+    #: name -> content
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 def _rabbitmq(version: str, suite: str) -> BrokerImage:
@@ -86,12 +95,28 @@ _GARAGEMQ = BrokerImage(
     ),
 )
 
+_BROKER_J = BrokerImage(
+    name=f"{LOCAL_PREFIX}broker-j:9.2",
+    suite="bookworm",
+    package=broker_j.JAVA,
+    hooks=(),
+    changes=(
+        "USER nobody",
+        "WORKDIR /tmp",
+        "EXPOSE 5672",
+        f"CMD {json.dumps(broker_j.command('/opt'))}",
+    ),
+    archive=broker_j.ARCHIVE,
+    files={broker_j.CONFIGURATION_FILE: broker_j.CONFIGURATION},
+)
+
 IMAGES: tuple[BrokerImage, ...] = (
     _rabbitmq("3.10", "bookworm"),
     _rabbitmq("4.0", "trixie"),
     # forky moves: the image holds 4.3 or whatever later version Debian has there.
     _rabbitmq("4.3", "forky"),
     _GARAGEMQ,
+    _BROKER_J,
 )
 
 
@@ -106,7 +131,8 @@ def build(client: docker.DockerClient, image: BrokerImage, mirror: str) -> None:
     repository, _, tag = image.name.partition(":")
     with tempfile.TemporaryDirectory(prefix="amqpspec-image-") as directory:
         archive = Path(directory) / "image.tar"
-        _install_system(image, mirror, archive)
+        hooks = (*_hooks_of_contents(image, Path(directory)), *image.hooks)
+        _install_system(image, hooks, mirror, archive)
         try:
             client.api.import_image(
                 src=str(archive), repository=repository, tag=tag, changes=list(image.changes)
@@ -115,7 +141,42 @@ def build(client: docker.DockerClient, image: BrokerImage, mirror: str) -> None:
             raise ImageBuildError(f"{image.name}: the Docker engine refused the image: {error}") from error
 
 
-def _install_system(image: BrokerImage, mirror: str, archive: Path) -> None:
+def _hooks_of_contents(image: BrokerImage, directory: Path) -> list[str]:
+    """The hooks that unpack the image's archive and write its files; both are put into `directory` first."""
+    hooks = []
+    if image.archive:
+        hooks.append(f'tar -xzf {shlex.quote(str(_got_by_maven(image, directory)))} --no-same-owner -C "$1/opt"')
+    for name, content in image.files.items():
+        source = directory / name
+        source.write_text(content, encoding="utf-8")
+        hooks.append(f'install -m 644 {shlex.quote(str(source))} "$1/opt/{name}"')
+    return hooks
+
+
+def _got_by_maven(image: BrokerImage, directory: Path) -> Path:
+    """The image's archive, which Maven has or gets. Raises ImageBuildError."""
+    into = directory / "maven"
+    command = ["mvn", "--batch-mode", "--quiet", "dependency:copy", f"-Dartifact={image.archive}"]
+    try:
+        outcome = subprocess.run(
+            [*command, f"-DoutputDirectory={into}"],
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise ImageBuildError(f"{image.name}: Maven is not installed (apt-get install maven)") from error
+    found = list(into.iterdir()) if outcome.returncode == 0 and into.is_dir() else []
+    if len(found) != 1:
+        reason = next((line for line in outcome.stdout.splitlines() if line.startswith("[ERROR]")), "no file came")
+        raise ImageBuildError(f"{image.name}: Maven did not get {image.archive}: {reason.removeprefix('[ERROR] ')}")
+    return found[0]
+
+
+def _install_system(image: BrokerImage, hooks: Sequence[str], mirror: str, archive: Path) -> None:
     command = [
         "mmdebstrap",
         "--variant=minbase",
@@ -125,8 +186,10 @@ def _install_system(image: BrokerImage, mirror: str, archive: Path) -> None:
         "--dpkgopt=path-exclude=/usr/share/doc/*",
         "--dpkgopt=path-exclude=/usr/share/man/*",
         "--dpkgopt=path-exclude=/usr/share/locale/*",
+        # without this directory Java's package cannot be configured (update-alternatives)
+        '--essential-hook=mkdir -p "$1/usr/share/man/man1"',
         *(f"--aptopt={option}" for option in _apt_proxies()),
-        *(f"--customize-hook={hook}" for hook in image.hooks),
+        *(f"--customize-hook={hook}" for hook in hooks),
         image.suite,
         str(archive),
         mirror,

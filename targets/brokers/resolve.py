@@ -18,6 +18,7 @@ from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Table
 from amqpspec.targets.address import Address, logged_in, parse_address
 from amqpspec.targets.brokers.operator import Operator
+from amqpspec.targets.client.handshake import Tune
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.clock import COMMON, Clock
 
@@ -101,6 +102,11 @@ def _broker(target: str, dialect: Dialect | None, clock: Clock) -> AbstractConte
 
 def server_properties(address: Address) -> Table:
     """What the broker says of itself; raises `TargetError` where it cannot be reached or refuses."""
+    return introduction(address)[0]
+
+
+def introduction(address: Address) -> tuple[Table, Tune]:
+    """The same, and the limits that it agreed to."""
     with WireClient(address) as client:
         client.open("probe")
-        return client.server_properties("probe")
+        return client.server_properties("probe"), client.tune("probe")

@@ -16,7 +16,7 @@ from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import dialect_of
 from amqpspec.model.promises.verdict import Failure
 from amqpspec.targets.address import Address
-from amqpspec.targets.brokers.resolve import RunningBroker, operator_of, running_broker, server_properties
+from amqpspec.targets.brokers.resolve import RunningBroker, introduction, operator_of, running_broker
 from amqpspec.targets.clock import COMMON, FastForwardClock
 
 
@@ -33,13 +33,15 @@ def run_suite(
     search_only: bool = False,
     enough: Callable[[Failure], bool] | None = None,
     dialect: Dialect | None = None,
+    judged_by: str | None = None,
     themes: tuple[str, ...] = (),
     fast_forward: bool = False,
     jobs: int = 1,
 ) -> RunResult:
     """`amqpspec run`, as far as the result; the trace is in `directory`. A broker is operated, an address is not.
 
-    `dialect`: what the embedded broker shall speak, if not the one that it usually does. `fast_forward`: where the
+    `dialect`: what the embedded broker shall speak, if not the one that it usually does. `judged_by`: the name of a
+    dialect, if it is not to be what the broker says of itself. `fast_forward`: where the
     embedded broker and the suite only wait, they skip the time.
     """
     clock = FastForwardClock() if fast_forward else COMMON
@@ -50,16 +52,25 @@ def run_suite(
         else:
             broker = stack.enter_context(running_broker(target, dialect, clock)) if isinstance(target, str) else target
             address, operator = broker.address, operator_of(broker)
-        properties = server_properties(address)
+        properties, limits = introduction(address)
         label = target if isinstance(target, str) else str(address)
         description = TargetDescription(
-            label, str(properties["product"]), str(properties.get("version")), dialect_of(properties).name
+            label, str(properties["product"]), str(properties.get("version")), judged_by or dialect_of(properties).name
         )
         trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
         options = RunOptions(
             only, seed, sequences, 30, time_budget, shrinking_time, search_only, enough, themes, jobs=jobs
         )
-        under_test = TargetUnderTest(address, description, deadline, operator, advertised(properties), clock)
+        under_test = TargetUnderTest(
+            address,
+            description,
+            deadline,
+            operator,
+            advertised(properties),
+            clock,
+            channel_max=limits.channel_max,
+            frame_max=limits.frame_max,
+        )
         return Runner(under_test, trace, options).run()
 
 

@@ -113,3 +113,24 @@ def test_garagemq_is_got_through(garagemq: DockerBroker, tmp_path: Path) -> None
     assert result.exit_code in (1, 3)
     assert {"ACK-015", "GET-001", "RECOVER-001"} <= failed_requirements(result)
     assert all(verdict.verdict is not Verdict.INCONCLUSIVE for verdict in result.requirements)
+
+
+def test_broker_j_is_held_to_the_text(broker_j: DockerBroker, tmp_path: Path) -> None:
+    """It ends connections where channels should end, and counts what is not acknowledged: judging goes on behind that.
+
+    None of what it is blamed for is a collision with the suite, whose own channel is within the 256 that it allows.
+    """
+    result = run_suite(
+        broker_j.address, tmp_path, only=["GET", "EXCHANGE-005", "QUEUE-019"], sequences=18, shrinking_time=0,
+        judged_by="amqp-0-9-1",
+    )  # fmt: skip
+    identities = {found.failure.identity for found in result.failures}
+    assert {
+        "GET-001|wrong argument|basic.get-ok message-count with the unacknowledged",
+        "GET-002|unexpected frame|connection.close in place of channel.close",
+        "EXCHANGE-005|unexpected frame|connection.close in place of exchange.declare-ok",
+        "QUEUE-019|unexpected frame|connection.close in place of channel.close",
+    } <= identities
+    assert all("amqp-0-9-1" in requirements()[id].dialects for id in failed_requirements(result))
+    assert not any(reply in found.failure.observed for found in result.failures for reply in ("=504", "x-queue-type"))
+    assert result.search_extent.sequences == 18

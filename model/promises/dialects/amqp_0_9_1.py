@@ -5,6 +5,7 @@ from __future__ import annotations
 from amqpspec.model.promises.choices import ConsumerTimeouts, Dialect, QuorumRequeue, TransientQueues
 from amqpspec.model.promises.passive_declare_permission import PassiveDeclarePermission
 from amqpspec.model.promises.queue_arguments import KNOWN_TO_3
+from amqpspec.model.promises.text_choices import THE_TEXT
 
 AMQP_0_9_1 = Dialect(
     name="amqp-0-9-1",
@@ -52,4 +53,5 @@ AMQP_0_9_1 = Dialect(
     refuses_with_1_0_header=False,
     least_frame_max=4096,
     handshake_timeout=None,
+    text=THE_TEXT,
 )

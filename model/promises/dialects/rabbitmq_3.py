@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from amqpspec.model.promises.choices import ConsumerTimeouts, QuorumRequeue
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
+from amqpspec.model.promises.text_choices import RABBITMQS_WAYS
 
 RABBITMQ_3 = replace(
     AMQP_0_9_1,
@@ -13,6 +14,7 @@ RABBITMQ_3 = replace(
     title="RabbitMQ 3.10 to 3.13",
     consumer_timeouts=ConsumerTimeouts.OF_CHANNELS,
     fixed_reply_texts=True,
+    text=RABBITMQS_WAYS,
     extensions=True,
     recover_to_original_recipient=False,
     quorum_requeue=QuorumRequeue.FRONT_WITH_LIMIT,

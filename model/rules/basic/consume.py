@@ -124,11 +124,16 @@ def consume(broker: Broker, channel: Channel, method: Method) -> None:
         channel,
         method,
         "basic.consume-ok",
-        {"consumer_tag": Generated(CHOSEN_TAG, broker.serial, taken) if generated else tag},
+        {"consumer_tag": Generated(_chosen_tag(broker), broker.serial, taken) if generated else tag},
         requirement,
         lane=f"queue {queue.name}",
         effect=ConsumerAnnounced(consumer),
     )
+
+
+def _chosen_tag(broker: Broker) -> str:
+    """What begins the tags that the broker makes up."""
+    return "" if broker.dialect.text.any_generated_name else CHOSEN_TAG
 
 
 def _own_message_waits(channel: Channel, consumer: Consumer) -> bool:

@@ -20,8 +20,8 @@ Requirements:
 * PUBLISH-001: Publish to a missing exchange. 404 soft error; the message is lost, no return, no confirm for it.
   [rabbit_channel.erl:basic.publish lookup_or_die; AMQP 0-9-1 basic.publish]
 * PUBLISH-007: Mandatory and unroutable. A mandatory message that no queue takes comes back as basic.return with code
-  312, text NO_ROUTE, original exchange and routing key, same properties and body. [rabbit_channel.erl:basic_return;
-  AMQP 0-9-1 basic.publish]
+  312, text NO_ROUTE, original exchange and routing key, same properties and body. In amqp-0-9-1: as stated, in any
+  words. [rabbit_channel.erl:basic_return; AMQP 0-9-1 basic.publish]
 * PUBLISH-008: Mandatory and routed. A message routed to at least one queue is never returned, even if the queue later
   rejects it (reject-publish) or drops it. [rabbit_channel.erl:process_routing_mandatory]
 * PUBLISH-009: immediate. immediate=true is hard error 540. [rabbit_channel.erl]
@@ -31,6 +31,8 @@ Requirements:
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.owed import Expected
@@ -39,7 +41,8 @@ from amqpspec.model.broker.routing import ENDED_BINDING, Routes, out_of_the_ordi
 from amqpspec.model.broker.transaction import Publication
 from amqpspec.model.broker.uncommitted import LARGE_BODY, keep
 from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import EMPTY_CONTENT, ChannelKey, Content, Method
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, ChannelKey, Content, Method, Table
+from amqpspec.model.protocol.patterns import Anything, OneOf
 from amqpspec.model.rules.basic.message_checks import as_delivered, check_properties, check_size, further_keys
 from amqpspec.model.rules.common.lookup import exchange_text, find_exchange
 from amqpspec.model.rules.common.permission import check_write
@@ -59,7 +62,8 @@ WATCHED = 4
 def publish(broker: Broker, channel: Channel, method: Method) -> None:
     """Route to every queue once; return what nobody takes if asked to; owe the confirm (CONFIRM-002)."""
     arguments = method.arguments
-    if arguments.get("immediate"):
+    immediate = bool(arguments.get("immediate"))
+    if immediate and not broker.dialect.text.immediate_is_known:
         raise ProtocolError("PUBLISH-009", 540, "immediate=true")
     content = method.content or EMPTY_CONTENT
     check_size(broker, content)
@@ -82,7 +86,9 @@ def publish(broker: Broker, channel: Channel, method: Method) -> None:
         further_keys=further_keys(broker, content),
         hidden_keys=further_keys(broker, content, ("BCC",)),
     )
-    publication = Publication(pattern, routes, bool(arguments.get("mandatory")))
+    if immediate:
+        routes = replace(routes, queues={queue: why for queue, why in routes.queues.items() if queue.consumers})
+    publication = Publication(pattern, routes, immediate or bool(arguments.get("mandatory")))
     if channel.transaction is not None:
         keep(broker, channel, channel.transaction, publication)
         return
@@ -176,9 +182,11 @@ def _counts_as_routed(broker: Broker, copies: tuple[tuple[Queue, Message], ...])
 
 def _returned(broker: Broker, channel: Channel, pattern: Message, decided_by: str) -> Expected:
     """PUBLISH-007; rabbit_channel:basic_return. The content is without BCC (`message_checks.as_delivered`)."""
-    arguments = {
+    arguments: Table = {
         "reply_code": 312, "reply_text": "NO_ROUTE", "exchange": pattern.exchange, "routing_key": pattern.routing_key,
     }  # fmt: skip
+    if broker.dialect.text.returns_are_in_any_words:
+        arguments |= {"reply_code": OneOf((312, 313)), "reply_text": Anything("NO_ROUTE")}
     shown = ("CONFIRM-009",) if channel.confirming else ()
     first = ("TX-003",) if channel.transaction is not None and broker.dialect.extensions else ()
     return Expected(

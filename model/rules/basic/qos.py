@@ -38,7 +38,7 @@ from amqpspec.model.protocol.methods import Method
 def qos(broker: Broker, channel: Channel, method: Method) -> None:
     arguments = method.arguments
     size = arguments.get("prefetch_size", 0)
-    if size:
+    if size and not broker.dialect.text.prefetch_size_is_known:
         raise ProtocolError("QOS-007", 540, f"prefetch_size!=0 ({size})")
     count = arguments.get("prefetch_count", 0)
     is_global = bool(arguments.get("global_"))

@@ -33,8 +33,8 @@ Requirements:
 * ACK-021: Reject on a stream. nack/reject on a stream is accepted as a credit return: nothing is requeued. In
   rabbitmq-3: broken up to 3.12: hard 540. [rabbit_stream_queue:settle]
 * ACK-022: Max delivery tag. Delivery tags are unsigned 64 bit on the wire. The guide names 9223372036854775807 as the
-  maximum; the broker accepts and prints any 64-bit value. [RabbitMQ guide: consumer acknowledgements and publisher
-  confirms]
+  maximum; the broker accepts and prints any 64-bit value. In amqp-0-9-1: as stated, with any text. [RabbitMQ guide:
+  consumer acknowledgements and publisher confirms]
 * ACK-023: nack needs no reply and no order guarantee towards other channels. Acks and nacks of two channels to one
   queue are applied in an arbitrary interleaving: what they give back at the same time to a quorum queue comes back in
   either order. [rabbit_channel.erl]

@@ -16,10 +16,10 @@ Requirements:
   [rabbit_channel.erl:handle_exception; rabbit_reader.erl:handle_frame closing; AMQP 0-9-1 class channel]
 * CHAN-009: channel.flow active=true. channel.flow(true) is answered by flow-ok(true) and has no other effect.
   [rabbit_channel.erl:handle_method channel.flow; AMQP 0-9-1 class channel]
-* CHAN-010: channel.flow active=false. channel.flow(false) is hard error 540. [rabbit_channel.erl:handle_method
-  channel.flow]
-* CHAN-011: Method only valid server-to-client. A client sending a *-ok or other unhandled method gets hard 503.
-  [rabbit_channel.erl:handle_method catch-all]
+* CHAN-010: channel.flow active=false. channel.flow(false) is hard error 540. In amqp-0-9-1: flow-ok, and no contents
+  are sent until active=true. [rabbit_channel.erl:handle_method channel.flow]
+* CHAN-011: Method only valid server-to-client. A client sending a *-ok or other unhandled method gets hard 503. In
+  amqp-0-9-1: an error of the connection, its code is not named. [rabbit_channel.erl:handle_method catch-all]
 * CHAN-016: The end of a channel requeues and cancels. When a channel ends, by an error or by the client's
   channel.close, its consumers disappear and its unacked messages are requeued (redelivered=true). When the server
   closes it: on a classic queue that the channel consumes from before the channel.close is sent, otherwise (quorum
@@ -28,8 +28,8 @@ Requirements:
   [rabbit_channel.erl:handle_exception notify_queues]
 * CONN-013: channel-max limits the count, not the number. The server limits the NUMBER OF OPEN channels; a channel id
   above the negotiated channel-max is accepted while the count is below it. A channel that the server closed counts
-  until the client's close-ok. Any frame on one channel more is refused with 530, whatever it is.
-  [rabbit_reader.erl:create_channel]
+  until the client's close-ok. Any frame on one channel more is refused with 530, whatever it is. In amqp-0-9-1: a
+  number above channel-max is refused. [rabbit_reader.erl:create_channel]
 * GET-004: Unacked get is requeued at channel close. An unacked get returns to its queue (redelivered=true) when the
   channel's process ends, which is just after close-ok; before close-ok only on a classic queue that the channel also
   consumes from. After a server-sent channel.close this waits for the client's close-ok.
@@ -84,6 +84,13 @@ def close_ok(broker: Broker, channel: Channel, method: Method) -> None:
 
 
 def flow(broker: Broker, channel: Channel, method: Method) -> None:
-    if not method.arguments.get("active"):
+    active = bool(method.arguments.get("active"))
+    if broker.dialect.text.flow_can_be_stopped:
+        broker.paused = broker.paused - {channel.key} if active else broker.paused | {channel.key}
+        for consumer in channel.consumers.values():
+            broker.refresh(consumer.queue)
+        broker.owe(channel, "channel.flow-ok", {"active": active}, "CHAN-009" if active else "CHAN-010")
+        return
+    if not active:
         raise ProtocolError("CHAN-010", 540, "active=false")
     broker.owe(channel, "channel.flow-ok", {"active": True}, "CHAN-009")

@@ -4,9 +4,10 @@ Requirements:
 
 * CHAN-017: Empty queue name means last declared. In bind, unbind, consume, get, purge, delete an empty queue name means
   the queue last declared on this channel; none declared gives 404. queue.declare passive with empty name is NOT
-  expanded. [rabbit_channel.erl:expand_shortcuts; AMQP 0-9-1 class channel]
+  expanded. In amqp-0-9-1: as stated; 404 or 502. [rabbit_channel.erl:expand_shortcuts; AMQP 0-9-1 class channel]
 * EXCHANGE-001: Default exchange is untouchable. declare (also passive), delete, bind and unbind on the default exchange
-  "" are a soft 403. [rabbit_channel.erl:check_not_default_exchange]
+  "" are a soft 403. In amqp-0-9-1: as stated for declare and delete, which are refused with any code; queue.bind and
+  queue.unbind accept it. [rabbit_channel.erl:check_not_default_exchange]
 * QUEUE-019: Exclusive queue access from another connection. declare, passive declare, consume, get, purge, delete and
   bind from another connection are 405; unbind of an existing binding as well, of a non-existing binding NOT
   (unbind-ok). In amqp-0-9-1: 405 from another connection; unbind is not mentioned.

@@ -7,12 +7,13 @@ Requirements:
 
 * CHAN-012: Content frames without method. A content header or body frame when none is expected is hard error 505, also
   on a channel that is not open; a body that follows a content header of body-size 0 is one. On channel 0 the text shows
-  the first octets. [rabbit_command_assembler:process; rabbit_reader:handle_frame; AMQP 0-9-1 4.2]
+  the first octets. In amqp-0-9-1: 505 or 503. [rabbit_command_assembler:process; rabbit_reader:handle_frame; AMQP 0-9-1
+  4.2]
 * CHAN-013: Method while content expected. Anything but a content header behind basic.publish, and anything but a body
   until all of the body has come, is hard 505; what is in it is not looked at. Bodies may be empty. Other channels are
   not concerned. [rabbit_command_assembler; AMQP 0-9-1 4.2]
 * CHAN-014: Content header for wrong class. Content header with class-id other than 60 after basic.publish is hard 505
-  or 501. One with a weight other than 0 is not taken for a content header at all. In amqp-0-9-1: hard error 501.
+  or 501. One with a weight other than 0 is not taken for a content header at all. In amqp-0-9-1: 505, 501 or 503.
   [rabbit_command_assembler; AMQP 0-9-1 4.2.6 (505, of a wrong class as well) and 4.2.6.1 (501)]
 * CHAN-015: Body longer than announced. More body octets than body-size are a hard error 501. In rabbitmq-3: broken:
   bodies are taken for ever, until 505 at the next frame that is no body. In rabbitmq-4.0: broken up to 4.2.5: bodies

@@ -6,8 +6,8 @@ rabbit_reader:terminate_channels. What ends with the channel or connection is in
 Requirements:
 
 * ACK-022: Max delivery tag. Delivery tags are unsigned 64 bit on the wire. The guide names 9223372036854775807 as the
-  maximum; the broker accepts and prints any 64-bit value. [RabbitMQ guide: consumer acknowledgements and publisher
-  confirms]
+  maximum; the broker accepts and prints any 64-bit value. In amqp-0-9-1: as stated, with any text. [RabbitMQ guide:
+  consumer acknowledgements and publisher confirms]
 * CHAN-005: After a soft error the channel ignores everything but close/close-ok. After sending channel.close the server
   drops all methods on that channel until channel.close-ok; a crossing client channel.close is answered with close-ok.
   [rabbit_channel.erl:handle_exception; rabbit_reader.erl:handle_frame closing; AMQP 0-9-1 class channel]
@@ -23,6 +23,10 @@ Requirements:
   [rabbit_channel.erl:terminate]
 * CONFIRM-019: Publish failing with a channel error consumes no seqno. A publish that closes the channel (404, 403, 406)
   gets neither return nor ack. [rabbit_channel.erl]
+* CONN-013: channel-max limits the count, not the number. The server limits the NUMBER OF OPEN channels; a channel id
+  above the negotiated channel-max is accepted while the count is below it. A channel that the server closed counts
+  until the client's close-ok. Any frame on one channel more is refused with 530, whatever it is. In amqp-0-9-1: a
+  number above channel-max is refused. [rabbit_reader.erl:create_channel]
 * CONN-020: Client-initiated close. connection.close is answered by connection.close-ok and the socket closes; all
   exclusive queues of the connection are already deleted when close-ok arrives. [rabbit_reader.erl:handle_method0
   connection.close; AMQP 0-9-1 class connection]
@@ -56,7 +60,7 @@ from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import FrameError, ProtocolError
 from amqpspec.model.protocol.methods import METHOD_IDS, TraceEvent
-from amqpspec.model.protocol.patterns import Anything
+from amqpspec.model.protocol.patterns import Anything, OneOf
 from amqpspec.model.rules.connection.ending import end_channel, end_connection, is_said_by_queue, replies_owed
 
 #: Argument of a close that is wrong without being the wrong code: the requirement of its own.
@@ -190,15 +194,24 @@ def _drop_answers_of_queues(broker: Broker, channel: Channel) -> None:
     broker.settle_debts(channel)
 
 
+def _codes(broker: Broker, error: ProtocolError) -> int | OneOf:
+    """The reply codes that are right: the text may leave open which, or name several."""
+    codes = dict.fromkeys((error.code, *broker.dialect.text.codes.get(error.requirement, ())))
+    return OneOf(tuple(codes)) if len(codes) > 1 else error.code
+
+
 def _close(broker: Broker, method: str, event: TraceEvent | None, error: ProtocolError) -> Expected:
     class_id, method_id = error.identifiers or METHOD_IDS.get(event.name if event is not None else "", (0, 0))
     is_fixed = broker.dialect.fixed_reply_texts and not error.any_text
     arguments = {
-        "reply_code": error.code,
+        "reply_code": _codes(broker, error),
         "reply_text": error.pattern or error.text if is_fixed else Anything(error.text),
         "class_id": class_id,
         "method_id": method_id,
     }
+    if error.requirement == "CONN-013" and broker.dialect.text.channel_max_is_a_number:
+        # provoked by the method or by the number that it comes with
+        arguments |= {"class_id": Anything(class_id), "method_id": Anything(method_id)}
     requirements: tuple[str, ...] = (error.requirement, "CHAN-007", "CHAN-008")
     if error.is_cut:
         requirements = ("CHAN-008", error.requirement, "CHAN-007")  # what makes this close special

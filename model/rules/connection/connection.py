@@ -7,7 +7,8 @@ Requirements:
   which frame-max minus 8 is exceeded then. [rabbit_reader.erl:handle_input frame_header; AMQP 0-9-1 4.2]
 * CONN-019: Connection method out of state. On channel 0 of an open connection anything but connection.close and
   update-secret is hard error 504: another step of the handshake, close-ok, any method of another class. Methods of the
-  class connection on a channel come under CHAN-011. [rabbit_reader.erl:handle_method0]
+  class connection on a channel come under CHAN-011. In amqp-0-9-1: 503, 504 or another error of the connection; on
+  close-ok the TCP connection may end. [rabbit_reader.erl:handle_method0]
 * CONN-020: Client-initiated close. connection.close is answered by connection.close-ok and the socket closes; all
   exclusive queues of the connection are already deleted when close-ok arrives. [rabbit_reader.erl:handle_method0
   connection.close; AMQP 0-9-1 class connection]
@@ -33,7 +34,7 @@ from amqpspec.model.protocol.methods import HeaderEvent, Method, SocketEvent
 from amqpspec.model.rules.basic.cancel import recheck_consumers
 from amqpspec.model.rules.connection.closing import fail_channel_zero
 from amqpspec.model.rules.connection.ending import abandon_connection, end_connection
-from amqpspec.model.rules.connection.handshake import connect, owe, owe_end
+from amqpspec.model.rules.connection.handshake import connect, owe, owe_end, refuse_silently
 
 #: Octets of a protocol header that stand where those of a frame's size do.
 _SIZE = slice(6, 14)
@@ -67,6 +68,9 @@ def connection_input(broker: Broker, connection: Connection, method: Method) -> 
         owe(broker, connection, "connection.update-secret-ok", {}, ("CONN-024",))
         if broker.dialect.rechecks_consumers:
             recheck_consumers(broker, connection)
+    elif method.name == "connection.close-ok" and broker.dialect.text.close_ok_may_end_it:
+        end_connection(broker, connection)
+        refuse_silently(broker, connection, "CONN-019")
     else:
         error = ProtocolError("CONN-019", 504, "unexpected method in connection state running")
         fail_channel_zero(broker, connection, method, error)

@@ -82,6 +82,7 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     _take_back_unseen(broker, channel, returning)
     channel.unconfirmed = {}
     channel.transaction = None
+    broker.paused -= {channel.key}
     channel.may_still_be_served = {}
     for told in broker.hooks.channel_ended:
         told(broker, channel)

@@ -8,13 +8,14 @@ Requirements:
 
 * CHAN-012: Content frames without method. A content header or body frame when none is expected is hard error 505, also
   on a channel that is not open; a body that follows a content header of body-size 0 is one. On channel 0 the text shows
-  the first octets. [rabbit_command_assembler:process; rabbit_reader:handle_frame; AMQP 0-9-1 4.2]
+  the first octets. In amqp-0-9-1: 505 or 503. [rabbit_command_assembler:process; rabbit_reader:handle_frame; AMQP 0-9-1
+  4.2]
 * CHAN-020: Heartbeat on a channel. A heartbeat frame on a channel other than 0 is hard error 505, whether that channel
-  is open or not. [rabbit_reader.erl:handle_frame; AMQP 0-9-1 4.2.7 has 501]
+  is open or not. In amqp-0-9-1: 503 or 501. [rabbit_reader.erl:handle_frame; AMQP 0-9-1 4.2.7 has 501]
 * CONN-013: channel-max limits the count, not the number. The server limits the NUMBER OF OPEN channels; a channel id
   above the negotiated channel-max is accepted while the count is below it. A channel that the server closed counts
-  until the client's close-ok. Any frame on one channel more is refused with 530, whatever it is.
-  [rabbit_reader.erl:create_channel]
+  until the client's close-ok. Any frame on one channel more is refused with 530, whatever it is. In amqp-0-9-1: a
+  number above channel-max is refused. [rabbit_reader.erl:create_channel]
 * CONN-014: Frame larger than negotiated frame-max. A frame that says that its payload exceeds frame-max is a hard error
   501 at once, whatever its type, before any of the payload; nothing more is read. RabbitMQ tolerates the 8 octets by
   which frame-max minus 8 is exceeded then. [rabbit_reader.erl:handle_input frame_header; AMQP 0-9-1 4.2]
@@ -24,7 +25,8 @@ Requirements:
   AMQP 0-9-1 4.2]
 * CONN-016: Unknown frame type. A frame with an unknown type octet is hard error 501, or the end of the TCP connection
   without a word; so is a method or a content header that is too short to be one, and a heartbeat with a payload. In
-  amqp-0-9-1: the connection ends and nothing further is sent on it. [rabbit_reader.erl:handle_frame; AMQP 0-9-1 4.2]
+  amqp-0-9-1: the connection ends and nothing further is sent on it; a heartbeat with a payload is 501.
+  [rabbit_reader.erl:handle_frame; AMQP 0-9-1 4.2]
 * CONN-017: Unknown method ends the connection without a close frame. A method frame with an unknown class (99/10), or
   an unknown method of a known class (60/250), ends the TCP connection at once, on every channel, and no
   connection.close is sent. [rabbit_reader.erl:handle_frame; rabbit_command_assembler:analyze_frame (log:
@@ -32,7 +34,7 @@ Requirements:
 * CONN-018: Truncated method arguments. Arguments that are cut short or go on too long give hard error 501 carrying the
   offending class/method, also on a channel that is not open. A short string that is not UTF-8 (but not in
   basic.publish) is 501 without them, something wrong inside a table the end of the TCP connection. On channel 0 lengths
-  and tables give 541. [rabbit_framing_amqp_0_9_1:decode_method_fields]
+  and tables give 541. In amqp-0-9-1: 501 or 502. [rabbit_framing_amqp_0_9_1:decode_method_fields]
 """
 
 from __future__ import annotations
@@ -90,6 +92,10 @@ def admit_channel(broker: Broker, connection: Connection, channel: Channel) -> N
     limit = connection.channel_max
     if not limit or channel.assembly is not None:
         return
+    if broker.dialect.text.channel_max_is_a_number:
+        if channel.number > limit:
+            raise FrameError("CONN-013", 504, f"channel {channel.number} is beyond the limit {limit}")
+        return
     count = sum(
         each.connection == connection.name and (each.state is not ChannelState.CLOSED or each.assembly is not None)
         for each in broker.channels.values()
@@ -132,8 +138,11 @@ def _other(broker: Broker, connection: Connection, frame: RawFrame) -> RawFrame 
         raise _bad_frame(broker, "CONN-015", kind, payload, f"{{invalid_frame_end_marker,{end}}}", fatal=True)
     if kind == _HEARTBEAT and not payload:
         if frame.channel:
-            raise _printed("CHAN-020", 505, kind, payload, "")
+            code = 503 if broker.dialect.text.wrong_heartbeat_is_told else 505
+            raise _printed("CHAN-020", code, kind, payload, "")
         return None
+    if kind == _HEARTBEAT and broker.dialect.text.wrong_heartbeat_is_told:
+        raise _printed("CONN-016", 501, kind, payload, "")
     if kind not in _LEAST or len(payload) < _LEAST[kind]:
         raise _bad_frame(broker, "CONN-016", kind, payload, "unknown_frame")
     return _reread(frame, kind, payload)

@@ -46,7 +46,8 @@ Requirements:
   [rabbit_reader.erl:start_connection/tune]
 * CONN-011: tune-ok must not raise frame-max or channel-max. A tune-ok with frame-max or channel-max higher than
   offered, or 0 (unlimited) when the server offered a limit, is rejected; the socket is closed WITHOUT a
-  connection.close frame. [rabbit_reader.erl:validate_negotiated_integer_value; AMQP 0-9-1 class connection]
+  connection.close frame. In amqp-0-9-1: as stated; 0 is no limit for frames.
+  [rabbit_reader.erl:validate_negotiated_integer_value; AMQP 0-9-1 class connection]
 * CONN-012: Minimum frame-max. tune-ok with frame-max below the minimum frame size is rejected with a bare socket close.
   In rabbitmq-3: minimum 4096 (4095 refused). In rabbitmq-4.0: minimum 4096 or 8192, as versions differ (8192 from 4.1.0
   on). In rabbitmq-4.3: minimum 8192 (4096 refused, 8192 accepted; since 4.1). In amqp-0-9-1: minimum 4096.
@@ -66,6 +67,7 @@ Requirements:
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
@@ -277,6 +279,8 @@ def _tune_ok(broker: Broker, connection: Connection, method: Method) -> None:
     frame_max, channel_max = asked.get("frame_max", 0), asked.get("channel_max", 0)
     if 0 < frame_max < broker.dialect.least_frame_max:
         refuse_silently(broker, connection, "CONN-012")
+    elif not frame_max and broker.dialect.text.frame_max_can_be_left_open:
+        _tune_ok(broker, connection, replace(method, arguments={**asked, "frame_max": offered["frame_max"]}))
     elif limit(frame_max) > limit(offered["frame_max"]) or limit(channel_max) > limit(offered["channel_max"]):
         refuse_silently(broker, connection, "CONN-011")
     else:

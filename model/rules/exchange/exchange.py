@@ -5,7 +5,8 @@ Requirements:
 * EXCHANGE-002: Reserved prefix. Declaring a new exchange amq.* is 403; re-declaring an existing amq.direct with equal
   properties is ok, with another type 406. In amqp-0-9-1: as stated, but another type is 530.
   [rabbit_channel.erl:check_name; AMQP 0-9-1 class exchange]
-* EXCHANGE-003: Deleting amq.*. Deleting a predeclared exchange is 403; deleting a missing exchange succeeds.
+* EXCHANGE-003: Deleting amq.*. Deleting a predeclared exchange is 403; deleting a missing exchange succeeds. In
+  amqp-0-9-1: 404 if there is no such exchange; how a predeclared one is refused is not named.
   [rabbit_channel.erl:check_exchange_deletion]
 * EXCHANGE-004: Unknown exchange type. Declaring an exchange of a type that the broker does not have is a soft 406 on
   4.x, a hard 503 on 3.10. In rabbitmq-3: hard 503 or soft 406, as versions differ (406 from 3.13.3 on). In
@@ -16,8 +17,9 @@ Requirements:
 * EXCHANGE-006: Equivalence. type, durable, auto_delete, internal and alternate-exchange must match (406); unknown
   arguments are ignored. In amqp-0-9-1: type, durable and arguments are compared; a channel exception, its code is not
   named. [rabbit_exchange:assert_equivalence; AMQP 0-9-1 class exchange]
-* EXCHANGE-007: delete if-unused. Deleting a bound exchange with if_unused=true is a soft 406.
-  [rabbit_exchange:ensure_deleted; AMQP 0-9-1 class exchange]
+* EXCHANGE-007: delete if-unused. Deleting a bound exchange with if_unused=true is a soft 406. In amqp-0-9-1: as stated,
+  but a missing exchange is 404, and no code is named for one in use. [rabbit_exchange:ensure_deleted; AMQP 0-9-1 class
+  exchange]
 * EXCHANGE-010: Alternate exchange is named by a text. Declaring a new exchange whose alternate-exchange argument is not
   a string is a soft 406; the exchange that it names need not exist. An empty name finds no queue: the default exchange
   has no bindings to follow. [rabbit_channel.erl exchange.declare; rabbit_misc:r_arg]
@@ -52,6 +54,8 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
     if arguments.get("passive"):
         _declare_passive(broker, channel, name, method)
         return
+    if broker.dialect.text.default_exchange_can_be_bound:
+        check_not_default(name)  # no sentence says which of two errors comes first
     wanted = _wanted(broker, name, arguments)
     if wanted.type not in BY_TYPE:
         # an empty text is a word that the broker knows, as its own atoms are (rabbit_exchange:check_type)
@@ -112,6 +116,8 @@ def delete(broker: Broker, channel: Channel, method: Method) -> None:
             raise ProtocolError("EXCHANGE-007", 406, f"{exchange_text(broker, channel, name)} in use")
         delete_exchange(broker, exchange)
     requirement = "EXCHANGE-007" if method.arguments.get("if_unused") else "EXCHANGE-003"
+    if exchange is None and broker.dialect.text.missing_is_not_found:
+        raise ProtocolError(requirement, 404, f"no {exchange_text(broker, channel, name)}")
     answer(broker, channel, method, "exchange.delete-ok", {}, requirement)
 
 

@@ -7,8 +7,8 @@ Requirements:
 
 * CAP-002: basic.nack needs no client capability. A client that announced no capabilities can still use basic.nack and
   confirm.select. [rabbit_channel.erl]
-* CHAN-011: Method only valid server-to-client. A client sending a *-ok or other unhandled method gets hard 503.
-  [rabbit_channel.erl:handle_method catch-all]
+* CHAN-011: Method only valid server-to-client. A client sending a *-ok or other unhandled method gets hard 503. In
+  amqp-0-9-1: an error of the connection, its code is not named. [rabbit_channel.erl:handle_method catch-all]
 * CONFIRM-001: confirm.select. Answered by select-ok unless nowait; repeating it is allowed and does not reset the
   counter. [RabbitMQ guide: consumer acknowledgements and publisher confirms; rabbit_channel.erl:confirm.select]
 * CONFIRM-015: tx and confirm exclude each other. tx.select on a confirm channel and confirm.select on a tx channel are

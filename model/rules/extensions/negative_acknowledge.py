@@ -11,8 +11,8 @@ Requirements:
   consumer acknowledgements and publisher confirms]
 * CAP-002: basic.nack needs no client capability. A client that announced no capabilities can still use basic.nack and
   confirm.select. [rabbit_channel.erl]
-* CHAN-011: Method only valid server-to-client. A client sending a *-ok or other unhandled method gets hard 503.
-  [rabbit_channel.erl:handle_method catch-all]
+* CHAN-011: Method only valid server-to-client. A client sending a *-ok or other unhandled method gets hard 503. In
+  amqp-0-9-1: an error of the connection, its code is not named. [rabbit_channel.erl:handle_method catch-all]
 * QUORUM-002: What counts as failed (4.3). reject(requeue=true), channel/connection close: x-delivery-count +1 and
   x-acquired-count +1. nack(requeue=true), recover, timeout: only x-acquired-count +1. In rabbitmq-3: every return +1
   x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,

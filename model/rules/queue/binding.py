@@ -7,8 +7,8 @@ Requirements:
 
 * BIND-001: bind to missing queue or exchange. Binding to a missing queue or exchange is a soft 404 that names the
   missing entity. [rabbit_channel.erl:binding_action; AMQP 0-9-1 queue.bind]
-* BIND-002: unbind is idempotent. Unbinding a binding, queue or exchange that does not exist returns unbind-ok.
-  [rabbit_channel.erl:binding_action remove]
+* BIND-002: unbind is idempotent. Unbinding a binding, queue or exchange that does not exist returns unbind-ok. In
+  amqp-0-9-1: 404, as an error of the channel or of the connection. [rabbit_channel.erl:binding_action remove]
 * BIND-005: headers bind validation. x-match other than all, any, all-with-x, any-with-x is 406.
   [rabbit_exchange_type_headers:validate_binding]
 * BIND-006: bind-ok order. bind-ok/unbind-ok take effect before they are sent: a publish on the same channel after
@@ -56,7 +56,8 @@ def bind(broker: Broker, channel: Channel, method: Method) -> None:
     name, routing_key = _named(broker, channel, method.arguments)
     source_name = without_line_breaks(method.arguments.get("exchange", ""))
     check_write(broker, channel, name, "queue")
-    check_not_default(source_name)
+    if not broker.dialect.text.default_exchange_can_be_bound:
+        check_not_default(source_name)
     check_read(broker, channel, source_name, "exchange")
     source = find_exchange(broker, channel, source_name, "BIND-001")
     queue = broker.queues.get(name)
@@ -74,7 +75,8 @@ def unbind(broker: Broker, channel: Channel, method: Method) -> None:
     name, routing_key = _named(broker, channel, method.arguments)
     source_name = without_line_breaks(method.arguments.get("exchange", ""))
     check_write(broker, channel, name, "queue")
-    check_not_default(source_name)
+    if not broker.dialect.text.default_exchange_can_be_bound:
+        check_not_default(source_name)
     check_read(broker, channel, source_name, "exchange")
     source, queue = broker.exchanges.get(source_name), broker.queues.get(name)
     requirements: tuple[str, ...] = ("BIND-002",)
@@ -86,6 +88,8 @@ def unbind(broker: Broker, channel: Channel, method: Method) -> None:
             check_owner(broker, channel, queue)
             remove_binding(broker, source, place)
             requirements = ("BIND-006",)
+    if requirements[-1] == "BIND-002" and broker.dialect.text.missing_is_not_found:
+        raise ProtocolError("BIND-002", 404, f"no such binding of {queue_text(broker, channel, name)}")
     broker.owe(channel, "queue.unbind-ok", {}, *requirements)
 
 

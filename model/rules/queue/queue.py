@@ -7,7 +7,7 @@ Requirements:
   that channel is open. [rabbit_channel.erl:handle_eol]
 * CHAN-017: Empty queue name means last declared. In bind, unbind, consume, get, purge, delete an empty queue name means
   the queue last declared on this channel; none declared gives 404. queue.declare passive with empty name is NOT
-  expanded. [rabbit_channel.erl:expand_shortcuts; AMQP 0-9-1 class channel]
+  expanded. In amqp-0-9-1: as stated; 404 or 502. [rabbit_channel.erl:expand_shortcuts; AMQP 0-9-1 class channel]
 * QUEUE-001: declare-ok content. queue.declare-ok carries the (CR/LF-stripped) queue name, number of READY messages and
   number of consumers. [rabbit_channel.erl:return_queue_declare_ok; AMQP 0-9-1 class queue]
 * QUEUE-002: ready count may lag behind publishes. Without confirms the message-count of a following declare may not
@@ -18,7 +18,8 @@ Requirements:
 * QUEUE-004: Passive declare ignores other fields. passive=true checks only existence, exclusive ownership and (4.3)
   permission; other arguments are not compared. [rabbit_channel.erl; AMQP 0-9-1 class queue]
 * QUEUE-005: Reserved prefix. A declare that is not passive of a queue named amq.* is 403, also if it exists
-  (amq.gen-..); passive declare of a missing amq.* queue is 404. [rabbit_channel.erl:check_name; AMQP 0-9-1 class queue]
+  (amq.gen-..); passive declare of a missing amq.* queue is 404. In amqp-0-9-1: as stated; a queue that exists may be
+  declared again. [rabbit_channel.erl:check_name; AMQP 0-9-1 class queue]
 * QUEUE-006: Server-named queue. Empty name in a non-passive declare creates amq.gen-<22 base64url chars> and returns
   it; allowed for classic only. In amqp-0-9-1: any name that is unique. [rabbit_channel.erl;
   rabbit_amqqueue:is_server_named_allowed; AMQP 0-9-1 class queue]
@@ -52,14 +53,15 @@ Requirements:
   rabbitmq-3: DeclareOk. In rabbitmq-4.0: DeclareOk. In rabbitmq-4.3: denied by default upstream; Debian 4.3.6 reports
   permitted_by_default and answers DeclareOk. [RabbitMQ 4.3.0 release notes; rabbit_amqqueue:declare, deprecated
   feature]
-* QUEUE-022: queue.delete of a missing queue. Deleting a queue that does not exist succeeds with message-count 0.
-  [rabbit_amqqueue:delete_with]
+* QUEUE-022: queue.delete of a missing queue. Deleting a queue that does not exist succeeds with message-count 0. In
+  amqp-0-9-1: 404. [rabbit_amqqueue:delete_with]
 * QUEUE-023: queue.delete if-empty / if-unused. Violated condition is 406 on classic, if-empty before if-unused; quorum
   does not implement the flags: hard 540 even when the condition holds, if-unused first; a stream is deleted whatever
   they say. In amqp-0-9-1: 406 if the condition is violated. [rabbit_amqqueue:delete_with; rabbit_quorum_queue:delete;
   AMQP 0-9-1 class queue]
 * QUEUE-024: delete-ok / purge-ok counts. delete-ok and purge-ok return the number of READY messages removed; purge
-  leaves unacked messages, which return to the queue when nacked later. [rabbit_amqqueue; AMQP 0-9-1 class queue]
+  leaves unacked messages, which return to the queue when nacked later. In amqp-0-9-1: as stated; delete-ok may count
+  the unacknowledged messages as well. [rabbit_amqqueue; AMQP 0-9-1 class queue]
 * QUEUE-025: purge errors. queue.purge of a missing queue is a soft 404; on a stream it is a hard error 540. In
   amqp-0-9-1: 404. [rabbit_channel.erl:queue.purge; AMQP 0-9-1 queue.purge]
 * QUEUE-026: consumer_count. queue.declare-ok counts the live consumers of the queue, and nothing else. In rabbitmq-3:
@@ -124,10 +126,14 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
     if arguments.get("passive"):
         _declare_passive(broker, channel, name, method)
         return
-    if name.startswith("amq."):
+    if name.startswith("amq.") and not (
+        name in broker.queues and broker.dialect.text.reserved_queues_can_be_redeclared
+    ):
         # also if it exists: rabbit_channel:check_name
         raise ProtocolError("QUEUE-005", 403, f"queue name '{name}' contains reserved prefix 'amq.*'")
     wanted = _wanted(channel, name, arguments)
+    if broker.dialect.text.all_of_a_queue_is_compared:
+        wanted.durable = bool(arguments.get("durable"))
     if not name:
         _check_server_names(wanted)
         broker.serial += 1
@@ -231,7 +237,7 @@ def _answer_declare(
         low, high = 0, max(len(queue.log), 1)
     present = len(queue.present_consumers)
     arguments = {
-        "queue": Generated("amq.gen-", broker.serial) if generated else queue.name,
+        "queue": Generated(_generated(broker), broker.serial) if generated else queue.name,
         "message_count": between(low, high),
         "consumer_count": between(present, present + queue.still_counted + lingering(broker, queue, method.time)),
     }
@@ -256,6 +262,11 @@ def _answer_declare(
     answer(broker, channel, method, "queue.declare-ok", arguments, *requirements, blame=blame, effect=effect)
     for told in () if method.arguments.get("nowait") else broker.hooks.counts_owed:
         told(broker, channel, queue, method)
+
+
+def _generated(broker: Broker) -> str:
+    """What begins the names that the broker makes up."""
+    return "" if broker.dialect.text.any_generated_name else "amq.gen-"
 
 
 def purge(broker: Broker, channel: Channel, method: Method) -> None:
@@ -286,7 +297,11 @@ def delete(broker: Broker, channel: Channel, method: Method) -> None:
         if queue.type is QueueType.QUORUM and not broker.is_punctual:
             # it counts first, and hands messages out until it is deleted (rabbit_quorum_queue:delete)
             high += queue.handed_out
+        if broker.dialect.text.deleted_may_count_unacknowledged:
+            high += _unacknowledged(broker, queue)
         count = 0 if queue.type is QueueType.STREAM else between(low, high)
+    elif broker.dialect.text.missing_is_not_found:
+        raise ProtocolError("QUEUE-022", 404, f"no {queue_text(broker, channel, name)}")
     requirement = "QUEUE-022" if queue is None else "QUEUE-024"
     if queue is not None and (method.arguments.get("if_unused") or method.arguments.get("if_empty")):
         requirement = "QUEUE-023"
@@ -303,6 +318,11 @@ def delete(broker: Broker, channel: Channel, method: Method) -> None:
         broker.delete_queue(queue, "QUEUE-024", told_later=later)
         for told in broker.hooks.deleted_by_client:
             told(broker, channel, queue)
+
+
+def _unacknowledged(broker: Broker, queue: Queue) -> int:
+    held = (each for channel in broker.channels.values() for each in channel.unacknowledged.values())
+    return sum(each.queue is queue for each in held)
 
 
 def _check_conditions(broker: Broker, channel: Channel, queue: Queue, method: Method) -> None:

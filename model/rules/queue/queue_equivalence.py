@@ -54,6 +54,10 @@ def check_equivalence(broker: Broker, channel: Channel, queue: Queue, wanted: Qu
             raise _inequivalent(
                 broker, channel, queue, "QUEUE-007", field, f"received '{received}' but current is '{current}'"
             )
+    if broker.dialect.text.all_of_a_queue_is_compared:
+        if wanted.arguments != queue.arguments:
+            raise _inequivalent(broker, channel, queue, "QUEUE-007", "arguments", "they differ")
+        return
     for argument in broker.dialect.queue_arguments.of(queue.type):
         received = _argument(broker, wanted.arguments, argument)
         current = _argument(broker, queue.arguments, argument)

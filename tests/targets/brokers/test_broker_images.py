@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,6 +41,23 @@ def test_failed_build_is_one_line_and_leaves_no_image(rabbitmq_4_3: DockerBroker
         text = str(caught.value)
         assert text.startswith(image.name) and "mmdebstrap" in text and "\n" not in text
         assert broker_images.missing_images(client, [image]) == [image]
+    finally:
+        client.close()
+
+
+def test_archive_that_maven_does_not_get_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The stand-in for Maven fails as it does, without a look at any repository."""
+    maven = tmp_path / "mvn"
+    maven.write_text("#!/bin/sh\necho '[INFO] looks'\necho '[ERROR] no such artifact'\nexit 1\n")
+    maven.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    image = replace(broker_images.IMAGES[0], name="amqpspec/test-unbuildable:2", archive="no:such:1:tar.gz:bin")
+    client = docker.from_env()
+    try:
+        with pytest.raises(broker_images.ImageBuildError, match=r"^amqpspec/test-unbuildable:2: .* no such artifact$"):
+            broker_images.build(client, image, f"file://{tmp_path}")
     finally:
         client.close()
 

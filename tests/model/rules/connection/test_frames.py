@@ -407,12 +407,20 @@ class TestMethods:
 class TestChannelMax:
     def test_the_number_of_channels_is_limited_and_not_their_numbers(self) -> None:
         for dialect in DIALECTS.values():
+            if dialect.text.channel_max_is_a_number:
+                continue
             bench = Bench(dialect, channel_max=2)
             bench.open(7)
             bench.send("channel.open", channel=8)
             code, text, identifiers = bench.close()
             assert (code, identifiers) == (530, (0, 0))
             assert text == "NOT_ALLOWED - number of channels opened (2) has reached the negotiated channel_max (2)"
+
+    def test_in_the_text_it_is_the_number_that_is_limited(self) -> None:
+        bench = Bench(DIALECTS["amqp-0-9-1"], channel_max=2)
+        bench.open(2)
+        bench.send("channel.open", channel=3)
+        assert bench.close()[0] == 504
 
     @pytest.mark.parametrize("method", ["basic.qos", "basic.publish", "frame.body", "frame.header"])
     def test_whatever_comes_on_one_more(self, method: str) -> None:

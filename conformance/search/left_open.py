@@ -1,0 +1,38 @@
+"""What a search leaves out in the dialect that is the text, as nobody could judge what comes of it.
+
+The text leaves it open, or the model does not follow it (docs/limits.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.protocol.methods import Table
+
+
+def judgeable(command: Command, plan: Plan) -> Command:
+    """The command, without what cannot be judged."""
+    arguments: Table = dict(command.arguments)
+    if command.method == "basic.publish":
+        arguments.pop("immediate", None)
+        channel = plan.channel(command.connection, command.channel)
+        if channel is not None and channel.transaction is not None:
+            # class tx: with the flags mandatory and immediate its behaviour "is not defined"
+            arguments.pop("mandatory", None)
+    elif command.method == "basic.consume":
+        arguments.pop("no_local", None)
+    elif command.method in ("queue.bind", "queue.unbind") and arguments.get("exchange") == "amq.headers":
+        # section 3.1.3.4 names it amq.match, section 3.1.3.1 amq.headers
+        arguments["exchange"] = "amq.match"
+    elif command.method == "exchange.declare":
+        # reserved in 0-9-1
+        arguments.pop("auto_delete", None)
+        arguments.pop("internal", None)
+    elif command.method == "basic.qos":
+        arguments.pop("prefetch_size", None)
+    elif command.method in ("queue.bind", "queue.unbind") and not arguments.get("exchange"):
+        # the default exchange may be bound; what that brings about is not said
+        arguments["exchange"] = "amq.direct"
+    return command if arguments == command.arguments else replace(command, arguments=arguments)

@@ -1,0 +1,50 @@
+"""Whom a failure may blame: a requirement that the dialect has, and no other.
+
+Where the text of 0-9-1 has the same under another identifier, that one is blamed. A failure that blames what the
+dialect lacks is an error of the suite, and is called one: it fails nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Failure
+
+#: What the text says where RabbitMQ has a rule of its own, or says it in more words.
+IN_THE_TEXT: Mapping[str, str] = {
+    # "discarded or dead-lettered"
+    "DLX-005": "ACK-013",
+    # basic.ack `exists`, whatever the tag is, and with multiple as well
+    "ACK-008": "ACK-006",
+    # a queue that is deleted has no consumers any more
+    "CANCEL-013": "CONSUME-003",
+    "CONSUME-016": "CONSUME-003",
+    # domain message-count, whatever changed it last
+    "CHAN-016": "QUEUE-001",
+    "GET-004": "QUEUE-001",
+    # methods for clients only
+    "CANCEL-009": "CHAN-011",
+}
+
+
+def blamed(failure: Failure, dialect: Dialect) -> Failure | None:
+    """The failure as it is reported; None: the dialect has no such rule.
+
+    RabbitMQ's dialects share their rules, and each says in its notes what a version does otherwise.
+    """
+    if dialect.extensions or _is_in(failure.requirement, dialect):
+        return failure
+    other = IN_THE_TEXT.get(failure.requirement, "")
+    return replace(failure, requirement=other) if other and _is_in(other, dialect) else None
+
+
+def error_of_the_suite(failure: Failure, dialect: Dialect) -> str:
+    return f"error of this suite: {failure.identity} blames what {dialect.name} does not have: {failure.observed}"
+
+
+def _is_in(requirement: str, dialect: Dialect) -> bool:
+    entry = requirements().get(requirement)
+    return entry is None or dialect.name in entry.dialects

@@ -1,0 +1,45 @@
+"""Going on behind a frame that is wrong: where it is clear all the same in what state the broker is now.
+
+A broker that ends the whole connection, where an error of one of its channels was due, or where the connection was to
+end in another way, has ended it: what it held goes back, and the other connections are not concerned.
+"""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.connections import Connection, ConnectionState
+from amqpspec.model.broker.owed import Expected
+from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.model.rules.connection.ending import end_connection
+
+#: What is owed on channel 0 where the connection is about to end.
+_ENDS = ("connection.close", "connection.close-ok", "socket.closed")
+
+
+def goes_on_behind(broker: Broker, event: TraceEvent) -> bool:
+    """Is it clear what the broker has done by sending that frame, which is wrong? The state is that one then."""
+    if event.channel or event.name not in ("connection.close", "socket.closed"):
+        return False
+    connection = broker.connections.get(event.connection)
+    if connection is None or not _is_about_to_end(broker, connection):
+        return False
+    if connection.state is ConnectionState.OPEN:
+        end_connection(broker, connection)
+    connection.state = ConnectionState.CLOSED if event.name == "socket.closed" else ConnectionState.CLOSING
+    connection.may_end = True
+    connection.owed.clear()
+    broker.debtors.pop((connection.name, 0), None)
+    return True
+
+
+def _is_about_to_end(broker: Broker, connection: Connection) -> bool:
+    """Does the law have the connection end now, or one of its channels for an error?"""
+    first = connection.owed[0] if connection.owed else None
+    if first is not None:
+        return isinstance(first, Expected) and first.method in _ENDS
+    if connection.state is not ConnectionState.OPEN:
+        return False
+    owing = [each for key, each in broker.channels.items() if key[0] == connection.name and each.owed]
+    return bool(owing) and all(
+        isinstance(owed, Expected) and owed.method == "channel.close" for each in owing for owed in each.owed[:1]
+    )

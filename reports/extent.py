@@ -1,0 +1,40 @@
+"""How much of a run says anything: what was judged to its end, what was not and why, and what is blocked by one cause.
+
+These are the first lines of a report: who reads that little failed wants to know how much was tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amqpspec.conformance.verdicts.judgement import Cause, Extent, RunResult
+from amqpspec.reports.text import plural
+
+#: So many reasons for an early end are named.
+MOST_REASONS = 3
+
+
+def extent_lines(result: RunResult) -> list[str]:
+    """Some lines, none where everything was judged to its end."""
+    lines = [*_extent("scenarios", result.scenarios_extent), *_extent("sequences of the search", result.search_extent)]
+    return lines + [_blocked(cause) for cause in result.causes]
+
+
+def _extent(what: str, extent: Extent) -> Iterator[str]:
+    if extent.to_the_end == extent.sequences:
+        return
+    reasons = [f"{times} by {_shown(reason)}" for reason, times in extent.ended_by[:MOST_REASONS]]
+    others = sum(times for _, times in extent.ended_by[MOST_REASONS:])
+    if others:
+        reasons.append(f"{others} by something else")
+    yield f"{extent.to_the_end} of {extent.sequences} {what} were judged to their end: ended {', '.join(reasons)}"
+
+
+def _blocked(cause: Cause) -> str:
+    under = f"; under it: {', '.join(map(_shown, cause.under))}" if cause.under else ""
+    blocked = plural(cause.blocked, "sequence")
+    return f"{cause.what} is refused ({cause.answer}), {_shown(cause.failure)}: {blocked} blocked by that{under}"
+
+
+def _shown(identity: str) -> str:
+    return identity.replace("|", " / ")

@@ -1,0 +1,42 @@
+"""What a broker says that it has declared is what a sequence has to delete, besides the names that it gave."""
+
+from __future__ import annotations
+
+from amqpspec.conformance.session.declared import Declared
+from amqpspec.model.protocol.methods import Method
+
+
+def names(*frames: Method) -> list[tuple[str, str]]:
+    declared = Declared()
+    for frame in frames:
+        (declared.sent if frame.sent else declared.received)(frame)
+    return list(declared.names)
+
+
+def asked(method: str = "queue.declare", **arguments: object) -> Method:
+    return Method("a", 1, method, arguments, sent=True)
+
+
+def told(method: str = "queue.declare-ok", **arguments: object) -> Method:
+    return Method("a", 1, method, arguments, sent=False)
+
+
+def test_a_name_that_the_broker_made_up_is_known_by_its_answer() -> None:
+    assert names(asked(queue=""), told(queue="tmp_1")) == [("queue", "tmp_1")]
+
+
+def test_a_reserved_name_that_should_have_been_refused_is_there() -> None:
+    assert names(asked(queue="amq.own"), told(queue="amq.own")) == [("queue", "amq.own")]
+
+
+def test_what_was_only_asked_for_or_refused_is_not_ours() -> None:
+    assert names(asked(queue="q", passive=True), told(queue="q")) == []
+    assert names(asked(queue="q"), told("channel.close"), asked(queue="r"), told(queue="r")) == [("queue", "r")]
+    assert names(asked(queue="q", nowait=True), asked(queue="r"), told(queue="r")) == [("queue", "r")]
+
+
+def test_predeclared_exchanges_stay() -> None:
+    frames = (asked("exchange.declare", exchange="amq.direct"), told("exchange.declare-ok"))
+    assert names(*frames) == []
+    own = (asked("exchange.declare", exchange="amq.own"), told("exchange.declare-ok"))
+    assert names(*own) == [("exchange", "amq.own")]

@@ -1,0 +1,42 @@
+"""A failure blames what the dialect has; else it is the suite's own error, and fails nobody."""
+
+from __future__ import annotations
+
+from amqpspec.conformance.scenarios.scenario_files import selected
+from amqpspec.conformance.verdicts.blame import IN_THE_TEXT, blamed
+from amqpspec.model.promises.dialects import DIALECTS
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Failure, Shape
+
+TEXT = "amqp-0-9-1"
+
+
+def failure(requirement: str) -> Failure:
+    return Failure(requirement, Shape.UNEXPECTED, "basic.deliver", "a.1 basic.reject 1", "", (), ())
+
+
+def test_what_the_text_has_is_blamed() -> None:
+    assert blamed(failure("ACK-013"), DIALECTS[TEXT]) == failure("ACK-013")
+
+
+def test_what_the_text_says_elsewhere_is_blamed_there() -> None:
+    assert blamed(failure("DLX-005"), DIALECTS[TEXT]) == failure("ACK-013")
+    assert all(TEXT in requirements()[other].dialects for other in IN_THE_TEXT.values())
+    assert not any(TEXT in requirements()[id].dialects for id in IN_THE_TEXT)
+
+
+def test_what_the_text_lacks_is_an_error_of_the_suite() -> None:
+    assert blamed(failure("CONFIRM-003"), DIALECTS[TEXT]) is None
+
+
+def test_rabbitmq_is_blamed_as_before() -> None:
+    assert all(blamed(failure(id), DIALECTS["rabbitmq-3"]) for id in requirements())
+
+
+def test_scenarios_of_the_text_are_about_what_it_has_and_know_no_types() -> None:
+    chosen = selected((), TEXT)
+    assert len(chosen) > 80
+    assert all(TEXT in requirements()[each.requirement].dialects for each in chosen if each.requirement)
+    assert not any("x-queue-type" in str(command) for each in chosen for command in each.commands)
+    of_rabbitmq = [str(command) for each in selected((), "rabbitmq-4.3") for command in each.commands]
+    assert any("x-queue-type=quorum" in command for command in of_rabbitmq)

@@ -1,0 +1,34 @@
+"""Judging goes on behind a failure whose effect is clear: a connection that ended where its channel should have."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.connections import ConnectionState
+from tests.model.judging.test_acceptor import Conversation
+
+CLOSE = {"reply_code": 530, "reply_text": "", "class_id": 0, "method_id": 0}
+
+
+def test_a_connection_closed_in_place_of_its_channel_is_over_and_what_it_held_is_back() -> None:
+    talk = Conversation("amqp-0-9-1").send("a.1 queue.declare q durable")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.publish q body=m1").rest()
+    talk.send("a.1 basic.get q").got("a.1", 1, "m1", 0).rest()
+    talk.send("a.1 basic.get missing").see("a", "connection.close", **CLOSE)
+    (failure,) = talk.acceptor.failures
+    assert failure.identity == "GET-002|unexpected frame|connection.close in place of channel.close"
+    assert not talk.acceptor.finished
+    assert talk.acceptor.broker.connections["a"].state is ConnectionState.CLOSING
+    talk.send("b.1 basic.get q").got("b.1", 1, "m1", 0, redelivered=True)
+    assert talk.acceptor.failures == [failure]
+
+
+def test_a_tcp_connection_that_ends_in_place_of_a_close_is_over() -> None:
+    talk = Conversation("amqp-0-9-1").send("a.1 queue.declare-ok")
+    talk.see("a", "socket.closed", reason="by the broker")
+    assert len(talk.acceptor.failures) == 1 and not talk.acceptor.finished
+    assert talk.acceptor.broker.connections["a"].state is ConnectionState.CLOSED
+
+
+def test_a_close_that_nothing_calls_for_says_nothing_of_what_was_done_before() -> None:
+    talk = Conversation("amqp-0-9-1").send("a.1 queue.declare q durable").see("a", "connection.close", **CLOSE)
+    assert talk.acceptor.finished

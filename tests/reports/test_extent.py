@@ -1,0 +1,31 @@
+"""The first lines of a report say how much of the run says anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from amqpspec.conformance.verdicts.judgement import Cause, Extent
+from amqpspec.reports.extent import extent_lines
+from tests.reports.made_up import result
+
+
+def test_where_all_was_judged_to_its_end_nothing_is_said() -> None:
+    assert extent_lines(replace(result(), search_extent=Extent(3, 3))) == []
+
+
+def test_what_ended_sequences_is_said_with_the_most_first() -> None:
+    ended = (("A|b|c", 5), ("D|e|f", 2), ("G|h|i", 1), ("J|k|l", 1))
+    (line,) = extent_lines(replace(result(), search_extent=Extent(10, 1, ended)))
+    assert line == (
+        "1 of 10 sequences of the search were judged to their end: ended 5 by A / b / c, 2 by D / e / f,"
+        " 1 by G / h / i, 1 by something else"
+    )
+
+
+def test_a_cause_is_said_with_what_it_blocks() -> None:
+    cause = Cause("QUEUE-001|x|y", "x-queue-type of queue.declare", "connection.close 542", 7, ("QUEUE-013|x|y",))
+    (line,) = extent_lines(replace(result(), causes=(cause,)))
+    assert line == (
+        "x-queue-type of queue.declare is refused (connection.close 542), QUEUE-001 / x / y: 7 sequences blocked by"
+        " that; under it: QUEUE-013 / x / y"
+    )
