@@ -165,24 +165,33 @@ HANDSHAKE = [
     Attack("tune again and again", "connection.open-ok", floods(method("connection.tune", 0)), 1, arguments=SHORT),
 ]  # fmt: skip
 
+#: With the scenarios about what a broker says of itself: no other judges that.
+EVERY_CONNECTION = (
+    "--only", "GET-001", "--only", "CAP-001", "--only", "CONN-001", "--only", "CONN-010", "--only", "CONN-025",
+    "--sequences", "3",
+)  # fmt: skip
+
 #: What such a broker says of itself goes into every report.
 ODD = [
-    Attack("product not in UTF-8", instead={"connection.start": start(says(product=b"\xff<b>", version=b"\xfe"))}),
-    Attack("product of 100 KB", instead={"connection.start": start(says(product=b"x" * 100_000, version=b"1"))}),
+    Attack("product not in UTF-8", instead={"connection.start": start(says(product=b"\xff<b>", version=b"\xfe"))},
+        arguments=EVERY_CONNECTION),
+    Attack("product of 100 KB", instead={"connection.start": start(says(product=b"x" * 100_000, version=b"1"))},
+        arguments=EVERY_CONNECTION),
     Attack("version of 5000 digits", instead={
         "connection.start": start(says(product=b"RabbitMQ", version=b"4" * 5000 + b".1"))
-    }),
+    }, arguments=EVERY_CONNECTION),
     Attack("version of other digits", instead={
         "connection.start": start(says(product=b"RabbitMQ", version="٤.³".encode()))
-    }),
-    Attack("product is a table", instead={"connection.start": start(long(short(b"product") + b"F" + deep(50)))}),
+    }, arguments=EVERY_CONNECTION),
+    Attack("product is a table", instead={"connection.start": start(long(short(b"product") + b"F" + deep(50)))},
+        arguments=EVERY_CONNECTION),
     Attack("product with markup", instead={
         "connection.start": start(says(product=b"[/red][bold\x1b[2J\0\r\n", version=b"</td>"))
-    }),
+    }, arguments=EVERY_CONNECTION),
     Attack("no limits", instead={
         "connection.tune": method("connection.tune", 0, channel_max=0, frame_max=0, heartbeat=0),
         "> connection.tune-ok": method("connection.tune-ok", 0, channel_max=2047, frame_max=131_072),
-    }),
+    }, arguments=EVERY_CONNECTION),
     Attack("blocked and unblocked, in moderation", REPLY, says_before(
         (method("connection.blocked", 0, reason="low on \udcff") + method("connection.unblocked", 0)) * 20
     ), codes=UNDECIDED, checked=UNDECIDED),
