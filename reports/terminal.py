@@ -129,7 +129,7 @@ def sums_table(result: RunResult) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     sums = [("requirements", result.summary)]
     if result.defects:
-        sums = [("against the promise", result.summary), ("as known", result.summary_as_known)]
+        sums = [("the promise", result.summary), ("as known", result.summary_as_known)]
     table.add_column("", no_wrap=True)
     for verdict in VERDICTS:
         table.add_column(f"{SIGNS[verdict]} {verdict}", justify="right", no_wrap=True)

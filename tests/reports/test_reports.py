@@ -184,8 +184,8 @@ class TestTerminal:
 
     def test_the_sums_and_each_failure_are_there(self) -> None:
         shown = self.shown()
-        (sums,) = [line.split() for line in shown.splitlines() if line.startswith("against the promise ")]
-        assert sums[3:] == [str(result().summary[verdict]) for verdict in VERDICTS]
+        (sums,) = [line.split() for line in shown.splitlines() if line.startswith("the promise ")]
+        assert sums[2:] == [str(result().summary[verdict]) for verdict in VERDICTS]
         for found in result().failures:
             assert found.failure.requirement in shown
         for text in (requirements()["ACK-002"].statement, *ACK_COMMANDS, *ACK.allowed, "observed nothing"):
