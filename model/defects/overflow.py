@@ -17,7 +17,7 @@ from amqpspec.model.broker.internal_events import (
     MessageExpiry,
     Teardown,
 )
-from amqpspec.model.broker.overflow import BYTES, tell_publishers
+from amqpspec.model.broker.overflow import BYTES, LENGTH, tell_publishers
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.defects.transactions import forgetting_refusals
 from amqpspec.model.defects.waiting_consumers import OFTEN_WRONG
@@ -106,7 +106,17 @@ def _at_stake(broker: Broker, event: Method | Teardown | MessageExpiry, queue: Q
     held = (each for channel in _channels(broker, event) for each in channel.unacknowledged.values())
     returning = _weight(each.message for each in held if each.queue is queue)
     content = event.content
-    return returning + (properties_size(content.properties) + len(content.body) if content is not None else 0)
+    if content is None:
+        return returning
+    return returning + properties_size(content.properties) + len(content.body) + _weight(_driven_out(broker, queue))
+
+
+def _driven_out(broker: Broker, queue: Queue) -> Iterator[Message]:
+    """What one more message may drive out of other queues, as dead letters."""
+    for other in broker.queues.values():
+        has_limit = LENGTH in other.arguments or BYTES in other.arguments
+        if has_limit and other is not queue and EXCHANGE in other.arguments:
+            yield from other.messages
 
 
 def _dead_letter(broker: Broker, event: MessageExpiry) -> Iterator[Message]:

@@ -301,6 +301,25 @@ def test_what_an_error_gives_back_may_weigh_too_much() -> None:
 
 
 @pytest.mark.known_defects
+def test_dead_letters_that_a_publish_drives_out_may_weigh_too_much() -> None:
+    """The third one is too long for q, which dead-letters all three: 13 octets, and 19 with properties."""
+    talk = Conversation().send(
+        "a.1 queue.declare d durable x-queue-type=quorum x-max-length-bytes=14",
+        f"a.1 queue.declare q durable x-max-length-bytes=6 {TO_D}",
+    )
+    for name in ("d", "q"):
+        talk.see("a.1", "queue.declare-ok", queue=name, message_count=0, consumer_count=0)
+    talk.rest()
+    for body in ("one", "two", "seven77"):
+        talk.send(f"a.1 basic.publish q body={body}").rest()
+    talk.send("b.1 queue.declare d passive").see(
+        "b.1", "queue.declare-ok", queue="d", message_count=2, consumer_count=0
+    )
+    talk.acceptor.overdue()
+    assert talk.failure.defect == "quorum-bytes-count-properties"
+
+
+@pytest.mark.known_defects
 def test_a_defect_need_not_explain_what_nobody_has_asked_for() -> None:
     """Nothing has shown yet that r has its message; q has none by the defect quorum-bytes-count-properties."""
     talk = Conversation().send("a.1 queue.declare r durable")
