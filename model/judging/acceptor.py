@@ -37,7 +37,7 @@ from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.protocol.methods import ClockWait, OperatorAction, TraceEvent
 from amqpspec.model.rules.connection.blocking import blocked_by_others
-from amqpspec.model.rules.extensions.message_expiry import messages_are_at_rest
+from amqpspec.model.rules.extensions.message_expiry import fronts_were_seen, messages_are_at_rest
 from amqpspec.model.rules.extensions.queue_expiry import uses_are_over
 
 #: Most explanations kept alive.
@@ -318,14 +318,15 @@ class Acceptor:
         latent: list[Explanation] = []
         for explanation in self.explanations:
             for candidate in points(explanation, self._defects, self.bound, event):
-                if candidate.broker.not_before > event.time or candidate.is_tearing_down(event):
-                    continue  # something would have come about too early, or too late
+                if candidate.is_at_no_time(event):
+                    continue
                 mismatches = observe_as_known(candidate.broker, event, self._defects)
                 if mismatches and candidate.defect is not None:
                     if candidate.defect_took_place and all(m.defect and not m.fatal for m in mismatches):
                         latent.append(candidate)  # wrong in another way that is known, besides
                     contradicted.append(candidate)
                 if not mismatches:
+                    fronts_were_seen(candidate.broker, event.time)
                     if candidate.keep():
                         survivors.append(candidate)
                 elif candidate.defect is None and not any(mismatch.fatal for mismatch in mismatches):

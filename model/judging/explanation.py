@@ -21,7 +21,7 @@ from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.alternatives import alternatives_to
 from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
 from amqpspec.model.protocol.methods import TraceEvent
-from amqpspec.model.rules.extensions.message_expiry import AHEAD, message_expiries, tell_of_expiries
+from amqpspec.model.rules.extensions.message_expiry import AHEAD, message_expiries, should_have_expired, tell_of_expiries
 from amqpspec.model.rules.extensions.queue_expiry import expiries
 from amqpspec.model.rules.extensions.timeouts import certain_timeouts, tell_of_timeouts, timeouts
 from amqpspec.model.rules.inputs import process
@@ -183,6 +183,13 @@ class Explanation:
         if self.broker.next_timeout <= now:
             timeouts(self.broker, now, is_certain=False)
             self.expect_internal_events()
+
+    def is_at_no_time(self, event: TraceEvent) -> bool:
+        """Would something have come about too early, or too late, if the frame were sent at this point?"""
+        broker = self.broker
+        if broker.not_before > event.time or self.is_tearing_down(event):
+            return True
+        return bool(broker.ageing) and should_have_expired(broker)
 
     def is_tearing_down(self, event: TraceEvent) -> bool:
         """Does the frame close a connection whose channels have to end before (rabbit_reader:terminate_channels)?"""

@@ -41,7 +41,7 @@ from amqpspec.model.promises.capabilities import missing
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import NO_HEARTBEAT, SocketEvent, TraceEvent
 from amqpspec.model.rules.connection.blocking import requirement_of
-from amqpspec.model.rules.connection.ending import end_connection
+from amqpspec.model.rules.connection.ending import abandon_connection, end_connection
 
 #: Seconds by which clocks may differ, of the two sides and of those who look at them.
 CLOCK_TOLERANCE = 0.05
@@ -147,7 +147,7 @@ def _is_too_late(broker: Broker, connection: Connection, event: TraceEvent) -> b
 def _end(broker: Broker, connection: Connection) -> None:
     """The TCP connection is over, whatever there still was on it."""
     if connection.state is ConnectionState.OPEN:
-        end_connection(broker, connection)
+        abandon_connection(broker, connection)  # no close came: nothing was waited for
     connection.state = ConnectionState.CLOSED
     connection.may_end = True
     connection.owed.clear()

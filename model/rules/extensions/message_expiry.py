@@ -82,6 +82,26 @@ def _certain_by(broker: Broker, message: Message) -> float:
     return NEVER if answer(broker.hooks.is_overlooked, broker, message) else certain_by(message)
 
 
+def should_have_expired(broker: Broker) -> bool:
+    """Is something ready whose time had certainly been looked at before the last input was sent?
+
+    So the broker is not at this point: what the queue has removed, or what had come to it, has been processed by now.
+    """
+    return any(
+        _certain_by(broker, each) < broker.now
+        for queue in broker.ageing
+        if not queue.deleted and queue not in broker.deliverable
+        for each in exposed(broker.dialect, queue, 0)
+    )
+
+
+def fronts_were_seen(broker: Broker, now: float) -> None:
+    """The broker was at this point before `now`: what is in front in its queues was so by then."""
+    for queue in broker.ageing:
+        for message in exposed(broker.dialect, queue, 0):
+            message.in_front_by = min(message.in_front_by, now)
+
+
 def tell_of_expiries(broker: Broker) -> None:
     """Put down what may expire in the time that matters now."""
     for queue in broker.ageing:

@@ -415,8 +415,20 @@ def test_what_a_silent_client_had_is_given_back() -> None:
     talk.see("queue.declare-ok", 1, queue="q", message_count=0, consumer_count=0).say("socket.silence")
     talk.time = 5
     talk.see("socket.closed", reason="")
+    talk.acceptor.overdue()
     assert talk.acceptor.failures == []
     assert talk.acceptor.broker.queues == {}
+
+
+def test_the_queue_of_a_silent_client_may_be_there_for_a_while() -> None:
+    """The end of the TCP connection waits for nothing (CONN-021)."""
+    talk = beating()
+    talk.say("channel.open", 1).see("channel.open-ok", 1)
+    talk.say("queue.declare", 1, queue="q", exclusive=True)
+    talk.see("queue.declare-ok", 1, queue="q", message_count=0, consumer_count=0).say("socket.silence")
+    talk.time = 5
+    talk.see("socket.closed", reason="")
+    assert list(talk.acceptor.broker.queues) == ["q"]
 
 
 def test_a_name_can_be_used_again() -> None:
