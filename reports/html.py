@@ -24,8 +24,8 @@ from amqpspec.reports.overview import SIGNS, VERDICTS, again, areas, entries, he
 from amqpspec.reports.text import plural, visible
 
 
-def render_html(result: RunResult, registry: Mapping[str, Requirement] | None = None) -> str:
-    """The report as one HTML page: template, style and script are in `reports/templates`."""
+def page_environment() -> Environment:
+    """What renders a page: template, style and script are in `reports/templates`."""
     environment = Environment(
         loader=PackageLoader("amqpspec.reports"),
         autoescape=True,
@@ -36,7 +36,14 @@ def render_html(result: RunResult, registry: Mapping[str, Requirement] | None = 
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
     environment.filters["css"] = lambda verdict: str(verdict).replace(" ", "-")
-    environment.globals.update(again=again, notes=notes, plural=plural, seconds_text=seconds_text)
+    environment.globals.update(plural=plural)
+    return environment
+
+
+def render_html(result: RunResult, registry: Mapping[str, Requirement] | None = None) -> str:
+    """The report as one HTML page."""
+    environment = page_environment()
+    environment.globals.update(again=again, notes=notes, seconds_text=seconds_text)
     listed = entries(result, registry)
     return environment.get_template("report.html").render(
         result=result,

@@ -27,6 +27,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
     `strength` is how strong the promise is that a failure or a known defect breaks: "promised", "conventional" or
     "arguable"; what is only arguable fails no run.
     `extent` says how many scenarios and sequences of the search were judged to their end, and what ended the others;
+    `decided` are the scenarios that were carried out and decided;
     `causes` what the broker refuses in one way again and again, and how many sequences are `blocked` by that;
     `left_behind` what the run made and the broker did not delete.
     `measurements` are of times that were up, all in seconds: `late` is by how much the broker was late, at least and
@@ -51,6 +52,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
         "extent": {"scenarios": asdict(result.scenarios_extent), "search": asdict(result.search_extent)},
         "causes": [asdict(cause) for cause in result.causes],
         "left_behind": list(result.left_behind),
+        "decided": sorted(result.decided),
         "exit_code": result.exit_code,
         "lost": result.lost,
         "requirements": [

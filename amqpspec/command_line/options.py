@@ -28,6 +28,7 @@ def build_parser() -> argparse.ArgumentParser:
     _run(commands.add_parser("run", help="scenarios and stateful search on a target; writes traces and reports"))
     _replay(commands.add_parser("replay", help="run a command file, show the frames and the verdict"))
     _check(commands.add_parser("check", help="judge recorded traces again, without a broker"))
+    _report(commands.add_parser("report", help="stored runs side by side, as one HTML page"))
     _requirements(commands.add_parser("requirements", help="the requirements, with their sources"))
     _faults(commands.add_parser("faults", help="the faulty variants of the embedded broker"))
     _serve(commands.add_parser("serve", help="the embedded broker on a port"))
@@ -111,6 +112,16 @@ def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--spark", metavar="MASTER", help="in bulk on Spark, such as 'local[*]'")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the table as Parquet")
     parser.add_argument("--quiet", action="store_true", help="print failures only")
+
+
+def _report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "directories", type=Path, nargs="+", metavar="DIR", help="what `run` left in --out, or its report.json"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("side-by-side.html"), metavar="FILE|DIR", help="default side-by-side.html"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print nothing")
 
 
 def _requirements(parser: argparse.ArgumentParser) -> None:

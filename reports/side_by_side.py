@@ -1,0 +1,62 @@
+"""Several runs side by side as one HTML page that needs nothing but itself.
+
+Programs that show a failure are left out, since ten runs have many of them: they are in the report of each run.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import groupby
+from pathlib import Path
+
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.reports.comparison import Change, Comparison, Seen
+from amqpspec.reports.html import page_environment
+from amqpspec.reports.overview import SIGNS, VERDICTS
+
+#: Lines of commands that are shown of a failure.
+MAX_COMMANDS = 40
+CHANGE_SIGNS = {Change.NEW: "+", Change.FIXED: "−", Change.STILL: "=", Change.UNTRIED: "?"}
+SEEN_SIGNS = {
+    Seen.SHOWN: SIGNS[Verdict.FAIL], Seen.NOT_SHOWN: SIGNS[Verdict.PASS], Seen.NOT_TRIED: SIGNS[Verdict.NOT_EXERCISED]
+}  # fmt: skip
+
+
+def render_side_by_side(compared: Comparison, tool: str, place: Path | None = None) -> str:
+    """The page. `place`: the directory that it is written to, from which it links to the reports of the runs."""
+    environment = page_environment()
+    groups = list(enumerate(compared.groups))
+    return environment.get_template("side_by_side.html").render(
+        tool=tool,
+        compared=compared,
+        runs=compared.runs,
+        sums=[_sums(compared, number) for number in range(len(compared.runs))],
+        links=[_link(run.place, place) for run in compared.runs],
+        new=[(number, group) for number, group in groups if not group.is_as_known],
+        known=[
+            [(number, group) for number, group in groups if group.is_as_known and group.is_everywhere is everywhere]
+            for everywhere in (False, True)
+        ],
+        areas=[(area, list(rows)) for area, rows in groupby(compared.rows, key=lambda row: row.area)],
+        titles={row.id: row.title for row in compared.rows},
+        verdicts=VERDICTS,
+        signs=SIGNS,
+        changes=list(Change),
+        change_signs=CHANGE_SIGNS,
+        seen=list(Seen),
+        seen_signs=SEEN_SIGNS,
+        most=MAX_COMMANDS,
+    )
+
+
+def _sums(compared: Comparison, number: int) -> dict[Verdict, int]:
+    verdicts = [cell.verdict for row in compared.rows if (cell := row.cells[number]) is not None]
+    return {verdict: verdicts.count(verdict) for verdict in VERDICTS}
+
+
+def _link(run: Path, place: Path | None) -> str:
+    """To the report of a run, where there is one."""
+    report = run / "report.html"
+    if place is None or not report.is_file():
+        return ""
+    return Path(os.path.relpath(report, place)).as_posix()
