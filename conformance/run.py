@@ -160,7 +160,8 @@ class Runner:
             until = time.monotonic() + self.options.time_budget
         first, many = 0, FIRST_ROUNDS
         while first * ROUND < self.options.sequences and not is_over(until) and not self._is_enough():
-            yield self._some_rounds(range(first, first + many), until, self._causes.refused)
+            refused = self._causes.refused if self.options.learns else frozenset()
+            yield self._some_rounds(range(first, first + many), until, refused)
             first, many = first + many, 2 * many
 
     def _some_rounds(

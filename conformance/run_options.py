@@ -30,3 +30,5 @@ class RunOptions:
     pace: Pace = Lockstep
     #: sequences that are carried out at one time, each by a process of its own; 1: by this one
     jobs: int = 1
+    #: the search leaves out what the target was seen to refuse; if not, all targets get the same commands
+    learns: bool = True

@@ -1,4 +1,4 @@
-"""The report in Markdown: short, for job summaries and bug reports."""
+"""The report in Markdown, whole: for bug reports. A short one is in `reports.summary`."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
     extent = extent_lines(result)
     seed = "" if result.seed is None else f", seed {result.seed}"
     lines = [
-        f"# {_prose(target.product)} {_prose(target.version)}: {_prose(headline(result))}",
+        f"# {prose(target.product)} {prose(target.version)}: {prose(headline(result))}",
         "",
         f"{result.tool} {result.tool_version}, dialect {target.dialect}, {result.mode}{seed}; "
         f"{plural(result.sequences, 'sequence')}, {plural(result.frames, 'frame')}.",
         "",
-        *(f"- {_prose(line)}." for line in extent),
+        *(f"- {prose(line)}." for line in extent),
         *([""] if extent else []),
-        *([f"{_prose(newer)}.", ""] if newer else []),
-        *([f"{_prose(as_known)}.", ""] if as_known else []),
-        *([f"{_prose(measured)}.", ""] if measured else []),
+        *([f"{prose(newer)}.", ""] if newer else []),
+        *([f"{prose(as_known)}.", ""] if as_known else []),
+        *([f"{prose(measured)}.", ""] if measured else []),
         "| area | " + " | ".join(map(str, VERDICTS)) + " |",
         "|---" + "|--:" * len(VERDICTS) + "|",
     ]
     for area in areas(listed):
         counts = " | ".join(str(area.counts[verdict] or "") for verdict in VERDICTS)
-        lines.append(f"| {_prose(area.name)} | {counts} |")
+        lines.append(f"| {prose(area.name)} | {counts} |")
     for name, total in (
         ("against the promise", result.summary),
         (f"as {broker_as_known(result)} is known", result.summary_as_known),
     ):
-        lines.append(f"| **all, {_prose(name)}** | " + " | ".join(str(total[verdict]) for verdict in VERDICTS) + " |")
+        lines.append(f"| **all, {prose(name)}** | " + " | ".join(str(total[verdict]) for verdict in VERDICTS) + " |")
     for entry in listed:
         for found in entry.failures:
             lines += _failure(entry, found, result)
     lines += _defects(result)
     if result.undecided:
         lines += ["", "## Inconclusive sequences", ""]
-        lines += [f"- {_prose(sequence)}: {_prose(reason)}" for sequence, reason in result.undecided]
+        lines += [f"- {prose(sequence)}: {prose(reason)}" for sequence, reason in result.undecided]
     return "\n".join(lines) + "\n"
 
 
@@ -61,12 +61,12 @@ def _defects(result: RunResult) -> list[str]:
     if not listed:
         return []
     rows = [
-        f"| {known.name} | {known.requirement} | {known.strength} | {_prose(known.statement)} | {each.in_this_run} |"
+        f"| {known.name} | {known.requirement} | {known.strength} | {prose(known.statement)} | {each.in_this_run} |"
         for each in listed
         for known in (each.defect,)
     ]
     head = ["| known defect | promise | strength | what it does instead | in this run |", "|---|---|---|---|---|"]
-    return ["", f"## Known defects of {_prose(broker_as_known(result))}", "", *head, *rows]
+    return ["", f"## Known defects of {prose(broker_as_known(result))}", "", *head, *rows]
 
 
 def _failure(entry: Entry, found: FoundFailure, result: RunResult) -> list[str]:
@@ -74,21 +74,22 @@ def _failure(entry: Entry, found: FoundFailure, result: RunResult) -> list[str]:
     defects = [each for each in entry.defects if each.name == failure.defect]
     return [
         "",
-        f"## {entry.id} {_prose(entry.title)}",
+        f"## {entry.id} {prose(entry.title)}",
         "",
-        f"{_prose(entry.statement)} ({_prose(entry.source)})" if entry.statement else "",
+        f"{prose(entry.statement)} ({prose(entry.source)})" if entry.statement else "",
         "",
-        *(f"As known in {broker_as_known(result)}: {_prose(as_known_text(each))}\n" for each in defects),
-        f"_{_prose(', '.join(notes(found, result.target.dialect, result.target.judged_version)))}_",
-        *_block("Commands", found.commands),
-        *_block("Allowed", failure.allowed or ("nothing",)),
-        *_block("Observed", (failure.observed,)),
-        *_block("State", failure.state),
-        *_block("To see it again", again(found).splitlines()),
+        *(f"As known in {broker_as_known(result)}: {prose(as_known_text(each))}\n" for each in defects),
+        f"_{prose(', '.join(notes(found, result.target.dialect, result.target.judged_version)))}_",
+        *block("Commands", found.commands),
+        *block("Allowed", failure.allowed or ("nothing",)),
+        *block("Observed", (failure.observed,)),
+        *block("State", failure.state),
+        *block("To see it again", again(found).splitlines()),
     ]
 
 
-def _block(title: str, lines: Iterable[str]) -> list[str]:
+def block(title: str, lines: Iterable[str]) -> list[str]:
+    """Lines as they are, below a title; nothing where there are none."""
     text = visible("\n".join(lines))
     if not text:
         return []
@@ -97,5 +98,6 @@ def _block(title: str, lines: Iterable[str]) -> list[str]:
     return ["", f"{title}:", "", fence, text, fence]
 
 
-def _prose(text: str) -> str:
+def prose(text: str) -> str:
+    """Text in which nothing is markup."""
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", visible(text).replace("\n", " "))

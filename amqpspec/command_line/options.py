@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -28,6 +29,7 @@ def build_parser() -> argparse.ArgumentParser:
     _run(commands.add_parser("run", help="scenarios and stateful search on a target; writes traces and reports"))
     _replay(commands.add_parser("replay", help="run a command file, show the frames and the verdict"))
     _check(commands.add_parser("check", help="judge recorded traces again, without a broker"))
+    _diff(commands.add_parser("diff", help="the same commands on two targets: what an application would notice"))
     _report(commands.add_parser("report", help="stored runs side by side, as one HTML page"))
     _requirements(commands.add_parser("requirements", help="the requirements, with their sources"))
     _faults(commands.add_parser("faults", help="the faulty variants of the embedded broker"))
@@ -87,6 +89,11 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", type=Path, metavar="FILE", help="default DIR/report.html")
     parser.add_argument("--json", type=Path, metavar="FILE", help="default DIR/report.json")
     parser.add_argument(
+        "--markdown", type=Path, metavar="FILE",
+        help="a summary; where GITHUB_STEP_SUMMARY names a file, it is added to that in any case",
+    )  # fmt: skip
+    parser.add_argument("--badge", type=Path, metavar="FILE", help="the result as a small SVG")
+    parser.add_argument(
         "--gate", type=Gate, choices=tuple(Gate), default=Gate.PROMISE,
         help="what fails the run: promise (default), everything that breaks one; known, what no known defect of the"
         " target's version explains",
@@ -112,6 +119,31 @@ def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--spark", metavar="MASTER", help="in bulk on Spark, such as 'local[*]'")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the table as Parquet")
     parser.add_argument("--quiet", action="store_true", help="print failures only")
+
+
+def run_options(words: Sequence[object]) -> argparse.Namespace:
+    """The options of `amqpspec run` with these words."""
+    parser = Parser(prog="amqpspec run")
+    _run(parser)
+    return parser.parse_args([str(word) for word in words])
+
+
+def _diff(parser: argparse.ArgumentParser) -> None:
+    what = "targets as of `run`, or directories of two runs that are there"
+    parser.add_argument("one", metavar="FROM", help=f"the broker that the application knows; {what}")
+    parser.add_argument("other", metavar="TO", help="the one that it is to meet")
+    parser.add_argument("--only", action="append", default=[], metavar="ID-PREFIX", help="as of `run`")
+    parser.add_argument("--seed", type=_seed, help="of the search (default: a random one)")
+    parser.add_argument("--sequences", type=_count, default=100, help="sequences of the search (default 100)")
+    parser.add_argument("--steps", type=_positive_count, default=30, help="most steps of a sequence (default 30)")
+    parser.add_argument("--jobs", type=_positive_count, metavar="N", help="as of `run`")
+    parser.add_argument("--deadline", type=_positive, default=5.0, metavar="SECONDS", help="as of `run`")
+    parser.add_argument(
+        "--out", type=Path, default=Path("amqpspec-diff"), metavar="DIR", help="of the two runs (default amqpspec-diff)"
+    )
+    parser.add_argument("--html", type=Path, metavar="FILE")
+    parser.add_argument("--markdown", type=Path, metavar="FILE")
+    parser.add_argument("--quiet", action="store_true", help="print the result only")
 
 
 def _report(parser: argparse.ArgumentParser) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -52,13 +53,16 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         raise UsageError("--update-deviations needs the file, by --deviations FILE")
     listed = read_deviations(options.deviations) if options.deviations else ()
     _make_directory(options.out)
-    for path in (options.html, options.json, options.junit, options.write_deviations):
+    for path in (
+        options.html, options.json, options.junit, options.markdown, options.badge, options.write_deviations
+    ):  # fmt: skip
         if path is not None and not path.absolute().parent.is_dir():
             raise UsageError(f"{path}: there is no directory {path.absolute().parent}")
     seed = random_seed() if options.seed is None else options.seed
     wanted = RunOptions(
         tuple(options.only), seed, options.sequences, options.steps, options.time_budget,
         search_only=options.search_only, themes=tuple(options.theme), jobs=options.jobs or _jobs(options.target),
+        learns=getattr(options, "learns", True),
     )  # fmt: skip
     finished = _Finished()
     interrupt: KeyboardInterrupt | None = None
@@ -153,19 +157,40 @@ def _write_parquet(directory: Path) -> None:
 
 
 def _write_reports(result: RunResult, options: argparse.Namespace) -> None:
+    from amqpspec.reports.badge import render_badge
     from amqpspec.reports.html import render_html
     from amqpspec.reports.json_report import render_json
     from amqpspec.reports.junit import render_junit
+    from amqpspec.reports.summary import render_summary
 
     registry = requirements()
     (options.html or options.out / "report.html").write_text(render_html(result, registry), encoding="utf-8")
     (options.json or options.out / "report.json").write_text(render_json(result), encoding="utf-8")
     if options.junit:
         options.junit.write_text(render_junit(result, registry), encoding="utf-8")
+    if options.markdown:
+        options.markdown.write_text(render_summary(result), encoding="utf-8")
+    if options.badge:
+        options.badge.write_text(render_badge(result), encoding="utf-8")
+    _write_job_summary(result)
     for found, file in _command_files(result, options.out):
         file.parent.mkdir(exist_ok=True)
         text = f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n"
         file.write_text(text, encoding="utf-8")
+
+
+def _write_job_summary(result: RunResult) -> None:
+    """The summary behind what other steps of the job have written. Where it cannot be written, the run goes on."""
+    from amqpspec.reports.summary import render_summary
+
+    file = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not file:
+        return
+    try:
+        with Path(file).open("a", encoding="utf-8") as summary:
+            summary.write(render_summary(result))
+    except OSError as error:
+        print(f"amqpspec: the job summary was left out: {file}: {error.strerror}", file=sys.stderr)
 
 
 def _command_files(result: RunResult, directory: Path) -> Iterator[tuple[FoundFailure, Path]]:

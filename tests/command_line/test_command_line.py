@@ -633,3 +633,20 @@ def test_a_reader_that_leaves_early(tmp_path: Path) -> None:
         process.stdout.close()
         assert process.wait(patience(20)) == 0
         assert process.stderr.read() == b""
+
+
+def test_the_summary_is_added_to_that_of_the_job(
+    amqpspec: Amqpspec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = written(tmp_path, "job.md", "# from a step before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(job))
+    small = ("run", "--only", "ACK-003", "--sequences", 0, "--seed", 1, "--jobs", 1)
+    assert amqpspec(*small, "--markdown", "own.md", "--badge", "b.svg").code == 0
+    own = (tmp_path / "own.md").read_text()
+    assert own.startswith("## ✅ ") and job.read_text() == "# from a step before\n" + own
+    assert "pass" in ElementTree.parse(tmp_path / "b.svg").getroot().attrib["aria-label"]
+
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "none" / "job.md"))
+    outcome = amqpspec(*small)
+    assert outcome.code == 0 and "the job summary was left out" in outcome.err
+    amqpspec(*small, "--markdown", "none/own.md").check_error(2, "there is no directory")

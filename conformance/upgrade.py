@@ -1,0 +1,171 @@
+"""What changes for an application that knows one broker and meets another: their traces of the same commands.
+
+Both traces are judged by the dialect of the first one, so that what the second one does otherwise is a failure there,
+documented or not. The second trace is judged by its own dialect as well: that says what such a difference is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+
+from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace
+from amqpspec.conformance.verdicts.judge import judge_all
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
+from amqpspec.model.defects.known_defects import is_as_known
+from amqpspec.model.promises.verdict import Failure, Verdict
+from amqpspec.model.promises.versions import RABBITMQ, dialect_name_of, version_of
+
+
+class Kind(StrEnum):
+    """What a difference is on the side of the second target."""
+
+    #: its own dialect allows it
+    AS_DOCUMENTED = "a change of the new version"
+    KNOWN = "a known defect of the new version"
+    BROKEN = "a promise that the new version breaks"
+
+
+@dataclass(slots=True)
+class Difference:
+    """One thing that an application would notice, by its identity."""
+
+    failure: Failure
+    kind: Kind
+    #: the shortest commands that are known to show it
+    commands: tuple[str, ...]
+    #: the sequences that show it
+    sequences: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """All that differs. `noticed` is what the second target does otherwise, `gone` what only the first one does."""
+
+    one: TargetDescription
+    other: TargetDescription
+    noticed: tuple[Difference, ...]
+    gone: tuple[Difference, ...]
+    #: how many failures both targets show
+    still: int
+    #: sequences whose commands were the same
+    compared: int
+    #: those of them in which something ended the judging of the second target before the end
+    cut_short: int
+    #: sequences that only one of the two carried out, or with other commands
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """What a trace says before it is judged: its target, and the commands of each sequence."""
+
+    target: TargetDescription
+    commands: Mapping[str, tuple[str, ...]]
+
+
+def upgrade(one: Path, other: Path) -> Upgrade:
+    """What differs between two traces, or directories of runs. Raises `TraceError`."""
+    first, second = _recorded(one), _recorded(other)
+    names = {name for name, commands in first.commands.items() if _is_same(commands, second.commands.get(name))}
+    dialect = first.target.dialect
+    before = _judged(one, names, dialect)
+    after = _judged(other, names, dialect)
+    target = replace(second.target, dialect=_own_dialect(second.target))
+    own = after if target.dialect == dialect else _judged(other, names, target.dialect)
+    was = {failure.identity for each in before.values() for failure in each.failures}
+    now = {failure.identity for each in after.values() for failure in each.failures}
+    noticed: dict[str, Difference] = {}
+    gone: dict[str, Difference] = {}
+    for name, judgement in after.items():
+        for failure in judgement.failures:
+            if failure.identity not in was:
+                _note(noticed, name, failure, _kind(failure, own[name]), first.commands[name])
+    for name, judgement in before.items():
+        # the second target says nothing of what comes behind the end of its judging
+        if after[name].ended_by is None and after[name].verdict is not Verdict.INCONCLUSIVE:
+            for failure in judgement.failures:
+                if failure.identity not in now:
+                    _note(gone, name, failure, Kind.AS_DOCUMENTED, first.commands[name])
+    return Upgrade(
+        first.target,
+        target,
+        tuple(noticed.values()),
+        tuple(gone.values()),
+        len(was & now),
+        len(names),
+        sum(each.ended_by is not None and before[name].ended_by is None for name, each in after.items()),
+        len(first.commands.keys() | second.commands.keys()) - len(names),
+    )
+
+
+def _recorded(path: Path) -> _Recorded:
+    target: TargetDescription | None = None
+    commands: dict[str, list[str]] = {}
+    for row in read_trace(path):
+        if row["kind"] == "start":
+            target = target or TargetDescription(row["target"], row["product"], row["version"], row["dialect"])
+            if row.get("repeats") is None:
+                commands[row["sequence"]] = []
+        elif row["kind"] == "command" and row["sequence"] in commands:
+            commands[row["sequence"]].append(row["text"])
+    if target is None:
+        raise TraceError(f"{path}: has no sequence")
+    return _Recorded(target, {name: tuple(listed) for name, listed in commands.items()})
+
+
+def _own_dialect(target: TargetDescription) -> str:
+    """That of its version, if it says one: what it was judged by when it was recorded may be another's."""
+    version = version_of(target.version) if target.product == RABBITMQ else None
+    return target.dialect if version is None else dialect_name_of(version)
+
+
+def _is_same(one: tuple[str, ...], other: tuple[str, ...] | None) -> bool:
+    """Are the commands the same, as far as both were carried out? A failure may end a sequence."""
+    if other is None or bool(one) != bool(other):
+        return False
+    least = min(len(one), len(other))
+    return one[:least] == other[:least]
+
+
+def _judged(path: Path, names: Iterable[str], dialect: str) -> dict[str, SequenceJudgement]:
+    """By the name of the sequence what it is by that dialect."""
+    return {each.sequence: each for each in judge_all(_rows(path, set(names), dialect))}
+
+
+def _rows(path: Path, names: set[str], dialect: str) -> Iterator[TraceRow]:
+    for row in read_trace(path):
+        if row["sequence"] in names:
+            if row["kind"] == "start":
+                row["dialect"] = dialect
+            yield row
+
+
+def _kind(failure: Failure, own: SequenceJudgement) -> Kind:
+    """What the second target's own dialect says of the requirement in that sequence, or of the same frame."""
+    blamed = [
+        each
+        for each in own.failures
+        if each.requirement == failure.requirement or (each.observed == failure.observed != "nothing")
+    ]
+    if not blamed:
+        return Kind.AS_DOCUMENTED
+    known = all(is_as_known(each, own.dialect, own.version) for each in blamed)
+    return Kind.KNOWN if known else Kind.BROKEN
+
+
+#: The worse one stands for a difference that is both.
+_RANK = (Kind.BROKEN, Kind.KNOWN, Kind.AS_DOCUMENTED)
+
+
+def _note(
+    noted: dict[str, Difference], name: str, failure: Failure, kind: Kind, commands: tuple[str, ...]
+) -> None:
+    until = commands.index(failure.command) + 1 if failure.command in commands else len(commands)
+    difference = noted.setdefault(failure.identity, Difference(failure, kind, commands[:until]))
+    difference.sequences.append(name)
+    difference.kind = min(difference.kind, kind, key=_RANK.index)
+    if until < len(difference.commands):
+        difference.failure, difference.commands = failure, commands[:until]

@@ -1,0 +1,105 @@
+"""What an application would notice of another broker: by the traces of the same commands."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from amqpspec.command_line import main
+from amqpspec.conformance.traces.trace import TraceError
+from amqpspec.conformance.upgrade import Difference, Kind, upgrade
+from amqpspec.model.promises.verdict import Failure, Shape
+from amqpspec.reports.impact import Impact
+from amqpspec.reports.upgrade_report import headline, impact, ordered, upgrade_html, upgrade_markdown
+
+SMALL = ("--only", "QUORUM-001", "--only", "ACK-003", "--sequences", "0", "--seed", "1", "--quiet", "--jobs", "1")
+
+
+def recorded(directory: Path, *words: str) -> Path:
+    assert main(["run", *words, *SMALL, "--out", str(directory)]) in (0, 1)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp("runs")
+    return {
+        "4.0": recorded(place / "4.0", "--dialect", "rabbitmq-4.0"),
+        "4.3": recorded(place / "4.3", "--dialect", "rabbitmq-4.3"),
+        "faulty": recorded(place / "faulty", "embedded:multiple-zero-ignored", "--dialect", "rabbitmq-4.0"),
+    }
+
+
+def test_a_broker_does_not_differ_from_itself(runs: dict[str, Path]) -> None:
+    found = upgrade(runs["4.3"], runs["4.3"])
+    assert (found.noticed, found.gone, found.left_out, found.cut_short) == ((), (), 0, 0)
+    assert found.compared > 3
+    assert headline(found).startswith("No difference from")
+
+
+def test_what_a_version_changes_is_noticed_and_is_no_defect(runs: dict[str, Path]) -> None:
+    found = upgrade(runs["4.0"], runs["4.3"])
+    count = next(each for each in found.noticed if each.failure.identity.startswith("QUORUM-001|wrong argument"))
+    assert count.kind is Kind.AS_DOCUMENTED
+    assert "x-delivery-count" in str(count.failure.allowed) and "x-acquired-count" in count.failure.observed
+    assert count.commands[-1] == count.failure.command
+    assert all(each.kind is Kind.AS_DOCUMENTED for each in found.noticed)
+
+
+def test_the_own_dialect_of_a_broker_is_that_of_its_version(runs: dict[str, Path], tmp_path: Path) -> None:
+    """Live, the second target is judged by the first one's dialect, which its trace then names."""
+    text = (runs["4.3"] / "trace.jsonl").read_text()
+    text = re.sub('"product":"[^"]*","version":"[^"]*"', '"product":"RabbitMQ","version":"4.3.6"', text)
+    (tmp_path / "trace.jsonl").write_text(text.replace('"dialect":"rabbitmq-4.3"', '"dialect":"rabbitmq-4.0"'))
+    found = upgrade(runs["4.0"], tmp_path)
+    assert found.other.dialect == "rabbitmq-4.3"
+    assert found.noticed and {each.kind for each in found.noticed} == {Kind.AS_DOCUMENTED}
+
+
+def test_what_a_broker_breaks_is_told_apart_and_comes_first(runs: dict[str, Path]) -> None:
+    found = upgrade(runs["4.0"], runs["faulty"])
+    first = ordered(found.noticed)[0]
+    assert (first.failure.requirement, first.kind, impact(first)) == ("ACK-003", Kind.BROKEN, Impact.MESSAGES)
+    assert found.cut_short >= 1
+    # the other way round it is what is not seen any more; nothing is new
+    back = upgrade(runs["faulty"], runs["4.0"])
+    assert not back.noticed and {each.failure.requirement for each in back.gone} >= {"ACK-003"}
+    assert [impact(each) for each in ordered(found.noticed)] == sorted(map(impact, found.noticed))
+
+
+def test_reports_have_each_difference(runs: dict[str, Path]) -> None:
+    found = upgrade(runs["4.0"], runs["4.3"])
+    for text in (upgrade_markdown(found), upgrade_html(found, "amqpspec 0")):
+        for each in ordered(found.noticed):
+            assert each.failure.requirement in text and each.kind in text
+        assert "x-acquired-count" in text
+    page = upgrade_html(found, "amqpspec 0")
+    assert "<script" not in page and "http" not in page.replace("http-equiv", "")
+
+
+def test_one_frame_is_one_difference() -> None:
+    frame = "a.0 < connection.close reply-code=541 reply-text=INTERNAL_ERROR"
+    details = ("connection.close class-id", "connection.close reply-code", "connection.close reply-text")
+    failures = [Failure("CHAN-007", Shape.WRONG_ARGUMENT, detail, "a.1 x", frame, (), ()) for detail in details]
+    silent = [replace(each, shape=Shape.MISSING, detail="basic.deliver", observed="nothing") for each in failures[:1]]
+    differences = [Difference(each, Kind.KNOWN, ("a.1 x",), ["s"]) for each in (*failures, *silent)]
+    assert [each.failure for each in ordered(differences)] == [silent[0], failures[0]]
+
+
+def test_sequences_with_other_commands_are_left_out_and_counted(runs: dict[str, Path], tmp_path: Path) -> None:
+    other = tmp_path / "trace.jsonl"
+    lines = (runs["4.3"] / "trace.jsonl").read_text().splitlines()
+    changed = [line.replace("basic.get q", "basic.get other") if '"kind":"command"' in line else line for line in lines]
+    assert changed != lines
+    other.write_text("\n".join(changed) + "\n")
+    found = upgrade(runs["4.3"], other)
+    assert found.left_out > 0 and found.compared > 0
+
+
+def test_a_trace_without_sequences(tmp_path: Path) -> None:
+    (tmp_path / "trace.jsonl").touch()
+    with pytest.raises(TraceError, match="has no sequence"):
+        upgrade(tmp_path, tmp_path)
