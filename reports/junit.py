@@ -70,7 +70,7 @@ def _case(entry: Entry, result: RunResult) -> TestCase:
             new = [found for found in entry.failures if fails_a_run(found)]
             for found in new:
                 _, *said = notes(found, result.target.dialect, result.target.judged_version)
-                message = f"{found.failure.shape}: {found.failure.observed} ({', '.join(said)})"
+                message = f"{found.failure.shape}, {found.failure.detail}: {found.failure.observed} ({', '.join(said)})"
                 case.add_failure_info(visible(message), _texts(entry, (found,), result), str(found.failure.shape))
             if not new:
                 case.add_failure_info("the requirement failed; its failures are not in the result")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,7 +62,11 @@ def _carried_out(
     if not options.quiet:
         console.print(Text(visible(f"{name}: {target if '://' not in target else 'the target'}"), style="dim"))
     code = run.execute(chosen, Console(quiet=True))
-    return None if code == TARGET_LOST else read_run(out)
+    result = read_run(out)
+    if code == TARGET_LOST:
+        print(f"amqpspec: {' '.join(visible(result.lost).split())}", file=sys.stderr)
+        return None
+    return result
 
 
 def _shrunk(found: Upgrade, second: StoredRun) -> Upgrade:

@@ -38,7 +38,7 @@ def test_two_targets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ((".", "."), 5, "holds no trace.jsonl"),
         (("embedded", "embedded", "--html", "/nowhere/a.html"), 2, "there is no directory"),
         (("embedded", "embedded", "--only", "NONSENSE"), 2, "NONSENSE"),
-        (("amqp://127.0.0.1:1/", "embedded"), 3, "127.0.0.1:1"),
+        (("amqp://127.0.0.1:1/", "embedded"), 3, "127.0.0.1 port 1"),
     ],
 )
 def test_bad_input_is_told_in_a_line(

@@ -1,0 +1,59 @@
+"""The plugin of pytest: `pytest --amqp-target URL` collects the scenarios as tests.
+
+pytest loads this file wherever amqpspec is installed, so it imports nothing of the suite before the option is given.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from amqpspec.command_line.pytest_scenarios import Scenarios
+
+_scenarios_key: pytest.StashKey[Scenarios] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("amqpspec", "conformance of an AMQP broker")
+    group.addoption(
+        "--amqp-target", metavar="TARGET",
+        help="test this broker: amqp://user:password@host:port/, or another target of `amqpspec run`",
+    )  # fmt: skip
+    group.addoption(
+        "--amqp-only", action="append", default=[], metavar="ID-PREFIX", help="such as ACK or QOS-003; repeatable"
+    )
+    group.addoption(
+        "--amqp-gate", choices=("promise", "known"), default="promise",
+        help="known: what is a known defect of the target's version is expected to fail",
+    )  # fmt: skip
+    group.addoption("--amqp-dialect", metavar="NAME", help="default: from what the broker says of itself")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Before `-k` and its like choose among them."""
+    if not config.getoption("--amqp-target"):
+        return
+    from amqpspec.command_line.pytest_scenarios import Scenarios
+
+    scenarios = Scenarios(config)
+    config.stash[_scenarios_key] = scenarios
+    items += scenarios.items(session)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What cannot be is told in a line, before the processes of pytest-xdist begin."""
+    if config.getoption("--amqp-target", None) and not hasattr(config, "workerinput"):
+        from amqpspec.command_line.pytest_scenarios import check_options
+
+        check_options(config)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    scenarios = config.stash.get(_scenarios_key, None)
+    if scenarios is not None:
+        scenarios.close()
