@@ -16,7 +16,7 @@ from amqpspec.command_line.options import random_seed, run_options
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.upgrade import Difference, Upgrade, upgrade
 from amqpspec.conformance.version import tool_version
-from amqpspec.reports.stored_run import StoredRun, read_run
+from amqpspec.reports.stored_run import REPORT, StoredRun, read_run
 from amqpspec.reports.text import visible
 from amqpspec.reports.upgrade_report import headline, terminal_lines, upgrade_html, upgrade_markdown
 
@@ -31,6 +31,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     there = [place.exists() for place in places]
     if all(there):
         found = upgrade(*places)
+        if (places[1] / REPORT).is_file():
+            found = _shrunk(found, read_run(places[1]))
     elif any(there):
         raise UsageError("two targets, or two directories of runs: not one of each")
     else:
@@ -70,15 +72,15 @@ def _carried_out(
 
 
 def _shrunk(found: Upgrade, second: StoredRun) -> Upgrade:
-    """With the commands that the run of the second target has shrunk."""
+    """With the commands that the run of the second target has shrunk, if it was judged by the first one's dialect."""
+    if second.dialect != found.one.dialect:
+        return found
 
     def short(each: Difference) -> Difference:
         stored = second.failures.get(each.failure.identity)
         if stored is None or not 0 < len(stored.commands) < len(each.commands):
             return each
-        failure = replace(
-            each.failure, command=stored.command, allowed=stored.allowed, observed=stored.observed
-        )
+        failure = replace(each.failure, command=stored.command, allowed=stored.allowed, observed=stored.observed)
         return replace(each, failure=failure, commands=stored.commands)
 
     return replace(found, noticed=tuple(map(short, found.noticed)))

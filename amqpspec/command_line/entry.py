@@ -22,6 +22,7 @@ from amqpspec.conformance.traces.trace import TraceError
 from amqpspec.conformance.verdicts.deviations import DeviationFileError
 from amqpspec.model.promises.dialects import UnknownDialect
 from amqpspec.model.promises.registry import RegistryError, UnknownRequirement
+from amqpspec.reports.stored_run import StoredRunError
 from amqpspec.targets.errors import TargetError
 
 
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         return _fail(f"{error.filename or 'input or output'}: {error.strerror or error}", USAGE)
-    except (UsageError, UnsendableCommand, MissingExtra) as error:
+    except (UsageError, UnsendableCommand, MissingExtra, StoredRunError) as error:
         return _fail(str(error), USAGE)
 
 
