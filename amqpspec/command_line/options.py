@@ -58,6 +58,7 @@ def _target(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(learns=True)  # `diff` sends what the target refuses again
     _target(parser)
     parser.add_argument(
         "--only", action="append", default=[], metavar="ID-PREFIX", help="such as ACK or QOS-003; repeatable"

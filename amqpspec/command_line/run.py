@@ -62,7 +62,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     wanted = RunOptions(
         tuple(options.only), seed, options.sequences, options.steps, options.time_budget,
         search_only=options.search_only, themes=tuple(options.theme), jobs=options.jobs or _jobs(options.target),
-        learns=getattr(options, "learns", True),
+        learns=options.learns,
     )  # fmt: skip
     finished = _Finished()
     interrupt: KeyboardInterrupt | None = None
