@@ -38,6 +38,7 @@ from amqpspec.conformance.version import tool_version
 from amqpspec.conformance.workers import Round, WorkerLost, Workers, is_over, workers_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.severity import rank
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.brokers.health import check_alive
 from amqpspec.targets.errors import TargetError, TargetUnreachable
@@ -222,7 +223,7 @@ class Runner:
             seed=self.options.seed,
             mode=self.options.pace().mode,
             requirements=self.tally.requirements(requirements().values(), dialect, not_applicable(self.target)),
-            failures=tuple(failures),
+            failures=tuple(sorted(failures, key=lambda found: rank(found.failure))),
             sequences=self.tally.sequences,
             frames=self.tally.frames,
             undecided=tuple(self.tally.undecided),
