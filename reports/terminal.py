@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -62,14 +62,17 @@ def print_report(
         console.print()
     by_requirement = {entry.id: entry for entry in entries(result, registry)}
     by_severity = sorted(result.failures, key=lambda found: rank(found.failure))
-    failing = [(by_requirement[found.failure.requirement], found) for found in by_severity]
+    failing = [
+        (entry, found) for found in by_severity if (entry := by_requirement.get(found.failure.requirement)) is not None
+    ]
     new = [(entry, found) for entry, found in failing if found.known is None and not result.is_as_known(found)]
     for entry, found in new[:MAX_WHOLE]:
         console.print(failure_lines(entry, found, result))
         console.print()
     known = [each for each in failing if each not in new]
     if brief := [*new[MAX_WHOLE:], *known]:
-        console.print(_brief_table(brief, result))
+        for line in _brief_lines(brief, result):
+            console.print(line, no_wrap=True, overflow="ellipsis")
         console.print()
     if result.undecided:
         undecided = [f"  {sequence}: {reason}" for sequence, reason in result.undecided]
@@ -96,24 +99,23 @@ def print_report(
     console.print(headline_text(result))
 
 
-def _brief_table(failing: Iterable[tuple[Entry, FoundFailure]], result: RunResult) -> Table:
-    """A line for each failure: whatever the width, its requirement and what it does to an application are readable."""
+def _brief_lines(failing: Iterable[tuple[Entry, FoundFailure]], result: RunResult) -> Iterator[Text]:
+    """A line for each failure: its requirement, what it does to an application, and as much as there is room for."""
     listed = list(failing)
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(no_wrap=True, min_width=max(len(entry.id) for entry, _ in listed) + 2)
-    table.add_column(no_wrap=True, min_width=max(len(severity_of(found.failure)) for _, found in listed))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True, overflow="ellipsis")
+    id_width = max(len(entry.id) for entry, _ in listed)
+    severity_width = max(len(severity_of(found.failure)) for _, found in listed)
     for entry, found in listed:
         defect = KNOWN_DEFECTS.get(found.failure.defect)
         is_known = result.is_as_known(found)
         kind = "minor" if is_minor(found) else "known" if is_known else "new" if found.known is None else "listed"
         said = defect.statement if is_known and defect else f"{found.failure.shape}: {found.failure.observed}"
-        sign = Text(f"{SIGNS[Verdict.FAIL]} {entry.id}", style=STYLES[Verdict.FAIL] if kind == "new" else "dim")
         named = f"{kind}, {strength_of(found.failure)}" + (f", {defect.name}" if is_known and defect else "")
-        severity = Text(severity_of(found.failure), style="" if kind == "new" else "dim")
-        table.add_row(sign, severity, Text(named, style="dim"), _text(" ".join(said.split())))
-    return table
+        is_new = kind == "new"
+        line = Text()
+        line.append(f"{SIGNS[Verdict.FAIL]} {entry.id:{id_width}}  ", STYLES[Verdict.FAIL] if is_new else "dim")
+        line.append(f"{severity_of(found.failure):{severity_width}}  ", "" if is_new else "dim")
+        line.append(f"{named}  ", "dim")
+        yield line.append(visible(" ".join(said.split())))
 
 
 def print_verdict(console: Console, result: RunResult) -> None:

@@ -7,6 +7,8 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
+from rich.console import Console
+
 from amqpspec.model.promises.severity import Severity
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.reports.html import render_html
@@ -14,6 +16,7 @@ from amqpspec.reports.json_report import render_json
 from amqpspec.reports.junit import render_junit
 from amqpspec.reports.markdown import render_markdown
 from amqpspec.reports.overview import severity_line
+from amqpspec.reports.terminal import print_report
 from tests.reports.made_up import ACK
 from tests.reports.test_as_known import terminal
 from tests.reports.test_strength import of
@@ -66,3 +69,16 @@ def test_a_sentence_has_the_numbers() -> None:
         " connection or channel lost 1, wrong words 1"
     )
     assert severity_line(of()) is None
+
+
+def test_a_line_of_a_narrow_terminal_has_requirement_and_severity() -> None:
+    failures = [replace(LOST, requirement=f"QOS-00{number}", observed="x" * 300) for number in range(1, 7)]
+    shown = of(*failures)
+    console = Console(width=80, force_terminal=False)
+    with console.capture() as capture:
+        print_report(console, shown)
+    lines = [
+        line for line in capture.get().splitlines() if line.startswith("✗ QOS-00") and "stuck  new, promised" in line
+    ]
+    assert len(lines) == 3
+    assert all(len(line) == 80 and line.endswith("…") for line in lines)
