@@ -37,6 +37,10 @@ def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None =
         cases.append(_undecided(result))
     if result.lost is not None:
         cases.append(_lost(result.lost))
+    if result.not_whole:
+        case = TestCase("the broker is whole at the end", classname="target")
+        case.add_failure_info(visible("; ".join(result.not_whole)), visible("\n".join(result.left_behind)), "not whole")
+        cases.append(case)
     target = result.target
     suite = TestSuite(
         visible(f"{result.tool}: {target.product} {target.version} ({target.dialect})"),

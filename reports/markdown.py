@@ -11,7 +11,18 @@ from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import as_known_text, broker_as_known, defect_entries, headline_as_known
 from amqpspec.reports.extent import extent_lines
-from amqpspec.reports.overview import VERDICTS, Entry, again, areas, entries, failing, headline, notes, severity_line
+from amqpspec.reports.overview import (
+    VERDICTS,
+    Entry,
+    again,
+    areas,
+    entries,
+    failing,
+    headline,
+    notes,
+    severity_line,
+    whole_lines,
+)
 from amqpspec.reports.text import plural, visible
 
 
@@ -33,6 +44,7 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
         "",
         *(f"- {_prose(line)}." for line in extent),
         *([""] if extent else []),
+        *(f"{_prose(line)}.\n" for line in whole_lines(result)),
         *([f"{_prose(severities)}.", ""] if severities else []),
         *([f"{_prose(newer)}.", ""] if newer else []),
         *([f"{_prose(as_known)}.", ""] if as_known else []),

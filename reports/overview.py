@@ -29,6 +29,9 @@ SIGNS: Mapping[Verdict, str] = {
     Verdict.NOT_APPLICABLE: "–",
 }
 
+#: Names of what is left behind, beyond which only their number is told.
+MOST_NAMES = 8
+
 UNREGISTERED = "not registered"
 
 
@@ -170,7 +173,9 @@ def headline(result: RunResult) -> str:
     said = [plural(number, noun) for noun, number in counts.items() if number]
     if result.lost is not None:
         return f"Incomplete, with {_listed(said or ['no failure'])}: {result.lost}"
-    if failing:
+    if result.not_whole:
+        said.append("a broker that is not whole at the end")
+    if failing or result.not_whole:
         return f"Deviates: {_listed(said)}"
     if result.exit_code == 4:
         return f"Inconclusive: {_listed(['not everything could be decided', *said])}"
@@ -179,6 +184,19 @@ def headline(result: RunResult) -> str:
     if known:
         return f"Conforms, except for {plural(known, 'known deviation')}"
     return "Conforms, in all that was exercised"
+
+
+def whole_lines(result: RunResult) -> list[str]:
+    """What is wrong with the broker when the run is over, and what it has not deleted."""
+    lines = [f"Behind the run the broker is not whole: {each}" for each in result.not_whole]
+    if result.left_behind:
+        lines.append(f"Made by this run, and not deleted by the broker: {', '.join(_cut(result.left_behind))}")
+    return lines
+
+
+def _cut(names: tuple[str, ...]) -> list[str]:
+    more = len(names) - MOST_NAMES
+    return [*names[:MOST_NAMES], f"{more} more"] if more > 1 else list(names)
 
 
 def _listed(parts: list[str]) -> str:

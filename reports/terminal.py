@@ -30,7 +30,7 @@ from amqpspec.model.promises.versions import Version, newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import headline_as_known, not_seen
 from amqpspec.reports.extent import extent_lines
-from amqpspec.reports.overview import SIGNS, VERDICTS, Entry, entries, headline, notes, severity_line
+from amqpspec.reports.overview import SIGNS, VERDICTS, Entry, entries, headline, notes, severity_line, whole_lines
 from amqpspec.reports.text import plural, visible
 
 STYLES: Mapping[Verdict, str] = {
@@ -71,16 +71,15 @@ def print_report(
         console.print()
     known = [each for each in failing if each not in new]
     if brief := [*new[MAX_WHOLE:], *known]:
-        for line in _brief_lines(brief, result):
-            console.print(line, no_wrap=True, overflow="ellipsis")
+        for each in _brief_lines(brief, result):
+            console.print(each, no_wrap=True, overflow="ellipsis")
         console.print()
     if result.undecided:
         undecided = [f"  {sequence}: {reason}" for sequence, reason in result.undecided]
         console.print(_text(f"Not judged: {plural(len(undecided), 'sequence')}", STYLES[Verdict.INCONCLUSIVE]))
         console.print(_lines(undecided))
-    if result.left_behind:
-        console.print(Text("Made by this run, and not deleted by the broker:", style=STYLES[Verdict.INCONCLUSIVE]))
-        console.print(_lines(f"  {each}" for each in result.left_behind))
+    for line in whole_lines(result):
+        console.print(_text(line, STYLES[Verdict.FAIL]))
     if missing := not_seen(result):
         names = ", ".join(each.defect.name for each in missing)
         console.print(_text(f"Known defects that would have shown, and did not: {names}", STYLES[Verdict.INCONCLUSIVE]))
