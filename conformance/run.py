@@ -15,6 +15,7 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import applicable, not_applicable
+from amqpspec.conformance.scenarios.configured_alike import configured_alike
 from amqpspec.conformance.scenarios.scenario_files import is_scenario, selected, sequence_name
 from amqpspec.conformance.search.machine import themes_for
 from amqpspec.conformance.search.round import ROUND
@@ -42,6 +43,7 @@ from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.severity import rank
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.brokers.health import check_alive, not_served
+from amqpspec.targets.brokers.shared_configuration import SharedConfiguration
 from amqpspec.targets.errors import TargetError, TargetUnreachable
 
 #: Seconds that an owed frame may take while a failure is shrunk.
@@ -123,9 +125,22 @@ class Runner:
                         self._take(outcome)
             for waited in waiting:
                 self._take(waited)
-        for scenario in scenarios:
-            if scenario.alone and not self._is_enough():
+        for group in configured_alike(each for each in scenarios if each.alone):
+            if not self._is_enough():
+                self._run_configured_alike(group)
+
+    def _run_configured_alike(self, group: Sequence[CommandFile]) -> None:
+        """Scenarios for which the broker is configured in one way: they run beside each other, and beside no others."""
+        operator = self.target.operator
+        if len(group) == 1 or operator is None:
+            for scenario in group:
                 self._take(self._begin(scenario))
+            return
+        with SharedConfiguration(operator) as shared:
+            place = replace(self._place, target=replace(self.target, operator=shared))
+            with under_way(group, lambda each: place.carry_out(self._sequence(each)), self.target.clock) as finished:
+                for outcome in finished:
+                    self._take(outcome)
 
     def _sequence(self, scenario: CommandFile) -> CommandSequence:
         """The sequence of a scenario, which is about to be carried out."""
