@@ -17,6 +17,7 @@ from amqpspec.targets.faults.all_faults import FAULTS
 from tests.end_to_end.runs import run_suite
 
 RABBITMQ = ("3.10", "4.0", "4.3")
+BROKER_J = "docker:amqpspec/broker-j:9.2"
 #: Themes of the search that every dialect has.
 THEMES = ("publishing", "consumers", "traffic", "topology", "protocol")
 
@@ -69,6 +70,8 @@ def all_runs() -> list[Run]:
             Run(f"garagemq-search-{theme}", "garagemq-search", "docker:amqpspec/garagemq", 21 + number, 40, theme)
             for number, theme in enumerate(THEMES)
         ),
+        Run("broker-j-scenarios", "broker-j-scenarios", BROKER_J, 1, dialect="amqp-0-9-1"),
+        Run("broker-j-search", "broker-j-search", BROKER_J, 41, 60, dialect="amqp-0-9-1"),
         Run("embedded-search", "embedded-search", "embedded", 31, 60),
         Run("embedded-search-3", "embedded-search", "embedded", 32, 40, dialect="rabbitmq-3"),
         Run("embedded-search-timeouts", "embedded-search", "embedded", 33, 20, "timeouts"),
@@ -88,7 +91,7 @@ def make(directory: Path, names: Collection[str] = ()) -> None:
             run.target, directory / run.name, only=(run.only,) if run.only else (), sequences=run.sequences,
             seed=run.seed, deadline=0.3 if faulty else 5.0, shrinking_time=0.0, search_only=run.sequences > 0,
             themes=(run.theme,) if run.theme else (), dialect=dialect_named(run.dialect) if run.dialect else None,
-            fast_forward=run.target.startswith("embedded"),
+            judged_by=run.dialect or None, fast_forward=run.target.startswith("embedded"),
         )  # fmt: skip
         lost = f", {result.lost}" if result.lost else ""
         took = time.monotonic() - began
