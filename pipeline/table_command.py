@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from datetime import date
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,8 @@ def write(table: Any, out: Path) -> None:
         elif out.suffix == ".csv":
             _write_csv(found, unfinished)
         else:
-            unfinished.write_text("".join(f"{line}\n" for line in table.toJSON().collect()), encoding="utf-8")
+            lines = (json.dumps(row, default=str) + "\n" for row in found.to_pylist())
+            unfinished.write_text("".join(lines), encoding="utf-8")
 
 
 def _write_csv(table: pa.Table, path: Path) -> None:
@@ -82,27 +84,40 @@ def _require_runs(known: set[str], *runs: str) -> None:
 
 
 def _show(table: Any, most: int, console: Console) -> None:
+    rows = table.limit(most + 1).collect()
+    if console.is_terminal:
+        _show_view(table.dtypes, rows[:most], console)
+    else:
+        # whatever reads this may want columns, and has no width
+        print(*table.columns, sep="\t")
+        for row in rows[:most]:
+            print(*(visible(_text(value)) for value in row), sep="\t")
+    if len(rows) > most:
+        print(f"amqpspec: there are more than {most:,} rows; --rows N or --out FILE gives more", file=sys.stderr)
+
+
+def _show_view(types: list[tuple[str, str]], rows: list[Any], console: Console) -> None:
     view = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name, kind in table.dtypes:
+    for name, kind in types:
         is_number = kind in ("bigint", "int", "double")
         view.add_column(name.replace("_", " "), justify="right" if is_number else "left", overflow="fold")
-    rows = table.limit(most + 1).collect()
-    for row in rows[:most]:
+    for row in rows:
         view.add_row(*(Text(visible(_shown(value))) for value in row))
     console.print(view)
-    if len(rows) > most:
-        console.print(Text(f"… and more than {most:,} rows; --rows N or --out FILE has all of them"))
 
 
 def _shown(value: object) -> str:
-    if value is None:
-        return ""
+    """For people: numbers in groups of digits, and of few."""
     if isinstance(value, float):
         return f"{value:.4g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, date):
-        return value.isoformat()
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -48,7 +48,8 @@ def read_rows(spark: Any, store: Store | Path | str) -> Any:
     store = _store(store)
     # the label of a start row is that of the folder, if the import gave no other
     columns = pa.schema([field for field in SCHEMA if field.name != "target"])
-    return _read(spark, store.root, TRACES, [part.trace for part in store.contents().parts], columns)
+    there = [part.trace for part in store.contents().parts if (store.root / part.trace).is_file()]
+    return _read(spark, store.root, TRACES, there, columns)
 
 
 def register_views(spark: Any, store: Store | Path | str) -> None:

@@ -38,9 +38,8 @@ def _import(options: argparse.Namespace, console: Console) -> int:
     )
     _tell(imported.problems)
     known = f", {imported.known:,} that the store holds already" if imported.known else ""
-    console.print(
-        Text(f"{plural(imported.traces, 'trace')}{known}: {imported.sequences:,} sequences, {imported.frames:,} frames")
-    )
+    what = f"{plural(imported.traces, 'trace')}{known}: {plural(imported.sequences, 'sequence')}"
+    console.print(Text(f"{what}, {imported.frames:,} frames"))
     return TRACE_UNREADABLE if imported.problems else CONFORMS
 
 
@@ -55,7 +54,7 @@ def _judge(options: argparse.Namespace, console: Console) -> int:
     before = f", {plural(summary.before, 'part')} judged before" if summary.before else ""
     console.print(
         Text(
-            f"{summary.sequences:,} sequences, {summary.frames:,} frames judged{before}: "
+            f"{plural(summary.sequences, 'sequence')}, {summary.frames:,} frames judged{before}: "
             f"{summary.failed:,} failed, {summary.inconclusive:,} inconclusive"
         )
     )

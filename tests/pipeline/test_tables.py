@@ -56,7 +56,9 @@ RUNS: dict[tuple[str, str], list[dict[str, Any]]] = {
         sequence("s 1"),
         sequence("s 2", "fail", LOST),
         sequence("s 3", latencies=[{"what": "confirm", "seconds": 0.001, "times": 98}]),
-        sequence("s 4", said=[{"requirement": "", "verdict": "inconclusive", "as_known": "inconclusive", "exercised": 0}]),
+        sequence("s 4", "inconclusive", said=[
+            {"requirement": "", "verdict": "inconclusive", "as_known": "inconclusive", "exercised": 0}
+        ]),
         sequence("cannot be read", "inconclusive", problem="torn", said=[], latencies=None, failures=None),
         sequence("again", "fail", COUNT, repeats="s 2"),
     ],
@@ -203,7 +205,11 @@ def test_the_command_writes_a_table(spark: Any, store: Store, tmp_path: Path, su
 def test_the_command_prints_a_table(spark: Any, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["pipeline", "table", "difference", str(store.root), "--before", "first", "--after", "second"]
     assert main(command) == 0
-    assert COUNT in capsys.readouterr().out
+    assert capsys.readouterr().out.splitlines() == [
+        "what\tname\tbefore\tafter",
+        f"failure\t{COUNT}\tnot seen\tseen",
+        "requirement\tQUEUE-026\t\tfail",
+    ]
     assert main([*command[:-1], "third"]) == 2
     assert capsys.readouterr().err == "amqpspec: the store has no run 'third', but first, second\n"
     assert main(["pipeline", "table", "prices", str(store.root)]) == 2
