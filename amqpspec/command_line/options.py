@@ -30,6 +30,7 @@ def build_parser() -> argparse.ArgumentParser:
     _replay(commands.add_parser("replay", help="run a command file, show the frames and the verdict"))
     _check(commands.add_parser("check", help="judge recorded traces again, without a broker"))
     _pipeline(commands.add_parser("pipeline", help="a store of recordings: judged in bulk, and its tables"))
+    _campaign(commands.add_parser("campaign", help="searches on targets, spread over Spark, with traces in a store"))
     _requirements(commands.add_parser("requirements", help="the requirements, with their sources"))
     _faults(commands.add_parser("faults", help="the faulty variants of the embedded broker"))
     _serve(commands.add_parser("serve", help="the embedded broker on a port"))
@@ -149,6 +150,21 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
             "--spark", metavar="MASTER", default=default,
             help="on Spark, such as 'local[*]'" + (" (default)" if default else "; default: in this process"),
         )  # fmt: skip
+
+
+def _campaign(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("targets", nargs="+", metavar="TARGET", help="as for run; workers must reach its address")
+    parser.add_argument("--store", type=Path, required=True, metavar="STORE", help="made if there is none")
+    parser.add_argument("--spark", metavar="MASTER", help="such as 'local[*]' (default: in this process)")
+    parser.add_argument("--sequences", type=_positive_count, metavar="N", help="on each target")
+    parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="nothing is begun after that")
+    parser.add_argument("--seed", type=_seed, help="equal seeds make equal commands (default: a random one)")
+    parser.add_argument("--run", metavar="NAME", help="of the run in the store; one that was stopped goes on by it")
+    parser.add_argument("--steps", type=_positive_count, default=30, help="most steps of a sequence (default 30)")
+    parser.add_argument("--theme", action="append", default=[], metavar="NAME", help="as for run; repeatable")
+    parser.add_argument("--dialect", choices=sorted(DIALECTS), help="default: from what the broker says of itself")
+    parser.add_argument("--deadline", type=_positive, default=5.0, metavar="SECONDS", help="as for run")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
 def _requirements(parser: argparse.ArgumentParser) -> None:

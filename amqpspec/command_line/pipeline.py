@@ -48,7 +48,7 @@ def _judge(options: argparse.Namespace, console: Console) -> int:
     from amqpspec.pipeline.store.store import open_store
 
     summary = judge_store(
-        open_store(options.store), options.spark, again=options.again, progress=_progress(console, options.quiet)
+        open_store(options.store), options.spark, again=options.again, progress=progress_of(console, options.quiet)
     )
     _tell(summary.problems)
     before = f", {plural(summary.before, 'part')} judged before" if summary.before else ""
@@ -116,7 +116,8 @@ def _tell(problems: Iterable[str]) -> None:
         print(f"amqpspec: {visible(problem)}", file=sys.stderr)
 
 
-def _progress(console: Console, quiet: bool) -> Callable[[int, int], None] | None:
+def progress_of(console: Console, quiet: bool) -> Callable[[int, int], None] | None:
+    """What tells how far a job is, where somebody looks."""
     if quiet or not console.is_terminal:
         return None
 

@@ -62,6 +62,11 @@ class Adder:
         """Take a whole sequence that does not fit in memory; `start` is the first of its rows."""
         self._write(self._target(start), rows, 1)
 
+    @property
+    def has_any(self) -> bool:
+        """Was anything added?"""
+        return bool(self.parts or self._waiting)
+
     def finish(self, problems: Iterable[str] = (), name: str | None = None) -> list[Part]:
         """Let everything count that was added."""
         for target in list(self._waiting):
