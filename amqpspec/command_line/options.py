@@ -85,6 +85,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="for the search")
     parser.add_argument("--out", type=Path, default=Path("amqpspec-out"), metavar="DIR", help="default amqpspec-out")
+    parser.add_argument("--store", type=Path, metavar="STORE", help="add the trace to it (amqpspec pipeline)")
     parser.add_argument("--junit", type=Path, metavar="FILE")
     parser.add_argument("--html", type=Path, metavar="FILE", help="default DIR/report.html")
     parser.add_argument("--json", type=Path, metavar="FILE", help="default DIR/report.json")

@@ -19,8 +19,8 @@ from amqpspec.pipeline.store.files import StoreError, whole_file
 from amqpspec.pipeline.store.parts import Part
 from amqpspec.pipeline.store.store import Store
 
-#: A part is written when it has that many rows: a few seconds of judging.
-PART_ROWS = 150_000
+#: A part is written when it has that many rows: some seconds of judging.
+PART_ROWS = 50_000
 #: A sequence that has more is kept in a file while it is open, and becomes a part of its own.
 MOST_IN_MEMORY = 50_000
 #: Columns that traces of earlier versions lack.

@@ -53,6 +53,17 @@ def test_what_is_broken_is_named_with_exit_code_5(tmp_path: Path, capsys: pytest
     assert f"{part}: not a readable Parquet file" in capsys.readouterr().err
 
 
+def test_a_run_adds_its_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = tmp_path / "store"
+    command = ["run", "--only", "GET-001", "--sequences", "0", "--quiet", "--out", str(tmp_path / "night 1")]
+    assert main([*command, "--store", str(store)]) == 0
+    assert main(["pipeline", "judge", str(store)]) == 0
+    assert main(["pipeline", "status", str(store)]) == 0
+    assert "  embedded  night 1-" in capsys.readouterr().out
+    assert main([*command, "--store", str(tmp_path)]) == 2
+    assert f"{tmp_path}: neither a store nor an empty folder" in capsys.readouterr().err
+
+
 def test_no_store_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for action in (["judge"], ["status"], ["compact"]):
         assert main(["pipeline", *action, str(tmp_path)]) == 2
