@@ -15,12 +15,13 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import applicable, not_applicable
+from amqpspec.conformance.scenarios.configured_alike import configured_alike
 from amqpspec.conformance.scenarios.scenario_files import is_scenario, selected, sequence_name
 from amqpspec.conformance.search.machine import themes_for
 from amqpspec.conformance.search.round import ROUND
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
 from amqpspec.conformance.session.patience import Patience
-from amqpspec.conformance.session.side_by_side import OneAtATime, SetAside, under_way
+from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE, OneAtATime, SetAside, under_way
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.causes import Argument, Causes
@@ -35,19 +36,20 @@ from amqpspec.conformance.verdicts.events import (
 from amqpspec.conformance.verdicts.judgement import Extent, RunResult, SequenceJudgement
 from amqpspec.conformance.verdicts.run_tally import RunTally
 from amqpspec.conformance.version import tool_version
-from amqpspec.conformance.workers import Round, WorkerLost, Workers, is_over, workers_for
+from amqpspec.conformance.workers import MadeRound, Round, WorkerLost, Workers, is_over, workers_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.brokers.health import check_alive
+from amqpspec.targets.brokers.shared_configuration import SharedConfiguration
 from amqpspec.targets.errors import TargetError, TargetUnreachable
 
 #: Seconds that an owed frame may take while a failure is shrunk.
 SHRINKING_DEADLINE = 0.5
 
 
-#: Rounds of the search behind which it is looked at for the first time what the target refuses.
-FIRST_ROUNDS = 4
+#: Rounds of the search behind which it is looked at what the target refuses: for the first time, and from then on.
+FIRST_ROUNDS, LATER_ROUNDS = 4, 8
 
 
 def _extent(ended_by: Counter[str | None]) -> Extent:
@@ -115,13 +117,25 @@ class Runner:
             for is_rough in (False, True):
                 chosen = (self._sequence(each) for each in side_by_side if each.rough is is_rough)
                 for outcome in workers.carried_out(chosen):
-                    if isinstance(outcome, CarriedOut):
-                        self._take(outcome)
+                    self._take(outcome)
             for waited in waiting:
                 self._take(waited)
-        for scenario in scenarios:
-            if scenario.alone and not self._is_enough():
+        for group in configured_alike(each for each in scenarios if each.alone):
+            if not self._is_enough():
+                self._run_configured_alike(group)
+
+    def _run_configured_alike(self, group: Sequence[CommandFile]) -> None:
+        """Scenarios for which the broker is configured in one way: they run beside each other, and beside no others."""
+        operator = self.target.operator
+        if len(group) == 1 or operator is None:
+            for scenario in group:
                 self._take(self._begin(scenario))
+            return
+        with SharedConfiguration(operator) as shared:
+            place = replace(self._place, target=replace(self.target, operator=shared))
+            with under_way(group, lambda each: place.carry_out(self._sequence(each)), self.target.clock) as finished:
+                for outcome in finished:
+                    self._take(outcome)
 
     def _sequence(self, scenario: CommandFile) -> CommandSequence:
         """The sequence of a scenario, which is about to be carried out."""
@@ -138,39 +152,56 @@ class Runner:
         """Search until the number of sequences is reached."""
         if not themes_for(self._dialect, self.options.themes):
             return
+        until = None
+        if self.options.time_budget is not None:
+            until = time.monotonic() + self.options.time_budget
         with SetAside(self._place.carry_out, self.target.clock) as waiting:
-            for rounds in self._rounds():
-                for outcome in workers.carried_out(rounds):
-                    if isinstance(outcome, CarriedOut):
-                        tell(self.listeners, SequenceStarted(outcome.sequence.name))
-                        self._take(outcome)
-                    else:
-                        tell(self.listeners, SequenceStarted(outcome.name))
-                        waiting.begin(outcome)
-                    for each in waiting.taken():
-                        self._take(each)
+            for rounds in self._rounds(until):
+                for made in workers.made(rounds):
+                    self._carry_out(made, workers, waiting, until)
             for each in waiting.taken(but=0):
                 if not self._is_enough():
                     self._take(each)
 
-    def _rounds(self) -> Iterator[Iterator[Round]]:
-        """More and more at a time: what was learned of the target by then is heeded by the next ones."""
-        until = None
-        if self.options.time_budget is not None:
-            until = time.monotonic() + self.options.time_budget
+    def _carry_out(self, rounds: Sequence[MadeRound], workers: Workers, waiting: SetAside, until: float | None) -> None:
+        """What waits is begun at once. Of that as many are taken behind each round as if it had been made by then."""
+        round_of: dict[str, int] = {}
+        chosen: list[CommandSequence] = []
+        still_to_come = [0] * len(rounds)
+        for number, made in enumerate(rounds):
+            for sequence, waits in made:
+                if waits:
+                    tell(self.listeners, SequenceStarted(sequence.name))
+                    waiting.begin(sequence)
+                    still_to_come[:number] = (1 + many for many in still_to_come[:number])
+                else:
+                    round_of[sequence.name] = number
+                    chosen.append(sequence)
+        outcomes = workers.carried_out(chosen, until)
+        outcome = next(outcomes, None)
+        for number in range(len(rounds)):
+            while outcome is not None and round_of[outcome.sequence.name] == number:
+                tell(self.listeners, SequenceStarted(outcome.sequence.name))
+                self._take(outcome)
+                outcome = next(outcomes, None)
+            for each in waiting.taken(but=MOST_SET_ASIDE + still_to_come[number]):
+                self._take(each)
+
+    def _rounds(self, until: float | None) -> Iterator[Iterator[Round]]:
+        """Some at a time: what was learned of the target by then is heeded by the next ones."""
         first, many = 0, FIRST_ROUNDS
         while first * ROUND < self.options.sequences and not is_over(until) and not self._is_enough():
             yield self._some_rounds(range(first, first + many), until, self._causes.refused)
-            first, many = first + many, 2 * many
+            first, many = first + many, LATER_ROUNDS
 
     def _some_rounds(
         self, numbers: Iterable[int], until: float | None, refused: frozenset[Argument]
     ) -> Iterator[Round]:
         for number in numbers:
             left = self.options.sequences - number * ROUND
-            if left <= 0 or is_over(until):
+            if left <= 0 or is_over(until) or self._is_enough():
                 return
-            yield Round(number, min(left, ROUND), until, refused)
+            yield Round(number, min(left, ROUND), refused)
 
     # ------------------------------------------------------------------------------------ what comes of them
 

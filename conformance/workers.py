@@ -20,7 +20,7 @@ from multiprocessing.context import BaseContext
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import absent_methods, needs_operator
@@ -35,32 +35,38 @@ from amqpspec.conformance.verdicts.causes import Argument
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.targets.clock import FastForwardClock
 
-#: Pieces of work for each worker that are begun ahead of what was given back last.
+Result = TypeVar("Result")
+
+#: Sequences for each worker that are begun ahead of what was given back last.
 AHEAD = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round of the search, made where it is carried out. `most`: only so many of its sequences."""
+    """A round of the search that is to be made. `most`: only so many of its sequences."""
 
     number: int
     most: int
-    #: when (of `time.monotonic`) no sequence is begun any more
-    until: float | None = None
     #: what the target is known to refuse
     refused: frozenset[Argument] = frozenset()
 
 
-Work = CommandSequence | Round
-#: What a piece of work comes to. Sequences of a round that wait are given back as they were made.
-Outcome = CarriedOut | CommandSequence
+#: The sequences of a round, each with whether it spends its time waiting.
+MadeRound = list[tuple[CommandSequence, bool]]
 
 
 class Workers(Protocol):
     """Use as a context manager."""
 
-    def carried_out(self, work: Iterable[Work]) -> Iterator[Outcome]:
-        """What comes of each, in order. Raises `TargetError` when the target is lost."""
+    def made(self, rounds: Iterable[Round]) -> Iterator[list[MadeRound]]:
+        """The rounds, in order: as many at a time as are made side by side."""
+        ...
+
+    def carried_out(self, sequences: Iterable[CommandSequence], until: float | None = None) -> Iterator[CarriedOut]:
+        """What comes of each, in order. Raises `TargetError` when the target is lost.
+
+        `until`: when (of `time.monotonic`) no sequence is begun any more; None: there is no such time.
+        """
         ...
 
     def __enter__(self) -> Self: ...
@@ -81,22 +87,11 @@ def workers_for(place: Place, options: RunOptions, is_enough: Callable[[], bool]
     return ThisProcess(place, options, is_enough)
 
 
-def _outcomes(place: Place, options: RunOptions, work: Work) -> Iterator[Outcome]:
-    if isinstance(work, CommandSequence):
-        yield place.carry_out(work)
-        return
-    for sequence, waits in _made_in(work, options, place.target):
-        if place.is_stopped() or is_over(work.until):
-            return
-        yield sequence if waits else place.carry_out(sequence)
-
-
 def is_over(until: float | None) -> bool:
     return until is not None and time.monotonic() > until
 
 
-def _made_in(work: Round, options: RunOptions, target: TargetUnderTest) -> Iterator[tuple[CommandSequence, bool]]:
-    """The sequences of a round, each with whether it spends its time waiting."""
+def _made_in(work: Round, options: RunOptions, target: TargetUnderTest) -> MadeRound:
     made: list[Made] = make_round(
         dialect_named(target.description.dialect),
         options.seed,
@@ -107,8 +102,8 @@ def _made_in(work: Round, options: RunOptions, target: TargetUnderTest) -> Itera
         limits=Limits(target.channel_max, target.frame_max),
         refused=work.refused,
     )
-    for number, each in enumerate(made[: work.most], start=work.number * ROUND + 1):
-        yield CommandSequence(f"search {number}", each.commands), each.waits
+    numbered = enumerate(made[: work.most], start=work.number * ROUND + 1)
+    return [(CommandSequence(f"search {number}", each.commands), each.waits) for number, each in numbered]
 
 
 class ThisProcess:
@@ -119,12 +114,15 @@ class ThisProcess:
         self._options = options
         self._is_enough = is_enough
 
-    def carried_out(self, work: Iterable[Work]) -> Iterator[Outcome]:
-        for each in work:
-            for outcome in _outcomes(self._place, self._options, each):
-                yield outcome
-                if self._is_enough():
-                    return
+    def made(self, rounds: Iterable[Round]) -> Iterator[list[MadeRound]]:
+        for each in rounds:
+            yield [_made_in(each, self._options, self._place.target)]
+
+    def carried_out(self, sequences: Iterable[CommandSequence], until: float | None = None) -> Iterator[CarriedOut]:
+        for each in sequences:
+            if self._is_enough() or self._place.is_stopped() or is_over(until):
+                return
+            yield self._place.carry_out(each)
 
     def __enter__(self) -> Self:
         return self
@@ -151,28 +149,26 @@ class SeveralProcesses:
         )
         self._here = ThreadPoolExecutor(1, thread_name_prefix="operated")
 
-    def carried_out(self, work: Iterable[Work]) -> Iterator[Outcome]:
-        begun: deque[Future[list[Outcome]]] = deque()
-        for each in work:
+    def made(self, rounds: Iterable[Round]) -> Iterator[list[MadeRound]]:
+        begun = [self._pool.submit(_make, each) for each in rounds]
+        if begun:
+            yield list(map(_result, begun))
+
+    def carried_out(self, sequences: Iterable[CommandSequence], until: float | None = None) -> Iterator[CarriedOut]:
+        begun: deque[Future[CarriedOut | None]] = deque()
+        for each in sequences:
             if self._is_enough():
                 break
-            begun.append(self._submit(each))
+            begun.append(self._submit(each, until))
             while begun and (begun[0].done() or len(begun) > self._ahead):
-                yield from self._result(begun.popleft())
+                yield from _outcome(begun.popleft())
         while begun:
-            yield from self._result(begun.popleft())
+            yield from _outcome(begun.popleft())
 
-    def _submit(self, work: Work) -> Future[list[Outcome]]:
-        if isinstance(work, CommandSequence) and needs_operator(work.commands):
-            return self._here.submit(lambda: list(_outcomes(self._place, self._options, work)))
-        return self._pool.submit(_carry_out, work)
-
-    @staticmethod
-    def _result(future: Future[list[Outcome]]) -> list[Outcome]:
-        try:
-            return future.result()
-        except BrokenProcessPool:
-            raise WorkerLost("a process of this run was ended from outside; its sequences were not judged") from None
+    def _submit(self, sequence: CommandSequence, until: float | None) -> Future[CarriedOut | None]:
+        if needs_operator(sequence.commands):
+            return self._here.submit(_carried_out_at, self._place, sequence, until)
+        return self._pool.submit(_carry_out, sequence, until)
 
     def __enter__(self) -> Self:
         return self
@@ -185,6 +181,24 @@ class SeveralProcesses:
             self._stop.set()
         self._here.shutdown(wait=True, cancel_futures=True)
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _result(future: Future[Result]) -> Result:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        raise WorkerLost("a process of this run was ended from outside; its sequences were not judged") from None
+
+
+def _outcome(future: Future[CarriedOut | None]) -> Iterator[CarriedOut]:
+    outcome = _result(future)
+    if outcome is not None:
+        yield outcome
+
+
+def _carried_out_at(place: Place, sequence: CommandSequence, until: float | None) -> CarriedOut | None:
+    """None: it was not begun, as the run is ended or its time is over."""
+    return None if place.is_stopped() or is_over(until) else place.carry_out(sequence)
 
 
 def _context() -> BaseContext:
@@ -223,6 +237,10 @@ def _end_with_the_run() -> None:
         os._exit(1)
 
 
-def _carry_out(work: Work) -> list[Outcome]:
+def _make(work: Round) -> MadeRound:
     place, options = _of_this_process[0]
-    return list(_outcomes(place, options, work))
+    return _made_in(work, options, place.target)
+
+
+def _carry_out(sequence: CommandSequence, until: float | None) -> CarriedOut | None:
+    return _carried_out_at(_of_this_process[0][0], sequence, until)

@@ -7,7 +7,8 @@ Lines that begin with `@` say what the file is:
     @queue-types classic quorum     run once for each, `$type` standing for it; none: run once
     @dialects rabbitmq-3 …          only these; none: all
     @waits                          spends its time waiting, so it runs beside others
-    @alone                          changes the broker as a whole, so it runs beside no other
+    @alone                          changes the broker as a whole, so it runs beside no other (but those that begin
+                                    with the same operator.configure)
     @rough                          sends what a broker may not survive, so it runs behind the others
 
 A line `1..60: COMMAND` stands for sixty commands, in which `$n` is 1, 2, 3 and so on.

@@ -63,6 +63,8 @@ class NumbersMemory:
     settled: dict[tuple[ChannelKey, int], SettledForQueue] = field(default_factory=dict)
     #: deliveries, by channel and number, that a channel has settled and that the queue still counts for it
     still_counted: dict[Queue, frozenset[tuple[ChannelKey, int]]] = field(default_factory=dict)
+    #: a queue or a consumer is gone since all was at rest
+    is_outdated: bool = False
 
 
 class DeliveryNumbers(Guest):
@@ -81,6 +83,12 @@ class DeliveryNumbers(Guest):
             number = known.given.get(kind, 0)
             known.numbers[message.position] = number
             known.given[kind] = number + 1
+            if len(known.numbers) > 2 * len(queue.messages) + _SPARE:
+                known.numbers = _numbers_in_use(broker, queue, known.numbers)
+
+    def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
+        if NAME in broker.memories:
+            _memory(broker).is_outdated = True
 
     def message_handed_over(
         self, broker: Broker, queue: Queue, message: Message, consumer: Consumer | None, entry: Unacknowledged | None
@@ -121,7 +129,9 @@ class DeliveryNumbers(Guest):
                 broker.refresh(entry.consumer.queue)  # it has room again at the queue that had the delivery settled
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        _memory(broker).still_counted.pop(queue, None)
+        memory = _memory(broker)
+        memory.still_counted.pop(queue, None)
+        memory.is_outdated = True
         is_read = queue.type is QueueType.STREAM and bool(queue.consumers)
         held = (entry for channel in broker.channels.values() for entry in channel.unacknowledged.values())
         if is_read or any(entry.queue is queue for entry in held):
@@ -137,21 +147,22 @@ class DeliveryNumbers(Guest):
     def came_to_rest(self, broker: Broker) -> None:
         """What means nothing any more is forgotten."""
         memory = _memory(broker)
-        for queue, known in list(memory.classic.items()):
-            if queue.deleted:
-                del memory.classic[queue]
-            elif len(known.numbers) > 2 * len(queue.messages) + _SPARE:
-                held = [entry for each in broker.channels.values() for entry in each.unacknowledged.values()]
-                kept = {entry.message.position for entry in held if entry.queue is queue}
-                kept |= {message.position for message in queue.messages}
-                known.numbers = {place: number for place, number in known.numbers.items() if place in kept}
-        if memory.handed:
-            for each in [each for each in memory.handed if _is_gone(broker, each)]:
-                del memory.handed[each]
+        if memory.is_outdated:
+            memory.is_outdated = False
+            memory.classic = {queue: known for queue, known in memory.classic.items() if not queue.deleted}
+            memory.handed = {each: many for each, many in memory.handed.items() if not _is_gone(broker, each)}
 
     def fingerprint(self, broker: Broker) -> object:
         counted = _memory(broker).still_counted.items()
         return tuple(sorted((queue.name, tuple(sorted(those))) for queue, those in counted))
+
+
+def _numbers_in_use(broker: Broker, queue: Queue, numbers: dict[int, int]) -> dict[int, int]:
+    """Without those of messages that nobody has any more."""
+    held = [entry for each in broker.channels.values() for entry in each.unacknowledged.values()]
+    kept = {entry.message.position for entry in held if entry.queue is queue}
+    kept |= {message.position for message in queue.messages}
+    return {place: number for place, number in numbers.items() if place in kept}
 
 
 def _is_gone(broker: Broker, consumer: Consumer) -> bool:

@@ -253,9 +253,10 @@ class Acceptor:
         as nothing that the lawful explanation owes says when it is processed.
         """
         for defect in self._defects.asked(explanation.broker, kind_of(event)):
-            if defect is explanation.defect or defect.name in explanation.declined:
+            # seldom: the other tests come behind it
+            if not defect.applies(explanation.broker, event):
                 continue
-            if defect.applies(explanation.broker, event):
+            if defect is not explanation.defect and defect.name not in explanation.declined:
                 defective = explanation.fork()
                 defective.pending.append(event)
                 defective.defect, defective.defective_input = defect, event

