@@ -11,7 +11,7 @@ import time
 from contextlib import nullcontext
 from typing import Any
 
-from amqpspec.pipeline.judging.bulk import judge_store
+from amqpspec.pipeline.bulk_judging import judge_store
 from amqpspec.pipeline.spark_session import spark_session
 from amqpspec.pipeline.store.store import open_store
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.search.round import MOST_ROUNDS, ROUND
-from amqpspec.conformance.session.command_sequence import CarriedOut, Place
+from amqpspec.conformance.session.command_sequence import Place
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceError, TraceWriter, read_trace, sequences
@@ -194,8 +194,8 @@ def _search(
             if ends is not None and time.monotonic() > ends:
                 return
             most = ROUND if campaign.sequences is None else min(ROUND, campaign.sequences - number * ROUND)
-            for outcome in worker.carried_out([Round(number, most, ends)]):
-                done = outcome if isinstance(outcome, CarriedOut) else place.carry_out(outcome)
+            made = (sequence for rounds in worker.made([Round(number, most)]) for one in rounds for sequence, _ in one)
+            for done in worker.carried_out(made, ends):
                 take(done.judgement, done.overdue)
 
 

@@ -44,7 +44,7 @@ def _import(options: argparse.Namespace, console: Console) -> int:
 
 
 def _judge(options: argparse.Namespace, console: Console) -> int:
-    from amqpspec.pipeline.judging.bulk import judge_store
+    from amqpspec.pipeline.bulk_judging import judge_store
     from amqpspec.pipeline.store.store import open_store
 
     summary = judge_store(

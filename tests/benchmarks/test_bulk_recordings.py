@@ -10,7 +10,7 @@ import pytest
 
 from amqpspec.conformance.traces.trace import TraceRow, read_trace, sequences
 from amqpspec.conformance.verdicts.judge import judge
-from amqpspec.pipeline.judging.bulk import judge_store
+from amqpspec.pipeline.bulk_judging import judge_store
 from amqpspec.pipeline.spark_session import spark_session
 from amqpspec.pipeline.store.store import Store, create_store
 from benchmarks import bulk

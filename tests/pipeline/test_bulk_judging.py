@@ -14,8 +14,8 @@ import pytest
 from amqpspec.conformance.traces.trace import TraceRow, TraceWriter
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.model.protocol.methods import Content, Method
-from amqpspec.pipeline.judging import bulk
-from amqpspec.pipeline.judging.bulk import judge_store, shares
+from amqpspec.pipeline import bulk_judging as bulk
+from amqpspec.pipeline.bulk_judging import judge_store, shares
 from amqpspec.pipeline.judging.latencies import CONFIRM, FIRST_DELIVERY, Latencies
 from amqpspec.pipeline.store import adding
 from amqpspec.pipeline.store.adding import add_trace

@@ -16,8 +16,8 @@ from amqpspec.conformance.traces.trace import read_trace
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT
 from amqpspec.pipeline import campaign as campaigns
+from amqpspec.pipeline.bulk_judging import judge_store
 from amqpspec.pipeline.campaign import Campaign, search, shares_of
-from amqpspec.pipeline.judging.bulk import judge_store
 from amqpspec.pipeline.store.store import Store, create_store
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 

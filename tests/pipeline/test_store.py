@@ -13,8 +13,8 @@ import pytest
 
 from amqpspec.conformance.traces.trace import TraceRow, jsonl_to_parquet, read_trace, sequences
 from amqpspec.pipeline.bulk_import import import_traces
+from amqpspec.pipeline.bulk_judging import judge_store
 from amqpspec.pipeline.judging import compaction
-from amqpspec.pipeline.judging.bulk import judge_store
 from amqpspec.pipeline.judging.compaction import compact
 from amqpspec.pipeline.store import adding
 from amqpspec.pipeline.store.adding import ADDED_LATER, add_trace

@@ -14,7 +14,7 @@ import pytest
 from amqpspec.command_line import main
 from amqpspec.model.promises.registry import requirements
 from amqpspec.pipeline import tables
-from amqpspec.pipeline.judging.bulk import judge_store
+from amqpspec.pipeline.bulk_judging import judge_store
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS
 from amqpspec.pipeline.store.adding import add_trace
 from amqpspec.pipeline.store.parts import Part
