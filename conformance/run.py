@@ -19,6 +19,7 @@ from amqpspec.conformance.scenarios.configured_alike import configured_alike
 from amqpspec.conformance.scenarios.scenario_files import is_scenario, selected, sequence_name
 from amqpspec.conformance.search.machine import themes_for
 from amqpspec.conformance.search.round import ROUND
+from amqpspec.conformance.session.cleanup import Made, clean_up
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE, OneAtATime, SetAside, under_way
@@ -39,8 +40,9 @@ from amqpspec.conformance.version import tool_version
 from amqpspec.conformance.workers import MadeRound, Round, WorkerLost, Workers, is_over, workers_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.severity import rank
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.targets.brokers.health import check_alive
+from amqpspec.targets.brokers.health import check_alive, not_served
 from amqpspec.targets.brokers.shared_configuration import SharedConfiguration
 from amqpspec.targets.errors import TargetError, TargetUnreachable
 
@@ -72,7 +74,8 @@ class Runner:
         self._findings = Findings(
             self._dialect, options.shrinking_time, self._run_again, self.listeners, target.description.judged_version
         )
-        self._left_behind: list[str] = []
+        self._left_behind: list[Made] = []
+        self._not_whole: tuple[str, ...] = ()
         self._causes = Causes()
         #: for scenarios (True) and the search: why sequences were not judged to their end; None: they were
         self._ended_by: dict[bool, Counter[str | None]] = {True: Counter(), False: Counter()}
@@ -94,6 +97,7 @@ class Runner:
                 if self.options.sequences and not self._is_enough():
                     self._search(workers)
             self._findings.shrink_all()
+            self._ask_whether_whole()
         except (TargetError, WorkerLost) as error:
             lost = f"the target was lost after {self.tally.sequences} sequences: {error}"
         except KeyboardInterrupt:
@@ -210,7 +214,7 @@ class Runner:
 
         One in which the target was lost is neither: what it found may be no more than that end.
         """
-        self._left_behind += (f"{kind} {name}" for kind, name in outcome.left_behind)
+        self._left_behind += outcome.left_behind
         if outcome.judgement.verdict is Verdict.FAIL or outcome.overdue:
             self._check_alive(outcome.sequence.name)
         judgement = self._causes.judged(outcome.judgement)
@@ -226,7 +230,7 @@ class Runner:
         """Run commands of the sequence `repeats`, or some of them, that belong to no count, with little patience."""
         again = CommandSequence(name, tuple(commands), repeats=repeats, deadline=SHRINKING_DEADLINE)
         outcome = self._place.carry_out(again)
-        self._left_behind += (f"{kind} {name}" for kind, name in outcome.left_behind)
+        self._left_behind += outcome.left_behind
         if outcome.overdue:
             self._check_alive(name)
         return outcome.judgement
@@ -237,6 +241,14 @@ class Runner:
             check_alive(self.target.address)
         except TargetError as error:
             raise TargetUnreachable(f"behind {sequence}: {error}") from error
+
+    def _ask_whether_whole(self) -> None:
+        """Now that all connections of the run are over: does the broker serve a fresh one, and delete what is left?"""
+        wrong = [not_served(self.target.address)]
+        self._left_behind = clean_up(self.target.address, self._left_behind)
+        if count := len(self._left_behind):
+            wrong.append(f"{count} of the queues and exchanges that this run made cannot be deleted")
+        self._not_whole = tuple(filter(None, wrong))
 
     # -------------------------------------------------------------------------------------------- result
 
@@ -253,7 +265,7 @@ class Runner:
             seed=self.options.seed,
             mode=self.options.pace().mode,
             requirements=self.tally.requirements(requirements().values(), dialect, not_applicable(self.target)),
-            failures=tuple(failures),
+            failures=tuple(sorted(failures, key=lambda found: rank(found.failure))),
             sequences=self.tally.sequences,
             frames=self.tally.frames,
             undecided=tuple(self.tally.undecided),
@@ -261,7 +273,8 @@ class Runner:
             lost=lost,
             defects=self.tally.defects(dialect, self.target.description.judged_version),
             measurements=tuple(self.tally.measurements),
-            left_behind=tuple(self._left_behind),
+            left_behind=tuple(f"{kind} {name}" for kind, name in self._left_behind),
+            not_whole=self._not_whole,
             causes=self._causes.causes,
             scenarios_extent=_extent(self._ended_by[True]),
             search_extent=_extent(self._ended_by[False]),

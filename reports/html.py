@@ -20,7 +20,18 @@ from amqpspec.reports.as_known import (
     new_as_known,
 )
 from amqpspec.reports.extent import extent_lines
-from amqpspec.reports.overview import SIGNS, VERDICTS, again, areas, entries, headline, notes
+from amqpspec.reports.overview import (
+    SIGNS,
+    VERDICTS,
+    again,
+    areas,
+    entries,
+    failing,
+    headline,
+    notes,
+    severity_line,
+    whole_lines,
+)
 from amqpspec.reports.text import plural, visible
 
 
@@ -54,7 +65,9 @@ def render_html(result: RunResult, registry: Mapping[str, Requirement] | None = 
         accuracy_rows=accuracy_rows(result),
         areas=areas(listed),
         entries=listed,
-        failing=[entry for entry in listed if entry.failures],
+        failing=failing(listed),
+        severities=severity_line(result),
+        whole=whole_lines(result),
         summary=[(verdict, result.summary[verdict], result.summary_as_known[verdict]) for verdict in VERDICTS],
         signs=SIGNS,
         overall={0: Verdict.PASS, 1: Verdict.FAIL, 3: Verdict.INCONCLUSIVE, 4: Verdict.INCONCLUSIVE}[result.exit_code],

@@ -9,6 +9,7 @@ from typing import Any
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.defects.known_defects import strength_of
+from amqpspec.model.promises.severity import severity_of
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.as_known import DefectEntry, defect_entries
@@ -25,10 +26,11 @@ def report_object(result: RunResult) -> dict[str, Any]:
     `target.newer` is a sentence where the version is newer than what was verified, else null.
     `known_defects` are all that are known of it, with the sequences that showed them, and those that would have.
     `strength` is how strong the promise is that a failure or a known defect breaks: "promised", "conventional" or
-    "arguable"; what is only arguable fails no run.
+    "arguable"; what is only arguable fails no run. `severity` is what a failure does to an application
+    (`model.promises.severity`); the gravest are listed first.
     `extent` says how many scenarios and sequences of the search were judged to their end, and what ended the others;
     `causes` what the broker refuses in one way again and again, and how many sequences are `blocked` by that;
-    `left_behind` what the run made and the broker did not delete.
+    `left_behind` what the run made and the broker did not delete; `not_whole` what is wrong with the broker at the end.
     `measurements` are of times that were up, all in seconds: `late` is by how much the broker was late, at least and
     at most, `expected` the same as the model expects it, `tick` the time between two looks at its clock.
     """
@@ -51,6 +53,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
         "extent": {"scenarios": asdict(result.scenarios_extent), "search": asdict(result.search_extent)},
         "causes": [asdict(cause) for cause in result.causes],
         "left_behind": list(result.left_behind),
+        "not_whole": list(result.not_whole),
         "exit_code": result.exit_code,
         "lost": result.lost,
         "requirements": [
@@ -116,6 +119,7 @@ def _failure(found: FoundFailure, as_known: bool) -> dict[str, Any]:
         "known": found.known,
         "known_defect": failure.defect or None,
         "strength": str(strength_of(failure)),
+        "severity": str(severity_of(failure)),
         "as_known": str(Verdict.PASS if as_known else Verdict.FAIL),
         "rate": None if found.rate is None else list(found.rate),
     }

@@ -8,8 +8,8 @@
 | inconclusive | `<error>` with the reason |
 | not exercised, not applicable | `<skipped>` with the reason |
 
-That is the verdict against the promise. How many requirements fail against the broker as it is known is a property of
-the suite.
+Test cases with failures come first, the gravest at the head. The verdict is that against the promise. How many
+requirements fail against the broker as it is known is a property of the suite.
 """
 
 from __future__ import annotations
@@ -24,17 +24,23 @@ from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import as_known_text, broker_as_known, not_seen
-from amqpspec.reports.overview import Entry, again, entries, notes
+from amqpspec.reports.overview import Entry, again, entries, failing, notes
 from amqpspec.reports.text import visible
 
 
 def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None = None) -> str:
     """The report as XML text."""
-    cases = [_case(entry, result) for entry in entries(result, registry)]
+    listed = entries(result, registry)
+    worst = failing(listed)
+    cases = [_case(entry, result) for entry in (*worst, *(entry for entry in listed if not entry.failures))]
     if result.undecided and result.exit_code != 0:
         cases.append(_undecided(result))
     if result.lost is not None:
         cases.append(_lost(result.lost))
+    if result.not_whole:
+        case = TestCase("the broker is whole at the end", classname="target")
+        case.add_failure_info(visible("; ".join(result.not_whole)), visible("\n".join(result.left_behind)), "not whole")
+        cases.append(case)
     target = result.target
     suite = TestSuite(
         visible(f"{result.tool}: {target.product} {target.version} ({target.dialect})"),
@@ -69,8 +75,8 @@ def _case(entry: Entry, result: RunResult) -> TestCase:
         case Verdict.FAIL:
             new = [found for found in entry.failures if fails_a_run(found)]
             for found in new:
-                _, *said = notes(found, result.target.dialect, result.target.judged_version)
-                message = f"{found.failure.shape}: {found.failure.observed} ({', '.join(said)})"
+                severity, _, *said = notes(found, result.target.dialect, result.target.judged_version)
+                message = f"{severity}: {found.failure.shape}: {found.failure.observed} ({', '.join(said)})"
                 case.add_failure_info(visible(message), _texts(entry, (found,), result), str(found.failure.shape))
             if not new:
                 case.add_failure_info("the requirement failed; its failures are not in the result")

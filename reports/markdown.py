@@ -11,7 +11,18 @@ from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import as_known_text, broker_as_known, defect_entries, headline_as_known
 from amqpspec.reports.extent import extent_lines
-from amqpspec.reports.overview import VERDICTS, Entry, again, areas, entries, headline, notes
+from amqpspec.reports.overview import (
+    VERDICTS,
+    Entry,
+    again,
+    areas,
+    entries,
+    failing,
+    headline,
+    notes,
+    severity_line,
+    whole_lines,
+)
 from amqpspec.reports.text import plural, visible
 
 
@@ -22,6 +33,7 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
     as_known = headline_as_known(result)
     measured = accuracy_line(result)
     newer = newer_sentence(target.judged_version)
+    severities = severity_line(result)
     extent = extent_lines(result)
     seed = "" if result.seed is None else f", seed {result.seed}"
     lines = [
@@ -32,6 +44,8 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
         "",
         *(f"- {_prose(line)}." for line in extent),
         *([""] if extent else []),
+        *(f"{_prose(line)}.\n" for line in whole_lines(result)),
+        *([f"{_prose(severities)}.", ""] if severities else []),
         *([f"{_prose(newer)}.", ""] if newer else []),
         *([f"{_prose(as_known)}.", ""] if as_known else []),
         *([f"{_prose(measured)}.", ""] if measured else []),
@@ -46,7 +60,7 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
         (f"as {broker_as_known(result)} is known", result.summary_as_known),
     ):
         lines.append(f"| **all, {_prose(name)}** | " + " | ".join(str(total[verdict]) for verdict in VERDICTS) + " |")
-    for entry in listed:
+    for entry in failing(listed):
         for found in entry.failures:
             lines += _failure(entry, found, result)
     lines += _defects(result)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import groupby
 
+from amqpspec.conformance.verdicts.gate import is_minor
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RequirementVerdict, RunResult, fails_a_run
 from amqpspec.model.defects.known_defects import is_as_known, known_defects, strength_of
 from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.registry import AS_STATED, Requirement, requirements
+from amqpspec.model.promises.severity import ORDER, rank, severity_of
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import Version
 from amqpspec.reports.text import plural
@@ -26,6 +28,9 @@ SIGNS: Mapping[Verdict, str] = {
     Verdict.NOT_EXERCISED: "·",
     Verdict.NOT_APPLICABLE: "–",
 }
+
+#: Names of what is left behind, beyond which only their number is told.
+MOST_NAMES = 8
 
 UNREGISTERED = "not registered"
 
@@ -124,6 +129,23 @@ def _entry(result: RunResult, outcome: RequirementVerdict, requirement: Requirem
     )
 
 
+def failing(listed: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Those with failures, by the gravest that they have; the failures of each are in that order as well."""
+    sorted_in = (
+        replace(entry, failures=tuple(sorted(entry.failures, key=lambda found: rank(found.failure))))
+        for entry in listed
+        if entry.failures
+    )
+    return tuple(sorted(sorted_in, key=lambda entry: rank(entry.failures[0].failure)))
+
+
+def severity_line(result: RunResult) -> str | None:
+    """What the failures that fail the run do to an application, and how many do it; None where there are none."""
+    counts = Counter(severity_of(found.failure) for found in result.failures if fails_a_run(found))
+    said = ", ".join(f"{severity} {counts[severity]}" for severity in ORDER if counts[severity])
+    return f"What the failures do to an application: {said}" if said else None
+
+
 def areas(listed: tuple[Entry, ...]) -> tuple[Area, ...]:
     """The entries by area, in the order in which the areas first appear."""
     order = {entry.area: position for position, entry in reversed(list(enumerate(listed)))}
@@ -138,26 +160,43 @@ def headline(result: RunResult) -> str:
     """
     failing = [found for found in result.failures if fails_a_run(found)]
     defective = sum(map(result.is_as_known, failing))
-    known = sum(found.known is not None for found in result.failures)
-    arguable = len(result.failures) - len(failing) - known
+    minor = sum(map(is_minor, result.failures))
+    known = sum(found.known is not None for found in result.failures) - minor
+    arguable = len(result.failures) - len(failing) - known - minor
     counts = {
         "new failure": len(failing) - defective,
         "known defect": defective,
         "arguable failure": arguable,
+        "minor failure": minor,
         "known deviation": known,
     }
     said = [plural(number, noun) for noun, number in counts.items() if number]
     if result.lost is not None:
         return f"Incomplete, with {_listed(said or ['no failure'])}: {result.lost}"
-    if failing:
+    if result.not_whole:
+        said.append("a broker that is not whole at the end")
+    if failing or result.not_whole:
         return f"Deviates: {_listed(said)}"
     if result.exit_code == 4:
         return f"Inconclusive: {_listed(['not everything could be decided', *said])}"
-    if arguable:
+    if arguable or minor:
         return f"Conforms, but for {_listed(said)}"
     if known:
         return f"Conforms, except for {plural(known, 'known deviation')}"
     return "Conforms, in all that was exercised"
+
+
+def whole_lines(result: RunResult) -> list[str]:
+    """What is wrong with the broker when the run is over, and what it has not deleted."""
+    lines = [f"Behind the run the broker is not whole: {each}" for each in result.not_whole]
+    if result.left_behind:
+        lines.append(f"Made by this run, and not deleted by the broker: {', '.join(_cut(result.left_behind))}")
+    return lines
+
+
+def _cut(names: tuple[str, ...]) -> list[str]:
+    more = len(names) - MOST_NAMES
+    return [*names[:MOST_NAMES], f"{more} more"] if more > 1 else list(names)
 
 
 def _listed(parts: list[str]) -> str:
@@ -165,16 +204,16 @@ def _listed(parts: list[str]) -> str:
 
 
 def notes(found: FoundFailure, dialect: str, version: Version | None = None) -> tuple[str, ...]:
-    """What is worth knowing about a failure beside what happened: its shape, how strong the promise is that it breaks,
-    whether it is known, flaky, how often.
+    """What is worth knowing about a failure beside what happened: what it does to an application, its shape, how strong
+    the promise is that it breaks, whether it is known, flaky, how often.
 
     Known is what the deviation file lists, and what is a known defect of that version (of the dialect, where the
     version is not known). The rest is new, if it fails a run.
     """
-    said = [str(found.failure.shape), str(strength_of(found.failure))]
+    said = [str(severity_of(found.failure)), str(found.failure.shape), str(strength_of(found.failure))]
     as_known = is_as_known(found.failure, dialect, version)
     if found.known is not None:
-        said.append(f"known: {found.known}")
+        said.append(f"{'minor' if is_minor(found) else 'known'}: {found.known}")
     elif not as_known and fails_a_run(found):
         said.append("new")
     if found.failure.defect:

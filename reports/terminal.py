@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -20,15 +20,17 @@ from amqpspec.conformance.verdicts.events import (
     SequenceFinished,
     SequenceStarted,
 )
+from amqpspec.conformance.verdicts.gate import is_minor
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, is_as_known, strength_of
 from amqpspec.model.promises.registry import Requirement, requirements
+from amqpspec.model.promises.severity import rank, severity_of
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import Version, newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import headline_as_known, not_seen
 from amqpspec.reports.extent import extent_lines
-from amqpspec.reports.overview import SIGNS, VERDICTS, Entry, entries, headline, notes
+from amqpspec.reports.overview import SIGNS, VERDICTS, Entry, entries, headline, notes, severity_line, whole_lines
 from amqpspec.reports.text import plural, visible
 
 STYLES: Mapping[Verdict, str] = {
@@ -58,25 +60,31 @@ def print_report(
     if extent := extent_lines(result):
         console.print(_text("\n".join(extent), STYLES[Verdict.INCONCLUSIVE]))
         console.print()
-    failing = [(entry, found) for entry in entries(result, registry) for found in entry.failures]
+    by_requirement = {entry.id: entry for entry in entries(result, registry)}
+    by_severity = sorted(result.failures, key=lambda found: rank(found.failure))
+    failing = [
+        (entry, found) for found in by_severity if (entry := by_requirement.get(found.failure.requirement)) is not None
+    ]
     new = [(entry, found) for entry, found in failing if found.known is None and not result.is_as_known(found)]
     for entry, found in new[:MAX_WHOLE]:
         console.print(failure_lines(entry, found, result))
         console.print()
     known = [each for each in failing if each not in new]
     if brief := [*new[MAX_WHOLE:], *known]:
-        console.print(_brief_table(brief, result))
+        for each in _brief_lines(brief, result):
+            console.print(each, no_wrap=True, overflow="ellipsis")
         console.print()
     if result.undecided:
         undecided = [f"  {sequence}: {reason}" for sequence, reason in result.undecided]
         console.print(_text(f"Not judged: {plural(len(undecided), 'sequence')}", STYLES[Verdict.INCONCLUSIVE]))
         console.print(_lines(undecided))
-    if result.left_behind:
-        console.print(Text("Made by this run, and not deleted by the broker:", style=STYLES[Verdict.INCONCLUSIVE]))
-        console.print(_lines(f"  {each}" for each in result.left_behind))
+    for line in whole_lines(result):
+        console.print(_text(line, STYLES[Verdict.FAIL]))
     if missing := not_seen(result):
         names = ", ".join(each.defect.name for each in missing)
         console.print(_text(f"Known defects that would have shown, and did not: {names}", STYLES[Verdict.INCONCLUSIVE]))
+    if severities := severity_line(result):
+        console.print(_text(severities))
     console.print(sums_table(result))
     console.print()
     for line in next_steps:
@@ -90,21 +98,23 @@ def print_report(
     console.print(headline_text(result))
 
 
-def _brief_table(failing: Iterable[tuple[Entry, FoundFailure]], result: RunResult) -> Table:
-    """A line for each failure."""
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True, overflow="ellipsis")
-    for entry, found in failing:
+def _brief_lines(failing: Iterable[tuple[Entry, FoundFailure]], result: RunResult) -> Iterator[Text]:
+    """A line for each failure: its requirement, what it does to an application, and as much as there is room for."""
+    listed = list(failing)
+    id_width = max(len(entry.id) for entry, _ in listed)
+    severity_width = max(len(severity_of(found.failure)) for _, found in listed)
+    for entry, found in listed:
         defect = KNOWN_DEFECTS.get(found.failure.defect)
         is_known = result.is_as_known(found)
-        kind = "known" if is_known else "new" if found.known is None else "listed"
+        kind = "minor" if is_minor(found) else "known" if is_known else "new" if found.known is None else "listed"
         said = defect.statement if is_known and defect else f"{found.failure.shape}: {found.failure.observed}"
-        sign = Text(f"{SIGNS[Verdict.FAIL]} {entry.id}", style=STYLES[Verdict.FAIL] if kind == "new" else "dim")
         named = f"{kind}, {strength_of(found.failure)}" + (f", {defect.name}" if is_known and defect else "")
-        table.add_row(sign, Text(named, style="dim"), _text(" ".join(said.split())))
-    return table
+        is_new = kind == "new"
+        line = Text()
+        line.append(f"{SIGNS[Verdict.FAIL]} {entry.id:{id_width}}  ", STYLES[Verdict.FAIL] if is_new else "dim")
+        line.append(f"{severity_of(found.failure):{severity_width}}  ", "" if is_new else "dim")
+        line.append(f"{named}  ", "dim")
+        yield line.append(visible(" ".join(said.split())))
 
 
 def print_verdict(console: Console, result: RunResult) -> None:
@@ -235,7 +245,8 @@ class LiveDisplay:
         requirement = self._registry.get(id)
         line = Text(f"{SIGNS[Verdict.FAIL]} {id}", style=STYLES[Verdict.FAIL])
         line.append(visible(f" {requirement.title}" if requirement else ""), style="bold")
-        line.append(visible(f"  {found.failure.shape}: {found.failure.observed}"), style="")
+        severity = severity_of(found.failure)
+        line.append(visible(f"  {severity}: {found.failure.shape}: {found.failure.observed}"), style="")
         known = is_as_known(found.failure, self._dialect, self._version)
         known_as = f"known defect {found.failure.defect}, " if known else ""
         line.append(f"  {known_as}{strength_of(found.failure)}", style="dim")

@@ -44,7 +44,7 @@ def _target(parser: argparse.ArgumentParser) -> None:
         default="embedded",
         metavar="TARGET",
         help="amqp://user:password@host:port/vhost, amqps://…, embedded (default), embedded:FAULT, docker:IMAGE,"
-        " process:PATH, or the name of an in-house target",
+        " process:PATH, FILE.toml (docs/in-house-broker.md), or the name of an in-house target",
     )
     parser.add_argument("--dialect", choices=sorted(DIALECTS), help="default: from what the broker says of itself")
     parser.add_argument("--mode", choices=("lockstep", "burst"), default="lockstep")

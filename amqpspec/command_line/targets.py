@@ -13,7 +13,7 @@ from amqpspec.model.promises.capabilities import advertised
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import dialect_named, dialect_of
 from amqpspec.reports.text import visible
-from amqpspec.targets.brokers.resolve import RunningBroker, introduction, operator_of, running_broker
+from amqpspec.targets.brokers.resolve import RunningBroker, dialect_said_by, introduction, operator_of, running_broker
 
 #: Characters of a product's name or version that are shown.
 _LONGEST_NAME = 100
@@ -30,7 +30,8 @@ def target_under_test(options: argparse.Namespace) -> Iterator[TargetUnderTest]:
     with _broker(options.target, asked) as broker:
         address = broker.address
         properties, limits = introduction(address)
-        dialect = asked or dialect_of(properties)
+        said = dialect_said_by(broker)
+        dialect = asked or (dialect_named(said) if said else dialect_of(properties))
         product = _shown(properties.get("product", "unknown"))
         version = _shown(properties.get("version", "unknown"))
         label = options.target if "://" not in options.target else str(address)

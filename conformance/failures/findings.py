@@ -12,6 +12,7 @@ from amqpspec.conformance.verdicts.events import FailureShrunk, Listener, tell
 from amqpspec.conformance.verdicts.judgement import FoundFailure, SequenceJudgement
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.severity import rank
 from amqpspec.model.promises.verdict import Failure
 from amqpspec.model.promises.versions import Version
 
@@ -19,6 +20,8 @@ from amqpspec.model.promises.versions import Version
 SHRINKING_TIME = 20.0
 #: The same for one that takes time to show.
 WAITING_SHRINKING_TIME = 60.0
+#: The gravest of those that are left has so many times its part of the time that is left, and at least so many seconds.
+GENEROUS, LEAST_SHARE = 2.0, 1.0
 #: Times that a shrunk sequence is run again, to tell what always fails from what is flaky.
 REPEATS = 3
 
@@ -65,15 +68,22 @@ class Findings:
         return found
 
     def shrink_all(self) -> None:
-        """Look for the shortest commands that show each failure, and tell of it. Raises `TargetError`, after that."""
-        for found in list(self.found.values()):
+        """Look for the shortest commands that show each failure, and tell of it, the gravest first.
+
+        Each has a share of the time, and what it leaves is for those behind it. Raises `TargetError`, after that.
+        """
+        left: list[FoundFailure] = []
+        for found in sorted(self.found.values(), key=lambda each: rank(each.failure)):
             if is_as_known(found.failure, self._dialect.name, self._version):
                 # what it is is known, and docs/findings.md has it as short as it can be
                 tell(self._listeners, FailureShrunk(found))
             else:
-                self._shrink(found.failure, found.sequence, self._shown_by[found.failure.identity])
+                left.append(found)
+        for number, found in enumerate(left):
+            share = max(self._shrinking_left * GENEROUS / (len(left) - number + 1), LEAST_SHARE)
+            self._shrink(found.failure, found.sequence, self._shown_by[found.failure.identity], share)
 
-    def _shrink(self, failure: Failure, sequence: str, commands: Sequence[Command]) -> None:
+    def _shrink(self, failure: Failure, sequence: str, commands: Sequence[Command], share: float) -> None:
         latest = failure
 
         def shows(candidate: Sequence[Command]) -> bool:
@@ -92,7 +102,7 @@ class Findings:
         try:
             if self._shrinking_left > 0:
                 most = WAITING_SHRINKING_TIME if waits(commands) else SHRINKING_TIME
-                shortest = shrink(commands, shows, self._dialect, min(most, self._shrinking_left))
+                shortest = shrink(commands, shows, self._dialect, min(most, share, self._shrinking_left))
                 rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
                 if not rate[0]:
                     shortest = tuple(commands)

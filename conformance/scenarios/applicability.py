@@ -15,6 +15,7 @@ from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.model.promises.capabilities import METHODS, lacking
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.protocol.methods import OPERATOR
+from amqpspec.targets.brokers.operator import not_offered
 
 Obstacle = Callable[[CommandFile, TargetUnderTest], str | None]
 
@@ -68,7 +69,13 @@ def needs_operator(commands: Iterable[Command]) -> bool:
 
 
 def _no_operator(scenario: CommandFile, target: TargetUnderTest) -> str | None:
-    return NO_OPERATOR if target.operator is None and needs_operator(scenario.commands) else None
+    if not needs_operator(scenario.commands):
+        return None
+    if target.operator is None:
+        return NO_OPERATOR
+    asked = (each.method for each in scenario.commands if each.method.startswith("operator."))
+    missing = not_offered(target.operator, asked)
+    return f"needs {missing}, which the operator of this target does not offer" if missing else None
 
 
 def _not_advertised(scenario: CommandFile, target: TargetUnderTest) -> str | None:

@@ -160,6 +160,8 @@ class RunResult:
     measurements: tuple[tuple[str, Measurement], ...] = ()
     #: what sequences made, and the broker did not delete: "queue NAME", "exchange NAME"
     left_behind: tuple[str, ...] = ()
+    #: what is wrong with the broker when the run is over: it is not as whole as it was before
+    not_whole: tuple[str, ...] = ()
     #: what the broker refuses, and what is not known for that
     causes: tuple[Cause, ...] = ()
     scenarios_extent: Extent = Extent()
@@ -196,12 +198,13 @@ class RunResult:
     @property
     def exit_code(self) -> int:
         """3 if the target was lost, else 1 if something deviates that neither deviation file nor gate accepts, or if
-        something is wrong with that file, else 4 if a requirement could not be decided, or more than one sequence in
-        a hundred, else 0. What is only arguable (`model.promises.strength`) is reported, and fails no run.
+        something is wrong with that file or, at the end, with the broker as a whole, else 4 if a requirement could not
+        be decided, or more than one sequence in a hundred, else 0. What is only arguable (`model.promises.strength`)
+        is reported, and fails no run.
         """
         if self.lost is not None:
             return 3
-        if self.fails or self.problems:
+        if self.fails or self.problems or self.not_whole:
             return 1
         undecided = any(requirement.verdict is Verdict.INCONCLUSIVE for requirement in self.requirements)
         return 4 if undecided or len(self.undecided) * _DECIDED_OF_ONE_UNDECIDED > self.sequences else 0

@@ -21,7 +21,12 @@ from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.alternatives import alternatives_to
 from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
 from amqpspec.model.protocol.methods import TraceEvent
-from amqpspec.model.rules.extensions.message_expiry import AHEAD, message_expiries, should_have_expired, tell_of_expiries
+from amqpspec.model.rules.extensions.message_expiry import (
+    AHEAD,
+    message_expiries,
+    should_have_expired,
+    tell_of_expiries,
+)
 from amqpspec.model.rules.extensions.queue_expiry import expiries
 from amqpspec.model.rules.extensions.timeouts import certain_timeouts, tell_of_timeouts, timeouts
 from amqpspec.model.rules.inputs import process

@@ -1,41 +1,97 @@
-"""Does a broker still answer? Asked when one has let a deadline pass: some brokers hang, and stay so."""
+"""Does a broker still answer, and does it serve a fresh connection? Some hang, and stay so."""
 
 from __future__ import annotations
 
 import secrets
 import time
+from types import TracebackType
+from typing import Any, Self
 
-from amqpspec.model.protocol.methods import Method
+from amqpspec.model.protocol.methods import Content, Method, TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.errors import TargetUnreachable
 
 #: Seconds that a broker in good health may take for all of it.
 TIME_LIMIT = 10.0
+#: Seconds until a message that was published may be got; nothing says that it is there at once.
+PUBLISHING_TIME = 2.0
+_PAUSE = 0.05
+_BODY = b"alive"
+_ENDS = ("channel.close", "connection.close", "socket.closed", "socket.garbage")
 
 
 def check_alive(address: Address) -> None:
     """Connect, declare a queue and delete it. Raises `TargetError` if the broker does not get through it."""
-    name = f"amqpspec-{secrets.token_hex(5)}-alive"
-    deadline = time.monotonic() + TIME_LIMIT
-    with WireClient(address) as client:
-        client.open("alive", timeout=TIME_LIMIT)
-        for method, arguments, answer in (
-            ("channel.open", {}, "channel.open-ok"),
-            ("queue.declare", {"queue": name}, "queue.declare-ok"),
-            ("queue.delete", {"queue": name}, "queue.delete-ok"),
-        ):
-            client.send(Method("alive", 1, method, dict(arguments), sent=True))
-            event = client.receive_before(deadline)
-            while event is not None and event.name not in (
-                answer,
-                "channel.close",
-                "connection.close",
-                "socket.closed",
-                "socket.garbage",
-            ):
-                event = client.receive_before(deadline)
-            if event is None or event.name in ("socket.closed", "socket.garbage"):
-                raise TargetUnreachable(f"{address} does not answer {method} any more")
-            if event.name != answer:
+    with _Visit(address) as visit:
+        for method, arguments in (("channel.open", {}), ("queue.declare", visit.queue), ("queue.delete", visit.queue)):
+            if not visit.ask(method, arguments).name.endswith("-ok"):
                 return  # it refuses, but it answers
+
+
+def not_served(address: Address) -> str | None:
+    """What is wrong with how a fresh connection is served, which publishes a message and gets it; None: nothing is.
+
+    Raises `TargetError` if the broker does not answer any more.
+    """
+    with _Visit(address) as visit:
+        for method, arguments in (("channel.open", {}), ("queue.declare", visit.queue)):
+            if not (answer := visit.ask(method, arguments)).name.endswith("-ok"):
+                return _refused(method, answer)
+        visit.send("basic.publish", {"exchange": "", "routing_key": visit.queue["queue"]}, Content({}, _BODY))
+        got = visit.ask("basic.get", {**visit.queue, "no_ack": True})
+        until = time.monotonic() + PUBLISHING_TIME
+        while got.name == "basic.get-empty" and time.monotonic() < until:
+            time.sleep(_PAUSE)
+            got = visit.ask("basic.get", {**visit.queue, "no_ack": True})
+        if got.name.endswith(".close"):
+            return _refused("basic.get", got)
+        if not (answer := visit.ask("queue.delete", visit.queue)).name.endswith("-ok"):
+            return _refused("queue.delete", answer)
+    if isinstance(got, Method) and got.content is not None and got.content.body == _BODY:
+        return None
+    return f"what a fresh connection publishes does not come: {got.name}"
+
+
+def _refused(method: str, answer: TraceEvent) -> str:
+    return f"{method} on a fresh connection is answered by {answer.name}"
+
+
+class _Visit:
+    """A connection of its own, with one channel."""
+
+    def __init__(self, address: Address) -> None:
+        self.queue = {"queue": f"amqpspec-{secrets.token_hex(5)}-alive"}
+        self._address = address
+        self._client = WireClient(address)
+        self._deadline = time.monotonic() + TIME_LIMIT
+
+    def __enter__(self) -> Self:
+        self._client.__enter__()
+        try:
+            self._client.open("alive", timeout=TIME_LIMIT)
+        except BaseException:
+            self._client.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.__exit__(kind, error, trace)
+
+    def send(self, method: str, arguments: dict[str, Any], content: Content | None = None) -> None:
+        self._client.send(Method("alive", 1, method, dict(arguments), sent=True, content=content))
+
+    def ask(self, method: str, arguments: dict[str, Any]) -> TraceEvent:
+        """The answer, or that the broker closes. Raises `TargetUnreachable` where neither comes, or the connection
+        is gone.
+        """
+        self.send(method, arguments)
+        answers = (f"{method}-ok", "basic.get-empty" if method == "basic.get" else "", *_ENDS)
+        event = self._client.receive_before(self._deadline)
+        while event is not None and event.name not in answers:
+            event = self._client.receive_before(self._deadline)
+        if event is None or event.name in ("socket.closed", "socket.garbage"):
+            raise TargetUnreachable(f"{self._address} does not answer {method} any more")
+        return event

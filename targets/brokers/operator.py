@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from amqpspec.model.protocol.methods import OPERATOR, OperatorAction, Table
 
@@ -35,6 +35,23 @@ class Operator(Protocol):
         ...
 
 
+@runtime_checkable
+class PartialOperator(Operator, Protocol):
+    """One who can do only some of it."""
+
+    @property
+    def offered(self) -> frozenset[str]:
+        """Names of actions."""
+        ...
+
+
+def not_offered(operator: Operator, actions: Iterable[str]) -> str:
+    """The name of an action that the operator cannot do; "": there is none."""
+    if not isinstance(operator, PartialOperator):
+        return ""
+    return next((action for action in actions if action not in operator.offered), "")
+
+
 #: What is made or raised: what takes it away, and the argument that names it.
 _UNDONE_BY = {
     "operator.add-user": ("operator.delete-user", "user"),
@@ -43,6 +60,10 @@ _UNDONE_BY = {
     "operator.configure": ("operator.reset-configuration", ""),
     "operator.set-policy": ("operator.clear-policy", "policy"),
 }
+
+
+#: By the name of an action that of the one without which nobody may carry it out: what it makes must go again.
+UNDONE_BY: Mapping[str, str] = {made: taken_away for made, (taken_away, _) in _UNDONE_BY.items()}
 
 
 def undoing(actions: Iterable[OperatorAction]) -> list[OperatorAction]:

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -21,15 +22,23 @@ from typing import Self
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.rabbitmqctl_operator import operator_by
-from amqpspec.targets.brokers.readiness import BrokerUnavailable, LogMemory, wait_until_ready
+from amqpspec.targets.brokers.readiness import BrokerUnavailable, LogMemory, answers_amqp, wait_until_ready
 from amqpspec.targets.errors import OperatorError
 
+_BRIEFLY = 0.5  # seconds for a broker to show that it is there before another one is started
 _STOP_TIMEOUT = 10.0  # seconds from the polite signal to the other
 _OPERATOR_TIMEOUT = 60.0  # seconds for one call of rabbitmqctl
 
 
+def _on_loopback(port: int) -> Address:
+    return Address(host="127.0.0.1", port=port)
+
+
 class ProcessBroker:
     """Context manager: starts the executable `path` on a free loopback port and ends it, with its children.
+
+    In `arguments`, `{port}` is that port, and `{directory}` the directory below. `address` gives, by the free port,
+    where the broker will be; `working_directory` is where it is started, that directory if it is not given.
 
     The executable learns what it needs from its environment: `AMQPSPEC_PORT` and `AMQPSPEC_DIRECTORY` (an
     empty directory, deleted at the end), and the same in RabbitMQ's names, so that `rabbitmq-server` runs as
@@ -37,8 +46,19 @@ class ProcessBroker:
     guest. Raises BrokerUnavailable where it cannot be started or does not answer AMQP in time.
     """
 
-    def __init__(self, path: str, *, start_timeout: float = 90.0) -> None:
+    def __init__(
+        self,
+        path: str,
+        arguments: Sequence[str] = (),
+        *,
+        address: Callable[[int], Address] = _on_loopback,
+        working_directory: Path | None = None,
+        start_timeout: float = 90.0,
+    ) -> None:
         self.path = path
+        self._arguments = tuple(arguments)
+        self._address_by = address
+        self._working_directory = working_directory
         self._start_timeout = start_timeout
         self._environment: dict[str, str] = {}
         self._process: subprocess.Popen[str] | None = None
@@ -53,8 +73,16 @@ class ProcessBroker:
             raise BrokerUnavailable(f"{self.path} is not running")
         return self._address
 
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What it is started with."""
+        return self._environment
+
     def __enter__(self) -> Self:
-        address = Address(host="127.0.0.1", port=_free_port())
+        port = _free_port()
+        address = self._address_by(port)
+        if address.port != port and answers_amqp(address.host, address.port, _BRIEFLY):
+            raise BrokerUnavailable(f"{self.path} is not started: a broker listens on port {address.port} already")
         self._directory = tempfile.TemporaryDirectory(prefix="amqpspec-broker-", ignore_cleanup_errors=True)
         try:
             self._process = self._start(address.port, Path(self._directory.name))
@@ -114,9 +142,9 @@ class ProcessBroker:
         }
         try:
             return subprocess.Popen(
-                [self.path],
+                [self.path, *(_filled(each, port, directory) for each in self._arguments)],
                 env=environment,
-                cwd=directory,
+                cwd=self._working_directory or directory,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -180,6 +208,10 @@ def _end_group(process: subprocess.Popen[str]) -> None:
             os.killpg(process.pid, kind)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=_STOP_TIMEOUT)
+
+
+def _filled(argument: str, port: int, directory: Path) -> str:
+    return argument.replace("{port}", str(port)).replace("{directory}", str(directory))
 
 
 def _free_port() -> int:

@@ -1,8 +1,9 @@
 """What a TARGET on the command line means, and getting it to run.
 
 `amqp://…`, `amqps://…`: a broker that runs somewhere. `embedded`, `embedded:FAULT`: ours. `docker:IMAGE`,
-`process:PATH`: started for the run. Anything else: the name of an entry point in the group `amqpspec.targets`,
-a function without arguments that gives a context manager with an `address`, and an `operator()` if it has one.
+`process:PATH`: started for the run. `FILE.toml`: an in-house broker, as the file says. Anything else: the name of an
+entry point in the group `amqpspec.targets`, a function without arguments that gives a context manager with an
+`address`, and an `operator()` if it has one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from amqpspec.model.promises.choices import Dialect
@@ -71,6 +73,19 @@ def running_broker(target: str, dialect: Dialect | None = None, clock: Clock = C
         yield broker
 
 
+@runtime_checkable
+class JudgedBroker(RunningBroker, Protocol):
+    """It says by which dialect it is judged; "": it does not."""
+
+    @property
+    def dialect_name(self) -> str: ...
+
+
+def dialect_said_by(broker: RunningBroker) -> str:
+    """The name of the dialect that the broker is to be judged by; "": it does not say."""
+    return broker.dialect_name if isinstance(broker, JudgedBroker) else ""
+
+
 def operator_of(broker: RunningBroker) -> Operator | None:
     """Who operates the broker, if somebody of ours can."""
     return broker.operator() if isinstance(broker, OperatedBroker) else None
@@ -90,13 +105,18 @@ def _broker(target: str, dialect: Dialect | None, clock: Clock) -> AbstractConte
         from amqpspec.targets.brokers.process_broker import ProcessBroker
 
         return ProcessBroker(rest)
+    if target.endswith(".toml"):
+        from amqpspec.targets.brokers.broker_file import read_broker_file
+        from amqpspec.targets.brokers.in_house_broker import InHouseBroker
+
+        return InHouseBroker(read_broker_file(Path(target)))
     for entry_point in entry_points(group=ENTRY_POINT_GROUP):
         if entry_point.name == target:
             in_house: AbstractContextManager[RunningBroker] = entry_point.load()()
             return in_house
     raise TargetSyntaxError(
         f"{target!r} is no target: give amqp://user:password@host:port/vhost, embedded, embedded:FAULT, docker:IMAGE,"
-        f" process:PATH, or the name of an entry point in the group {ENTRY_POINT_GROUP}"
+        f" process:PATH, FILE.toml, or the name of an entry point in the group {ENTRY_POINT_GROUP}"
     )
 
 

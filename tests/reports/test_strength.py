@@ -77,7 +77,7 @@ def test_every_report_says_of_the_failure_how_strong_it_is(failure: Failure, str
     shown = of(failure)
     (found,) = shown.failures
     said = notes(found, shown.target.dialect, shown.target.judged_version)
-    assert said[1] == strength
+    assert said[2] == strength
     assert f", {strength}" in terminal(shown)
     assert f"_{', '.join(said)}_" in render_markdown(shown)
     assert json.loads(render_json(shown))["failures"][0]["strength"] == strength

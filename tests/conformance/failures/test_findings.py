@@ -80,3 +80,33 @@ def test_a_target_that_is_lost_meanwhile_loses_no_failure() -> None:
         subject.shrink_all()
     assert shrunk(told).found.commands == tuple(map(str, COMMANDS))
     assert list(subject.found) == [FAILURE.identity]
+
+
+def test_the_gravest_is_shrunk_first_and_has_the_largest_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    words, lost = (
+        Failure(requirement, shape, detail, "", "o", (), ())
+        for requirement, shape, detail in (
+            ("CHAN-008", Shape.WRONG_ARGUMENT, "channel.close reply-text"),
+            ("PUBLISH-002", Shape.MISSING, "basic.deliver"),
+        )
+    )
+    shares: list[float] = []
+
+    def shrink(commands: Sequence[Command], shows: object, dialect: object, time_limit: float) -> Sequence[Command]:
+        shares.append(time_limit)
+        return commands
+
+    monkeypatch.setattr("amqpspec.conformance.failures.findings.shrink", shrink)
+    told: list[Event] = []
+
+    def run_again(name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
+        return SequenceJudgement(name, "scripted", DIALECT, None, Verdict.FAIL, (FAILURE, words, lost), {}, None, 9)
+
+    subject = Findings(dialect_named(DIALECT), 9.0, run_again, [told.append])
+    for each in (words, FAILURE, lost):
+        subject.note(each, "search 7", COMMANDS)
+    subject.shrink_all()
+    shown = [event.found.failure for event in told if isinstance(event, FailureShrunk)]
+    assert [each.identity for each in shown] == [each.identity for each in (lost, FAILURE, words)]
+    assert shares[0] == pytest.approx(9.0 * 2 / 4)
+    assert all(share > 9.0 / 4 for share in shares), "each has time of its own"

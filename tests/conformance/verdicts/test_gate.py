@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from amqpspec.conformance.verdicts.gate import Gate, through
+from amqpspec.conformance.verdicts.gate import Gate, is_minor, through
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RequirementVerdict, RunResult, TargetDescription
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
+from amqpspec.reports.overview import headline
 
 RABBITMQ_4_3 = TargetDescription("t", "RabbitMQ", "4.3.6", "rabbitmq-4.3")
 
@@ -50,3 +53,38 @@ def test_a_requirement_that_was_not_decided_is_not_let_through() -> None:
     requirement = RequirementVerdict("ACK-001", Verdict.INCONCLUSIVE, 0, "why")
     run = RunResult("amqpspec", "0", RABBITMQ_4_3, 1, "lockstep", (requirement,), (), 1000, 1)
     assert run.exit_code == 4
+
+
+WORDS = Failure("CHAN-008", Shape.WRONG_ARGUMENT, "channel.close reply-text", "c", "o", (), ())
+#: RabbitMQ's code for what the text does not name
+CODE = Failure("EXCHANGE-003", Shape.WRONG_ARGUMENT, "channel.close reply-code", "c", "o", (), ())
+#: a code that the text names
+CODE_OF_THE_TEXT = Failure("TX-001", Shape.WRONG_ARGUMENT, "channel.close reply-code", "c", "o", (), ())
+#: a convention that clients rely on
+GRAVE = Failure("ACK-016", Shape.UNEXPECTED, "basic.deliver", "c", "o", (), ())
+
+
+@pytest.mark.parametrize("gate", Gate)
+@pytest.mark.parametrize(
+    ("product", "dialect", "failure", "code"),
+    [
+        ("GarageMQ", "rabbitmq-4.3", WORDS, 0),
+        ("GarageMQ", "rabbitmq-4.3", CODE, 0),
+        ("GarageMQ", "rabbitmq-4.3", CODE_OF_THE_TEXT, 1),
+        ("GarageMQ", "rabbitmq-4.3", GRAVE, 1),
+        # by the text, what is demanded is no matter of compatibility
+        ("GarageMQ", "amqp-0-9-1", CODE, 1),
+        ("RabbitMQ", "rabbitmq-4.3", WORDS, 1),
+        ("RabbitMQ", "rabbitmq-4.3", CODE, 1),
+        # the embedded broker, whose faulty variants are all to be caught
+        ("amqpspec", "rabbitmq-4.3", WORDS, 1),
+    ],
+)
+def test_what_is_only_compatibility_with_rabbitmq_fails_no_other_product(
+    gate: Gate, product: str, dialect: str, failure: Failure, code: int
+) -> None:
+    target = TargetDescription("t", product, "1", dialect)
+    run = through(replace(result(target=target), failures=(FoundFailure(failure, "s"),)), gate)
+    assert run.exit_code == code
+    assert is_minor(run.failures[0]) is (code == 0)
+    assert headline(run) == ("Deviates: 1 new failure" if code else "Conforms, but for 1 minor failure")

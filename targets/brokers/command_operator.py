@@ -1,0 +1,103 @@
+"""The operator of an in-house broker: a command of its own for each action, such as `./ctl add-user NAME PASSWORD`.
+
+The placeholders of an action are its arguments, in braces: `{user}`. Besides, every command may name `{port}`.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from amqpspec.model.protocol.methods import OperatorAction
+from amqpspec.targets.brokers.operator import Peer, PeerOf, undoing
+from amqpspec.targets.errors import OperatorError, OperatorMissing
+
+#: By the name of an action the placeholders of its command.
+PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
+    "operator.add-user": ("user", "password"),
+    "operator.delete-user": ("user",),
+    "operator.set-permissions": ("user", "virtual-host", "configure", "write", "read"),
+    "operator.add-vhost": ("virtual-host",),
+    "operator.delete-vhost": ("virtual-host",),
+    "operator.close-connection": ("connection-name", "client-port", "reason"),
+    "operator.set-alarm": (),
+    "operator.clear-alarm": (),
+    "operator.set-policy": ("policy", "queue", "virtual-host", "priority", "consumer-timeout"),
+    "operator.clear-policy": ("policy", "virtual-host"),
+    "operator.configure": ("consumer-timeout", "channel-tick-interval"),
+    "operator.reset-configuration": (),
+}
+PLACEHOLDER = re.compile(r"\{([a-z-]+)\}")
+#: Seconds for one command.
+TIME_LIMIT = 60.0
+_DEFAULTS = {"virtual-host": "/", "priority": "0"}
+
+
+class CommandOperator:
+    """`commands`: by the name of an action. They are run in `directory`, with `environment`."""
+
+    def __init__(
+        self, commands: Mapping[str, Sequence[str]], port: int, directory: Path, environment: Mapping[str, str]
+    ) -> None:
+        self._commands = commands
+        self._port = port
+        self._directory = directory
+        self._environment = environment
+
+    @property
+    def offered(self) -> frozenset[str]:
+        return frozenset(self._commands)
+
+    def carry_out(self, actions: Sequence[OperatorAction], peer_of: PeerOf) -> None:
+        for action in actions:
+            if action.name not in self._commands:
+                raise OperatorMissing(f"there is no command for {action.name}")
+            values = {name.replace("_", "-"): str(value) for name, value in action.arguments.items()}
+            if action.name == "operator.close-connection":
+                peer = peer_of(action.arguments.get("name", ""))
+                values |= {"connection-name": peer.connection_name, "client-port": str(peer.port)}
+            self._run(action.name, values)
+
+    def undo(self, actions: Sequence[OperatorAction]) -> None:
+        failed: list[OperatorError] = []
+        for action in undoing(actions):
+            # what is gone already, or cannot be taken away, must not keep the rest
+            try:
+                self.carry_out([action], _nobody)
+            except OperatorError as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
+
+    def _run(self, action: str, values: Mapping[str, str]) -> None:
+        filled = {name: values.get(name, _DEFAULTS.get(name, "")) for name in PLACEHOLDERS[action]}
+        command = [fill(part, {**filled, "port": str(self._port)}) for part in self._commands[action]]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=self._directory,
+                env=dict(self._environment),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=TIME_LIMIT,
+            )
+        except subprocess.TimeoutExpired:
+            raise OperatorError(f"{action}: {command[0]} did not end within {TIME_LIMIT:g} s") from None
+        except OSError as error:
+            raise OperatorError(f"{action}: cannot start {command[0]}: {error.strerror or error}") from None
+        if done.returncode != 0:
+            said = " ".join((done.stderr or done.stdout).split())[:300]
+            raise OperatorError(f"{action}: {command[0]} ended with exit status {done.returncode}: {said}")
+
+
+def fill(part: str, values: Mapping[str, str]) -> str:
+    """Each `{name}` replaced; what is put in is not looked at again."""
+    return PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), part)
+
+
+def _nobody(name: str) -> Peer:
+    raise OperatorError(f"there is no connection {name}")

@@ -1,0 +1,74 @@
+"""A broker that a file describes (`targets.brokers.broker_file`), for as long as a `with` block lasts."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from amqpspec.targets.address import Address
+from amqpspec.targets.brokers.broker_file import BrokerFile
+from amqpspec.targets.brokers.command_operator import CommandOperator
+from amqpspec.targets.brokers.operator import Operator
+from amqpspec.targets.brokers.process_broker import ProcessBroker
+from amqpspec.targets.brokers.readiness import BrokerUnavailable
+
+
+class InHouseBroker:
+    """Context manager: starts the broker if its file says how, and ends it. Commands run in the file's directory.
+
+    Raises `BrokerUnavailable` where it cannot be started, or does not answer in time.
+    """
+
+    def __init__(self, file: BrokerFile) -> None:
+        self.file = file
+        self._directory = file.path.absolute().parent
+        self._environment: dict[str, str] = dict(os.environ)
+        self._stack = ExitStack()
+        self._address: Address | None = None
+
+    @property
+    def address(self) -> Address:
+        if self._address is None:
+            raise BrokerUnavailable(f"{self.file.path} is not running")
+        return self._address
+
+    @property
+    def dialect_name(self) -> str:
+        return self.file.dialect
+
+    def operator(self) -> Operator | None:
+        if self.file.operator is None:
+            return None
+        return CommandOperator(self.file.operator, self.address.port, self._directory, self._environment)
+
+    def __enter__(self) -> Self:
+        file = self.file
+        if not file.start:
+            self._address = file.at(0)
+            return self
+        program, *arguments = file.start
+        # as a shell would find it
+        path = str(self._directory / program) if "/" in program else program
+        started = self._stack.enter_context(
+            ProcessBroker(
+                path,
+                arguments,
+                address=file.at,
+                working_directory=self._directory,
+                start_timeout=file.start_timeout,
+            )
+        )
+        self._environment = dict(started.environment)
+        self._address = started.address
+        return self
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._address = None
+        self._stack.close()

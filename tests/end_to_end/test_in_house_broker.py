@@ -1,0 +1,102 @@
+"""docs/in-house-broker.md, followed as it is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from amqpspec.command_line import main
+from amqpspec.conformance.language.command_arguments import ARGUMENTS
+from amqpspec.targets.brokers.broker_file import read_broker_file
+from amqpspec.targets.brokers.command_operator import PLACEHOLDERS
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "in-house-broker.md").read_text(encoding="utf-8")
+#: A file of the page: its name, at the end of a paragraph, and the block behind it.
+FILES = dict(re.findall(r"`([\w.]+)`[^`\n]*:\n\n```\w+\n(.*?)```", PAGE, re.DOTALL))
+COMMANDS = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files of the page in an empty directory, which is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    # a program of the page runs with the Python and the packages of this test
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    (tmp_path / "mybroker").chmod(0o755)
+    return tmp_path
+
+
+def test_the_broker_that_is_wrong_on_purpose_is_found_to_lose_messages(
+    page: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert set(FILES) == {"mybroker", "broker.toml"}
+    (line,) = "".join(COMMANDS).strip().splitlines()
+    program, *arguments = shlex.split(line)
+    assert program == "amqpspec"
+    assert main(arguments) == 1
+    report = json.loads((page / "amqpspec-out" / "report.json").read_text(encoding="utf-8"))
+    first = report["failures"][0]
+    assert (first["requirement"], first["severity"]) == ("ACK-014", "messages lost")
+    assert (report["target"]["label"], report["target"]["dialect"]) == ("broker.toml", "rabbitmq-4.3")
+    assert report["lost"] is None
+    assert "messages lost" in capsys.readouterr().out
+    (file, *_) = sorted((page / "amqpspec-out" / "failures").iterdir())
+    assert main(["replay", str(file), "broker.toml"]) == 1
+
+
+def test_the_same_broker_as_it_should_be_conforms(page: Path) -> None:
+    sound = FILES["mybroker"].replace(', fault="message-lost-on-requeue"', "")
+    assert sound != FILES["mybroker"]
+    (page / "mybroker").write_text(sound, encoding="utf-8")
+    assert main(["run", "broker.toml", "--only", "ACK-014", "--sequences", "0"]) == 0
+
+
+def test_a_broker_that_runs_is_used_as_it_is(page: Path) -> None:
+    with EmbeddedBroker(password="Sesame-4711") as broker:
+        address = f"amqp://guest:Sesame-4711@127.0.0.1:{broker.address.port}/"
+        (page / "there.toml").write_text(f'address = "{address}"\n', encoding="utf-8")
+        assert main(["run", "there.toml", "--only", "CONN-001", "--sequences", "0", "--dialect", "amqp-0-9-1"]) == 0
+    written = [file for file in (page / "amqpspec-out").rglob("*") if file.is_file()]
+    assert written and not any(b"Sesame" in file.read_bytes() for file in written)
+
+
+def test_an_executable_with_the_contract_of_process(page: Path) -> None:
+    by_environment = FILES["mybroker"].replace("int(sys.argv[1])", 'int(os.environ["AMQPSPEC_PORT"])')
+    (page / "mybroker").write_text(by_environment.replace("import sys", "import os"), encoding="utf-8")
+    assert main(["run", f"process:{page / 'mybroker'}", "--only", "ACK-014", "--sequences", "0"]) == 1
+
+
+def test_what_the_page_says_of_the_operator_is_so(page: Path) -> None:
+    for name, placeholders in PLACEHOLDERS.items():
+        plain = name.removeprefix("operator.")
+        row = next(line for line in PAGE.splitlines() if line.startswith("| ") and f"`{plain}`" in line)
+        assert all(f"`{{{each}}}`" in row for each in placeholders), row
+    assert set(PLACEHOLDERS) >= {name for name in ARGUMENTS if name.startswith("operator.")}
+    (example,) = re.findall(r"(\[operator\]\n.*?)```", PAGE, re.DOTALL)
+    (page / "operated.toml").write_text(FILES["broker.toml"] + example, encoding="utf-8")
+    operator = read_broker_file(page / "operated.toml").operator
+    assert operator is not None
+    assert set(operator) == {"operator.add-user", "operator.delete-user", "operator.set-permissions"}
+
+
+def test_a_broker_that_does_not_start_is_one_line(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (page / "mybroker").write_text("#!/bin/sh\necho no licence today\nexit 7\n", encoding="utf-8")
+    assert main(["run", "broker.toml"]) == 3
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "exit status 7" in said and "no licence today" in said
+
+
+def test_the_program_of_the_page_is_valid(page: Path) -> None:
+    subprocess.run([sys.executable, "-m", "py_compile", "mybroker"], check=True, cwd=page)

@@ -1,0 +1,40 @@
+"""Whether a broker still answers, and serves a fresh connection as a whole broker does."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqpspec.targets.brokers import health
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.brokers.health import check_alive, not_served
+from amqpspec.targets.errors import TargetError
+
+
+def test_a_sound_broker_serves_a_fresh_connection_and_keeps_nothing_of_it() -> None:
+    with EmbeddedBroker() as broker:
+        for _ in range(2):
+            check_alive(broker.address)
+            assert not_served(broker.address) is None
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("get-empty-with-messages", "what a fresh connection publishes does not come: basic.get-empty"),
+        ("content-altered", "what a fresh connection publishes does not come: basic.get-ok"),
+    ],
+)
+def test_it_says_what_is_wrong(fault: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "PUBLISHING_TIME", 0.1)
+    with EmbeddedBroker(fault=fault) as broker:
+        check_alive(broker.address)
+        assert not_served(broker.address) == said
+
+
+def test_a_broker_that_is_gone_is_lost() -> None:
+    with EmbeddedBroker() as broker:
+        address = broker.address
+    with pytest.raises(TargetError):
+        not_served(address)
+    with pytest.raises(TargetError):
+        check_alive(address)
