@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from amqpspec.targets.errors import TargetError
-from benchmarks import detection, generation, live, machine, offline
+from benchmarks import bulk, detection, generation, live, machine, offline
 from benchmarks.errors import Invalid
 from benchmarks.tables import ResultTable
 from benchmarks.unjudged import ReplayError
 
 RESULTS = Path(__file__).with_name("results.md")
-PARTS = ("live", "offline", "generation", "detection")
+PARTS = ("live", "offline", "generation", "detection", "bulk")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,6 +46,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--repetitions", type=int, default=3, help="live and offline (default 3)")
     parser.add_argument("--sequences", type=int, default=500, help="generation (default 500)")
     parser.add_argument("--fresh", action="store_true", help="offline: record the traces anew")
+    parser.add_argument(
+        "--lengths", type=int, nargs="+", default=list(bulk.LENGTHS), metavar="FRAMES", help="bulk: of the recordings"
+    )
     parser.add_argument("--no-write", action="store_true", help="leave benchmarks/results.md alone")
     return parser.parse_args(arguments)
 
@@ -55,6 +58,8 @@ def _measure(part: str, options: argparse.Namespace) -> ResultTable:
         return live.run(options.targets, options.seconds, options.repetitions)
     if part == "offline":
         return offline.run(options.repetitions, options.fresh)
+    if part == "bulk":
+        return bulk.run(options.lengths)
     if part == "detection":
         return detection.run()
     return generation.run(options.targets, options.sequences)

@@ -53,7 +53,7 @@ def recording(kind: str, length: int, form: str, longest: int) -> Path:
         # under another name until it is complete
         unfinished = path.with_suffix(".part")
         if length == longest:
-            (_record_long if kind == "long" else _record_many)(unfinished, length)
+            (record_long if kind == "long" else _record_many)(unfinished, length)
         else:
             rows = read_trace(recording(kind, longest, "jsonl", longest))
             (_cut_long if kind == "long" else _cut_many)(rows, length, unfinished)
@@ -71,7 +71,8 @@ def _target(broker: EmbeddedBroker) -> TargetUnderTest:
     return TargetUnderTest(broker.address, described, deadline=30.0)
 
 
-def _record_long(path: Path, length: int) -> None:
+def record_long(path: Path, length: int) -> None:
+    """One sequence of the workload, of so many frames or a few more."""
     with EmbeddedBroker() as broker, TraceWriter(path) as trace, Session(_target(broker), trace, "long") as session:
         for number, command in enumerate(Workload(DEFAULT_DIALECT).commands()):
             session.run(command)

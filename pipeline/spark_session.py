@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,10 @@ from pathlib import Path
 from typing import Any
 
 OLDEST_JAVA = 17
+#: So often a task is tried, as on a cluster.
+TRIES = 4
+#: Seconds that a master may take to be reached.
+_REACHED_IN = 10.0
 
 #: The directory that holds the package, so that Spark's Python workers find it also when it is not installed.
 ROOT = Path(str(resources.files("amqpspec"))).resolve().parent
@@ -38,6 +43,7 @@ def spark_session(master: str) -> Iterator[Any]:
         yield running
         return
     require_java()
+    _require_master(master)
     with tempfile.TemporaryDirectory(prefix="amqpspec-spark-") as directory:
         log = Path(directory) / "spark.log"
         session = _start(master, Path(directory), log)
@@ -66,8 +72,10 @@ def _start(master: str, directory: Path, log: Path) -> Any:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.local.dir": str(directory),
+            # 200 by default, each a task, which takes longer than all the work of a table
+            "spark.sql.shuffle.partitions": "8",
         }
-    builder = SparkSession.builder.master(master).appName("amqpspec")
+    builder = SparkSession.builder.master(_with_retries(master)).appName("amqpspec")
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:
@@ -80,6 +88,27 @@ def _start(master: str, directory: Path, log: Path) -> Any:
         if type(error).__module__.startswith("py4j"):
             raise PipelineError(f"Spark did not start on {master!r}: {reason(error, log)}") from error
         raise
+
+
+def _with_retries(master: str) -> str:
+    """A local master that tries a task as often as others do, when a worker was killed: "local[2]" does not."""
+    found = re.fullmatch(r"local(?:\[(\d+|\*)\])?", master)
+    return f"local[{found[1] or 1},{TRIES}]" if found else master
+
+
+def _require_master(master: str) -> None:
+    """Raises `PipelineError` if no standalone master answers; Spark itself takes a minute to say so."""
+    if not master.startswith("spark://"):
+        return
+    problem = "not an address"
+    for each in master.removeprefix("spark://").split(","):
+        host, _, port = each.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=_REACHED_IN).close()
+            return
+        except (OSError, ValueError, OverflowError) as error:
+            problem = getattr(error, "strerror", None) or str(error)
+    raise PipelineError(f"Spark did not start on {master!r}: the master cannot be reached: {problem}")
 
 
 def _logging(directory: Path) -> str:

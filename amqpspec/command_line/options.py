@@ -6,6 +6,7 @@ import argparse
 import os
 import random
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import NoReturn
 
@@ -31,6 +32,8 @@ def build_parser() -> argparse.ArgumentParser:
     _check(commands.add_parser("check", help="judge recorded traces again, without a broker"))
     _diff(commands.add_parser("diff", help="the same commands on two targets: what an application would notice"))
     _report(commands.add_parser("report", help="stored runs side by side, as one HTML page"))
+    _pipeline(commands.add_parser("pipeline", help="a store of recordings: judged in bulk, and its tables"))
+    _campaign(commands.add_parser("campaign", help="searches on targets, spread over Spark, with traces in a store"))
     _requirements(commands.add_parser("requirements", help="the requirements, with their sources"))
     _faults(commands.add_parser("faults", help="the faulty variants of the embedded broker"))
     _serve(commands.add_parser("serve", help="the embedded broker on a port"))
@@ -86,6 +89,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="for the search")
     parser.add_argument("--out", type=Path, default=Path("amqpspec-out"), metavar="DIR", help="default amqpspec-out")
+    parser.add_argument("--store", type=Path, metavar="STORE", help="add the trace to it (amqpspec pipeline)")
     parser.add_argument("--junit", type=Path, metavar="FILE")
     parser.add_argument("--html", type=Path, metavar="FILE", help="default DIR/report.html")
     parser.add_argument("--json", type=Path, metavar="FILE", help="default DIR/report.json")
@@ -157,6 +161,57 @@ def _report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="print nothing")
 
 
+def _pipeline(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=Parser)
+
+    def action(name: str, help: str) -> argparse.ArgumentParser:
+        found: argparse.ArgumentParser = actions.add_parser(name, help=help)
+        if name == "table":
+            found.add_argument("name", metavar="NAME", help="of the table; help lists them")
+        found.add_argument("store", type=Path, metavar="STORE", help="the folder of the store")
+        if name != "status":
+            found.add_argument("--quiet", action="store_true", help="no progress")
+        return found
+
+    importing = action("import", "add recorded traces to a store, which is made if there is none")
+    importing.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help="trace files or directories of runs")
+    importing.add_argument("--day", type=_day, metavar="YYYY-MM-DD", help="default: that of the file, in UTC")
+    importing.add_argument("--run", metavar="NAME", help="default: made of the file's name and content")
+    importing.add_argument("--target", metavar="LABEL", help="default: what the trace says")
+    judging = action("judge", "judge what was not judged yet")
+    judging.add_argument("--again", action="store_true", help="and what was")
+    compacting = action("compact", "put small files together, and remove what is over")
+    compacting.add_argument(
+        "--grace", type=_seconds, default=3600.0, metavar="SECONDS", help="keep replaced files so long (default 3600)"
+    )
+    action("status", "what a store holds, and what is wrong with it")
+    table = action("table", "make a table of what was found")
+    table.add_argument("--out", type=Path, metavar="FILE", help="write it, as .parquet, .csv or .json")
+    table.add_argument("--before", metavar="RUN", help="difference: the first run")
+    table.add_argument("--after", metavar="RUN", help="difference: the second run")
+    table.add_argument("--rows", type=_positive_count, default=1000, metavar="N", help="print at most so many rows")
+    for each, default in ((importing, None), (judging, None), (table, "local[*]")):
+        each.add_argument(
+            "--spark", metavar="MASTER", default=default,
+            help="on Spark, such as 'local[*]'" + (" (default)" if default else "; default: in this process"),
+        )  # fmt: skip
+
+
+def _campaign(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("targets", nargs="+", metavar="TARGET", help="as for run; workers must reach its address")
+    parser.add_argument("--store", type=Path, required=True, metavar="STORE", help="made if there is none")
+    parser.add_argument("--spark", metavar="MASTER", help="such as 'local[*]' (default: in this process)")
+    parser.add_argument("--sequences", type=_positive_count, metavar="N", help="on each target")
+    parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="nothing is begun after that")
+    parser.add_argument("--seed", type=_seed, help="equal seeds make equal commands (default: a random one)")
+    parser.add_argument("--run", metavar="NAME", help="of the run in the store; one that was stopped goes on by it")
+    parser.add_argument("--steps", type=_positive_count, default=30, help="most steps of a sequence (default 30)")
+    parser.add_argument("--theme", action="append", default=[], metavar="NAME", help="as for run; repeatable")
+    parser.add_argument("--dialect", choices=sorted(DIALECTS), help="default: from what the broker says of itself")
+    parser.add_argument("--deadline", type=_positive, default=5.0, metavar="SECONDS", help="as for run")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+
+
 def _requirements(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", action="append", default=[], metavar="ID-PREFIX")
     parser.add_argument("--show", metavar="ID", help="everything about one requirement")
@@ -194,6 +249,17 @@ def _positive_count(text: str) -> int:
 
 def _positive(text: str) -> float:
     return _number(text, float, 0.001, "a number of seconds above 0")
+
+
+def _seconds(text: str) -> float:
+    return _number(text, float, 0, "a number of seconds")
+
+
+def _day(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a day, such as 2026-11-23") from None
 
 
 def _port(text: str) -> int:

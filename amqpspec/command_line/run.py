@@ -19,7 +19,7 @@ from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.search.machine import THEMES, themes_for
-from amqpspec.conformance.traces.extras import MissingExtra
+from amqpspec.conformance.traces.extras import MissingExtra, needed_for
 from amqpspec.conformance.traces.trace import TraceWriter, jsonl_to_parquet
 from amqpspec.conformance.verdicts.deviations import (
     Deviation,
@@ -58,6 +58,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     ):  # fmt: skip
         if path is not None and not path.absolute().parent.is_dir():
             raise UsageError(f"{path}: there is no directory {path.absolute().parent}")
+    if options.store:
+        _require_store(options.store)
     seed = random_seed() if options.seed is None else options.seed
     wanted = RunOptions(
         tuple(options.only), seed, options.sequences, options.steps, options.time_budget,
@@ -88,6 +90,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     result = _judged(finished.result, listed, options)
     _write_parquet(options.out)
     _write_reports(result, options)
+    if options.store:
+        _add_to_store(options)
     if interrupt is not None:
         raise interrupt
     _print(result, options, console)
@@ -154,6 +158,31 @@ def _write_parquet(directory: Path) -> None:
     except MissingExtra as error:
         parquet.unlink(missing_ok=True)  # that of an earlier run
         print(f"amqpspec: trace.parquet was left out: {error}", file=sys.stderr)
+
+
+def _require_store(folder: Path) -> None:
+    """That nothing can be kept there is told before anything is run."""
+    with needed_for("for --store"):
+        from amqpspec.pipeline.store.files import StoreError
+        from amqpspec.pipeline.store.store import create_store
+    try:
+        create_store(folder)
+    except StoreError as error:
+        raise UsageError(str(error)) from None
+
+
+def _add_to_store(options: argparse.Namespace) -> None:
+    """The trace as it is written, all of it; the run keeps its result where the store cannot take it."""
+    from amqpspec.pipeline.store.adding import add_trace
+    from amqpspec.pipeline.store.files import StoreError
+    from amqpspec.pipeline.store.store import open_store
+
+    try:
+        problems = add_trace(open_store(options.store), options.out / "trace.jsonl").problems
+    except StoreError as error:
+        problems = [str(error)]
+    for problem in problems:
+        print(f"amqpspec: the trace is not in the store: {problem}", file=sys.stderr)
 
 
 def _write_reports(result: RunResult, options: argparse.Namespace) -> None:

@@ -21,7 +21,7 @@ from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.protocol.methods import Content, Method
 from amqpspec.pipeline.spark_check import check_with_spark
-from amqpspec.pipeline.spark_session import PipelineError, require_java, spark_session
+from amqpspec.pipeline.spark_session import PipelineError, require_java
 from amqpspec.pipeline.table import (
     ComplianceTable,
     TableDefect,
@@ -186,12 +186,6 @@ def wrong_order(path: Path) -> Path:
     with TraceWriter(path) as trace:
         trace.event("s", Method("a", 1, "basic.ack", {}, True))
     return path
-
-
-@pytest.fixture(scope="module")
-def spark() -> Any:
-    with spark_session("local[2]") as session:
-        yield session
 
 
 def test_spark_makes_the_same_table(spark: Any, traces: list[Path]) -> None:

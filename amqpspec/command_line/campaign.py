@@ -1,0 +1,73 @@
+"""`amqpspec campaign`: searches on targets, spread over the tasks of Spark. docs/pipeline.md."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from importlib import import_module
+
+from rich.console import Console
+from rich.text import Text
+
+from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, TARGET_LOST
+from amqpspec.command_line.options import random_seed
+from amqpspec.command_line.pipeline import progress_of
+from amqpspec.command_line.targets import target_under_test
+from amqpspec.command_line.usage import UsageError
+from amqpspec.conformance.search.machine import THEMES
+from amqpspec.conformance.traces.extras import needed_for
+from amqpspec.reports.text import plural, visible
+
+
+def execute(options: argparse.Namespace, console: Console) -> int:
+    with needed_for("for amqpspec campaign"):
+        from amqpspec.pipeline.store.files import StoreError
+    if options.spark:
+        with needed_for("for --spark", "spark"):
+            import_module("pyspark")
+    if options.sequences is None and options.time_budget is None:
+        raise UsageError("a campaign needs --sequences N or --time-budget SECONDS")
+    unknown = [name for name in options.theme if name not in THEMES]
+    if unknown:
+        raise UsageError(f"--theme {unknown[0]}: there is none of that name, but {', '.join(THEMES)}")
+    from amqpspec.pipeline.spark_session import PipelineError
+
+    try:
+        return _search(options, console)
+    except (StoreError, PipelineError) as error:
+        raise UsageError(str(error)) from None
+
+
+def _search(options: argparse.Namespace, console: Console) -> int:
+    from amqpspec.pipeline.campaign import Campaign, search
+    from amqpspec.pipeline.store.store import create_store
+
+    store = create_store(options.store)
+    seed = random_seed() if options.seed is None else options.seed
+    now = datetime.now(UTC)
+    campaign = Campaign(
+        options.run or f"campaign-{now:%Y%m%dT%H%M%S}-seed-{seed}", now.date().isoformat(), seed,
+        options.sequences, options.time_budget, options.steps, tuple(options.theme),
+    )  # fmt: skip
+    sequences, frames, failed, known = 0, 0, 0, 0
+    lost: Counter[str] = Counter()
+    with ExitStack() as stack:
+        targets = [stack.enter_context(target_under_test(_for_one(options, target))) for target in options.targets]
+        for done in search(store, campaign, targets, options.spark, progress_of(console, options.quiet)):
+            sequences, frames, failed = sequences + done.sequences, frames + done.frames, failed + done.failed
+            known += done.known
+            if done.lost is not None:
+                lost[f"{done.target} was lost: {done.lost}"] += 1
+    for what, times in lost.items():
+        print(f"amqpspec: {visible(what)} ({plural(times, 'share')} ended early)", file=sys.stderr)
+    before = f", {plural(known, 'share')} done before" if known else ""
+    console.print(Text(f"run {campaign.run}, seed {seed}{before}"))
+    console.print(Text(f"{plural(sequences, 'sequence')}, {frames:,} frames: {failed:,} failed"))
+    return TARGET_LOST if lost else DEVIATES if failed else CONFORMS
+
+
+def _for_one(options: argparse.Namespace, target: str) -> argparse.Namespace:
+    return argparse.Namespace(**{**vars(options), "target": target, "mode": "lockstep", "driver": "wire"})

@@ -1,0 +1,127 @@
+"""`amqpspec pipeline`: recordings to verdicts to tables, in a store. docs/pipeline.md."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable
+from importlib import import_module
+
+from rich.console import Console
+from rich.text import Text
+
+from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TRACE_UNREADABLE
+from amqpspec.command_line.usage import UsageError
+from amqpspec.conformance.traces.extras import needed_for
+from amqpspec.reports.text import plural, visible
+
+
+def execute(options: argparse.Namespace, console: Console) -> int:
+    with needed_for("for amqpspec pipeline"):
+        from amqpspec.pipeline.store.files import StoreError
+    if getattr(options, "spark", None):
+        with needed_for("for --spark", "spark"):
+            import_module("pyspark")
+    from amqpspec.pipeline.spark_session import PipelineError
+
+    try:
+        return _ACTIONS[options.action](options, console)
+    except (StoreError, PipelineError) as error:
+        raise UsageError(str(error)) from None
+
+
+def _import(options: argparse.Namespace, console: Console) -> int:
+    from amqpspec.pipeline.bulk_import import import_traces
+
+    imported = import_traces(
+        options.store, options.traces, options.spark, day=options.day, run=options.run, target=options.target
+    )
+    _tell(imported.problems)
+    known = f", {imported.known:,} that the store holds already" if imported.known else ""
+    what = f"{plural(imported.traces, 'trace')}{known}: {plural(imported.sequences, 'sequence')}"
+    console.print(Text(f"{what}, {imported.frames:,} frames"))
+    return TRACE_UNREADABLE if imported.problems else CONFORMS
+
+
+def _judge(options: argparse.Namespace, console: Console) -> int:
+    from amqpspec.pipeline.bulk_judging import judge_store
+    from amqpspec.pipeline.store.store import open_store
+
+    summary = judge_store(
+        open_store(options.store), options.spark, again=options.again, progress=progress_of(console, options.quiet)
+    )
+    _tell(summary.problems)
+    before = f", {plural(summary.before, 'part')} judged before" if summary.before else ""
+    console.print(
+        Text(
+            f"{plural(summary.sequences, 'sequence')}, {summary.frames:,} frames judged{before}: "
+            f"{summary.failed:,} failed, {summary.inconclusive:,} inconclusive"
+        )
+    )
+    if summary.unreadable or summary.broken_sequences:
+        return TRACE_UNREADABLE
+    return DEVIATES if summary.failed else INCONCLUSIVE if summary.inconclusive else CONFORMS
+
+
+def _compact(options: argparse.Namespace, console: Console) -> int:
+    from amqpspec.pipeline.judging.compaction import compact
+    from amqpspec.pipeline.store.store import open_store
+
+    done = compact(open_store(options.store), options.grace)
+    _tell(done.problems)
+    console.print(Text(f"{plural(done.before, 'part')} became {done.after:,}; {plural(done.removed, 'file')} removed"))
+    return TRACE_UNREADABLE if done.problems else CONFORMS
+
+
+def _status(options: argparse.Namespace, console: Console) -> int:
+    from amqpspec.pipeline.store.store import open_store
+
+    store = open_store(options.store)
+    contents = store.contents()
+    judged = sum(map(store.is_judged, contents.parts))
+    for day, target, run in sorted({(part.day, part.target, part.run) for part in contents.parts}):
+        parts = [part for part in contents.parts if (part.day, part.target, part.run) == (day, target, run)]
+        sums = f"{sum(part.sequences for part in parts):,} sequences, {sum(part.frames for part in parts):,} frames"
+        done = sum(map(store.is_judged, parts))
+        console.print(Text(visible(f"{day}  {target}  {run}: {sums}, {done:,} of {plural(len(parts), 'part')} judged")))
+    missing = [store.root / part.trace for part in contents.parts if not (store.root / part.trace).is_file()]
+    foreign = store.foreign(contents)
+    _tell([*contents.problems, *(f"{file}: is missing" for file in missing)])
+    _tell(f"{file}: is in no commit of the manifest, and is not read" for file in foreign)
+    size = sum(part.octets for part in contents.parts) / 1e6
+    console.print(Text(f"{plural(len(contents.parts), 'part')}, {judged:,} judged, {size:,.1f} MB of traces"))
+    return TRACE_UNREADABLE if contents.problems or missing or foreign else CONFORMS
+
+
+def _table(options: argparse.Namespace, console: Console) -> int:
+    with needed_for("for amqpspec pipeline table", "spark"):
+        import_module("pyspark")
+    from amqpspec.pipeline.table_command import make_table
+
+    make_table(options, console)
+    return CONFORMS
+
+
+_ACTIONS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
+    "import": _import,
+    "judge": _judge,
+    "compact": _compact,
+    "status": _status,
+    "table": _table,
+}
+
+
+def _tell(problems: Iterable[str]) -> None:
+    for problem in problems:
+        print(f"amqpspec: {visible(problem)}", file=sys.stderr)
+
+
+def progress_of(console: Console, quiet: bool) -> Callable[[int, int], None] | None:
+    """What tells how far a job is, where somebody looks."""
+    if quiet or not console.is_terminal:
+        return None
+
+    def tell(done: int, of: int) -> None:
+        print(f"\r{done:,} of {of:,} tasks", end="\n" if done == of else "", file=sys.stderr, flush=True)
+
+    return tell

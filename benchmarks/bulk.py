@@ -1,0 +1,85 @@
+"""Bulk judging of a store: cost of a frame by length, memory, two cores against one, and Spark beside one process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from amqpspec.pipeline.store.store import create_store
+from benchmarks.bulk_recordings import base_of_searches, base_of_traffic, generate
+from benchmarks.errors import Invalid
+from benchmarks.processes import DRIVER, JVM, WORKERS
+from benchmarks.processes import run as run_watched
+from benchmarks.tables import ResultTable
+
+LENGTHS = (1_000_000, 10_000_000)
+HEADER = (
+    "recording", "frames", "sequences", "judged by", "seconds", "frames/s", "µs per frame",
+    "µs of processor time per frame", "of that the JVM and the driver", "start, s", "peak, MiB",
+    "driver / JVM / workers, MiB",
+)  # fmt: skip
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def run(lengths: Sequence[int] = LENGTHS, cores: int = 2, searched: int = 200_000) -> ResultTable:
+    """Make stores and judge them: the shortest of traffic in every way, longer ones with all cores only.
+
+    `searched`: frames of a store of sequences of searches, which is judged with all cores as well; 0: none.
+    """
+    rows = []
+    recordings = [("traffic", length) for length in sorted(lengths)]
+    recordings += [("searches", searched)] if searched else []
+    for kind, length in recordings:
+        with tempfile.TemporaryDirectory(prefix="amqpspec-bulk-") as folder:
+            store = create_store(Path(folder) / "store")
+            generate(store, base_of_traffic() if kind == "traffic" else base_of_searches(), length)
+            masters = [f"local[{cores}]"]
+            if (kind, length) == recordings[0]:
+                masters = ["", "local[1]", *masters]
+            for master in masters:
+                rows.append(_measured(kind, store.root, master))
+                print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
+    return ResultTable(
+        "Bulk: judging a store",
+        HEADER,
+        tuple(rows),
+        (
+            "Real recordings, repeated (`bulk_recordings.py`): *traffic* is plain publishing and consuming on the "
+            "embedded broker, *searches* are sequences of searches on RabbitMQ from tests/corpus. Reading and writing "
+            "of results included, the start of Spark apart. *Peak* is the resident memory of all processes together at "
+            "the worst moment, with shared pages counted in each.",
+            "Processor time is that of all processes, of Spark's start and end as well.",
+        ),
+    )
+
+
+def _measured(kind: str, store: Path, master: str) -> tuple[str, ...]:
+    command = [sys.executable, "-m", "benchmarks.bulk_once", str(store), *([master] if master else [])]
+    try:
+        cost = run_watched(command, _ROOT)
+    except subprocess.CalledProcessError as error:
+        raise Invalid(f"judging {store} ended in {error.returncode}") from None
+    said = json.loads(cost.output)
+    if said["failed"] or said["problems"]:
+        raise Invalid(f"{store}: {said['failed']} sequences failed that pass, {said['problems']}")
+    frames, seconds = said["frames"], said["judging"]
+    processor = sum(cost.processor.values())
+    beside = processor - cost.processor.get(WORKERS, 0.0) if master else 0.0
+    return (
+        kind,
+        f"{frames:,}",
+        f"{said['sequences']:,}",
+        master or "one process",
+        f"{seconds:.1f}",
+        f"{frames / seconds:,.0f}",
+        f"{seconds / frames * 1e6:.1f}",
+        f"{processor / frames * 1e6:.1f}",
+        f"{beside / processor:.0%}",
+        f"{said['start']:.1f}" if master else "",
+        f"{cost.peak:,.0f}",
+        " / ".join(f"{cost.peaks.get(name, 0.0):,.0f}" for name in (DRIVER, JVM, WORKERS)),
+    )

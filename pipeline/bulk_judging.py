@@ -1,0 +1,118 @@
+"""Judging all of a store that was not judged yet: in this process, or spread over the tasks of a Spark job.
+
+A task judges one large part, or several small ones; large ones begin first, so that none is left over at the end. A
+part holds whole sequences, so nothing is shuffled, and a worker reads and writes files of the store by itself: what
+comes back from a task are a few numbers for each of its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from amqpspec.conformance.verdicts.judge import judge as judge_of_suite
+from amqpspec.pipeline.judging.part_judging import Judge, PartJudged, judge_part
+from amqpspec.pipeline.spark_session import spark_session
+from amqpspec.pipeline.spark_tasks import Progress, run_tasks
+from amqpspec.pipeline.store.adding import PART_ROWS
+from amqpspec.pipeline.store.files import StoreError
+from amqpspec.pipeline.store.parts import Part
+from amqpspec.pipeline.store.store import Store
+
+#: Rows that are worth a task, and tasks that each processor gets at least if there are as many rows.
+LEAST_ROWS = 2_000
+TASKS_FOR_EACH = 4
+#: Lines that a summary keeps of each kind.
+_MOST_NAMED = 20
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a job did, in numbers. `problems`: what could not be judged, one line each, the first few."""
+
+    parts: int = 0
+    sequences: int = 0
+    frames: int = 0
+    failed: int = 0
+    inconclusive: int = 0
+    #: parts that were judged before
+    before: int = 0
+    unreadable: int = 0
+    broken_sequences: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def add(self, judged: PartJudged) -> None:
+        """Raises `StoreError` if the store cannot be written."""
+        if judged.unreadable is not None:
+            if judged.fatal:
+                raise StoreError(judged.unreadable)
+            self.unreadable += 1
+            self._name(judged.unreadable)
+            return
+        self.parts += 1
+        self.sequences += judged.sequences
+        self.frames += judged.frames
+        self.failed += judged.failed
+        self.inconclusive += judged.inconclusive
+        self.broken_sequences += judged.broken_sequences
+        for line in judged.broken:
+            self._name(line)
+
+    def _name(self, line: str) -> None:
+        if len(self.problems) < _MOST_NAMED:
+            self.problems.append(line)
+
+
+def judge_store(
+    store: Store,
+    master: str | None = None,
+    *,
+    again: bool = False,
+    judge: Judge = judge_of_suite,
+    progress: Progress | None = None,
+) -> Summary:
+    """Judge the parts of a store that were not judged yet, or with `again` all of them.
+
+    `master`: of Spark; None: in this process. Raises `StoreError` and `PipelineError`; what was judged by then is kept.
+    """
+    parts = list(store.contents().parts)
+    wanted = parts if again else [part for part in parts if not store.is_judged(part)]
+    summary = Summary(before=len(parts) - len(wanted))
+    if master is None:
+        for number, part in enumerate(wanted, start=1):
+            summary.add(judge_part(store, part, judge))
+            if progress is not None:
+                progress(number, len(wanted))
+    elif wanted:
+        for judged in _with_spark(store, wanted, master, judge, progress):
+            summary.add(judged)
+    return summary
+
+
+def shares(parts: Sequence[Part], processors: int) -> list[list[Part]]:
+    """Parts that are judged in one task each: the largest first, small ones together.
+
+    There are several tasks for each processor, where there is enough for that, so that all are busy to the end.
+    """
+    whole = sum(part.rows for part in parts)
+    rows = min(PART_ROWS, max(LEAST_ROWS, whole // (processors * TASKS_FOR_EACH)))
+    found: list[list[Part]] = []
+    room = 0
+    for part in sorted(parts, key=lambda part: (-part.rows, part.id)):
+        if part.rows > room or not found:
+            found.append([])
+            room = rows
+        found[-1].append(part)
+        room -= part.rows
+    return found
+
+
+def _with_spark(
+    store: Store, parts: Sequence[Part], master: str, judge: Judge, progress: Progress | None
+) -> Iterator[PartJudged]:
+    def judge_share(share: Sequence[Part]) -> list[PartJudged]:
+        return [judge_part(store, part, judge) for part in share]
+
+    with spark_session(master) as spark:
+        work = shares(parts, spark.sparkContext.defaultParallelism)
+        yield from run_tasks(spark, work, judge_share, progress)

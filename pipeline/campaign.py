@@ -1,0 +1,208 @@
+"""Campaigns: searches on targets, spread over the tasks of a Spark job, with their traces in a store.
+
+The rounds of a search are made by their numbers (`conformance.search.round`), without a look at the target or at each
+other: so equal seeds make equal commands, however the rounds are spread. Every task has connections of its own, and
+every sequence names of its own on the broker. A task writes its trace as it goes (`incoming` in the store), and adds it
+to the store when it is done. A target that is lost ends the task's share only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+
+from amqpspec.conformance.run_options import RunOptions
+from amqpspec.conformance.search.round import MOST_ROUNDS, ROUND
+from amqpspec.conformance.session.command_sequence import Place
+from amqpspec.conformance.session.patience import Patience
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceError, TraceWriter, read_trace, sequences
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.conformance.workers import Round, ThisProcess
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.pipeline.spark_session import spark_session
+from amqpspec.pipeline.spark_tasks import Progress, run_tasks
+from amqpspec.pipeline.store.adding import Adder
+from amqpspec.pipeline.store.files import StoreError
+from amqpspec.pipeline.store.parts import folder_name
+from amqpspec.pipeline.store.store import Store
+from amqpspec.targets.brokers.health import check_alive
+from amqpspec.targets.errors import TargetError
+
+#: Traces of tasks that are not done.
+INCOMING = "incoming"
+#: Rounds of a task, where their number is known.
+ROUNDS_OF_ONE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """What is searched. `sequences`: on each target; None: as many as can be begun in `time_budget` seconds."""
+
+    run: str
+    day: str
+    seed: int
+    sequences: int | None = None
+    time_budget: float | None = None
+    steps: int = 30
+    themes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one task does: some rounds on one target. `number` is that of the share in its campaign."""
+
+    number: int
+    target: TargetUnderTest
+    first: int
+    stop: int
+    step: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ShareDone:
+    """What came of a share. `lost`: why it ended early; `known`: it was done before; `fatal`: no trace can be kept."""
+
+    target: str
+    sequences: int = 0
+    frames: int = 0
+    failed: int = 0
+    lost: str | None = None
+    known: bool = False
+    fatal: str | None = None
+
+
+def shares_of(campaign: Campaign, targets: Sequence[TargetUnderTest], processors: int) -> list[Share]:
+    """The tasks of a campaign, the targets in turns."""
+    if campaign.sequences is None:
+        # nobody knows how many rounds there will be: each takes every so manieth
+        each = max(1, -(-processors // len(targets)))
+        spans = [(number, MOST_ROUNDS, each) for number in range(each)]
+    else:
+        rounds = -(-campaign.sequences // ROUND)
+        firsts = range(0, rounds, ROUNDS_OF_ONE)
+        spans = [(first, min(first + ROUNDS_OF_ONE, rounds), 1) for first in firsts]
+    numbers = count()
+    return [Share(next(numbers), target, *span) for span in spans for target in targets]
+
+
+def search(
+    store: Store,
+    campaign: Campaign,
+    targets: Sequence[TargetUnderTest],
+    master: str | None = None,
+    progress: Progress | None = None,
+) -> Iterator[ShareDone]:
+    """Carry out a campaign; `master`: of Spark, None: in this process. Raises `StoreError` and `PipelineError`.
+
+    Shares of a campaign of the same name and seed that were done before are not done again.
+    """
+    until = None if campaign.time_budget is None else time.time() + campaign.time_budget
+    # the operator of a target stays where it was started
+    remote = [replace(target, operator=None) for target in targets]
+
+    def carry_out(share: Share) -> list[ShareDone]:
+        return [_carry_out(store, campaign, share, until)]
+
+    if master is None:
+        work = shares_of(campaign, remote, 1)
+        for number, share in enumerate(work, start=1):
+            yield from _checked(carry_out(share))
+            if progress is not None:
+                progress(number, len(work))
+        return
+    with spark_session(master) as spark:
+        work = shares_of(campaign, remote, spark.sparkContext.defaultParallelism)
+        yield from _checked(run_tasks(spark, work, carry_out, progress))
+
+
+def _checked(done: Sequence[ShareDone]) -> Sequence[ShareDone]:
+    for each in done:
+        if each.fatal is not None:
+            raise StoreError(each.fatal)
+    return done
+
+
+def _carry_out(store: Store, campaign: Campaign, share: Share, until: float | None) -> ShareDone:
+    """Do a share, where it is done. `until`: of `time.time`."""
+    label = share.target.description.label
+    said = f"{campaign.run}\n{campaign.seed}\n{label}\n{share.first} {share.stop} {share.step}"
+    commit = f"campaign-{sha256(said.encode()).hexdigest()[:32]}"
+    if store.has_commit(commit):
+        return ShareDone(label, known=True)
+    file = store.root / INCOMING / folder_name(campaign.run) / f"share-{share.number}.jsonl"
+    counted = _Counted(share.target)
+    try:
+        with TraceWriter(file) as trace:
+            _search(campaign, share, trace, until, counted.take)
+    except TargetError as error:
+        counted.lost = str(error)
+    except TraceError as error:
+        return ShareDone(label, fatal=str(error))
+    try:
+        adder = Adder(store, campaign.day, campaign.run, label)
+        for rows in sequences(read_trace(file)):
+            if rows[0]["sequence"] in counted.names:
+                adder.add(rows)
+        if adder.has_any:
+            adder.finish(name=commit)
+        file.unlink(missing_ok=True)
+        _remove_empty(file.parent)
+    except (StoreError, TraceError) as error:
+        return ShareDone(label, fatal=str(error))
+    return ShareDone(label, len(counted.names), counted.frames, counted.failed, counted.lost)
+
+
+class _Counted:
+    """The sequences of a share that count: not the one in which the target was lost."""
+
+    def __init__(self, target: TargetUnderTest) -> None:
+        self._target = target
+        self.names: set[str] = set()
+        self.frames = 0
+        self.failed = 0
+        self.lost: str | None = None
+
+    def take(self, judgement: SequenceJudgement, overdue: int) -> None:
+        """Raises `TargetError` if the target does not answer any more."""
+        if judgement.verdict is Verdict.FAIL or overdue:
+            check_alive(self._target.address)
+        self.names.add(judgement.sequence)
+        self.frames += judgement.frames
+        self.failed += judgement.verdict is Verdict.FAIL
+
+
+def _search(
+    campaign: Campaign,
+    share: Share,
+    trace: TraceWriter,
+    until: float | None,
+    take: Callable[[SequenceJudgement, int], None],
+) -> None:
+    """The rounds of a share; what waits is carried out in its turn, as others have tasks of their own."""
+    # clocks of machines are taken to agree; that of this process alone can be waited by
+    ends = None if until is None else time.monotonic() + until - time.time()
+    target = share.target
+    options = RunOptions(seed=campaign.seed, steps=campaign.steps, themes=campaign.themes, search_only=True)
+    place = Place(target, trace, campaign.seed, patience=Patience(target.deadline))
+    with ThisProcess(place, options, lambda: False) as worker:
+        for number in range(share.first, share.stop, share.step):
+            if ends is not None and time.monotonic() > ends:
+                return
+            most = ROUND if campaign.sequences is None else min(ROUND, campaign.sequences - number * ROUND)
+            made = (sequence for rounds in worker.made([Round(number, most)]) for one in rounds for sequence, _ in one)
+            for done in worker.carried_out(made, ends):
+                take(done.judgement, done.overdue)
+
+
+def _remove_empty(folder: Path) -> None:
+    """Others may be writing there."""
+    try:
+        folder.rmdir()
+        folder.parent.rmdir()
+    except OSError:
+        return

@@ -1,0 +1,1 @@
+"""Judging the recordings of a store, in this process or on Spark."""

@@ -1,0 +1,155 @@
+"""Compaction: small parts of one day, target and run become larger ones, and what is over is removed.
+
+Parts that were judged are put together with others that were judged, with what they were judged to be, and parts that
+were not with others that were not: compaction makes nothing to be judged again. It may go on while others add and
+judge.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from amqpspec.conformance.traces.trace_parquet import GROUP_ROWS, SCHEMA
+from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS
+from amqpspec.pipeline.store.adding import PART_ROWS
+from amqpspec.pipeline.store.files import UNFINISHED, StoreError, whole_file
+from amqpspec.pipeline.store.parts import JUDGEMENTS as JUDGED
+from amqpspec.pipeline.store.parts import TRACES, Part
+from amqpspec.pipeline.store.store import Store
+
+#: Seconds for which what others took the place of is kept, for those who have begun to read it.
+GRACE = 3600.0
+#: Seconds after which an unfinished file is taken for left over.
+LEFT_OVER = 24 * 3600.0
+
+
+@dataclass(slots=True)
+class Compacted:
+    """What a compaction did. `problems`: parts that could not be read, and stay as they are; one line each."""
+
+    before: int
+    after: int
+    removed: int
+    problems: list[str]
+
+
+def compact(store: Store, grace: float = GRACE) -> Compacted:
+    """Put small parts together, and remove what is over. Raises `StoreError` when the store cannot be written."""
+    contents = store.contents()
+    groups: defaultdict[tuple[str, bool], list[Part]] = defaultdict(list)
+    for part in contents.parts:
+        if part.rows < PART_ROWS // 2:
+            groups[part.folder, store.is_judged(part)].append(part)
+    problems: list[str] = []
+    for (_, judged), parts in groups.items():
+        for together in _packed(parts):
+            try:
+                _merge(store, together, judged)
+            except (OSError, pa.ArrowException) as error:
+                names = ", ".join(str(store.root / part.trace) for part in together)
+                problems.append(f"{names}: cannot be put together: {' '.join(str(error).split())}")
+    removed = _remove(store, grace)
+    return Compacted(len(contents.parts), len(store.contents().parts), removed, problems)
+
+
+def _packed(parts: Iterable[Part]) -> list[list[Part]]:
+    """Parts that become one, two at least."""
+    packed: list[list[Part]] = [[]]
+    rows = 0
+    for part in parts:
+        if rows + part.rows > PART_ROWS:
+            packed.append([])
+            rows = 0
+        packed[-1].append(part)
+        rows += part.rows
+    return [together for together in packed if len(together) > 1]
+
+
+def _merge(store: Store, parts: Sequence[Part], judged: bool) -> None:
+    """What the new part was judged to be is there before it counts, and so it is never without."""
+    one = parts[0]
+    id = uuid4().hex
+    made = Part(
+        id, one.day, one.target, one.run, sum(part.rows for part in parts), sum(part.frames for part in parts),
+        sum(part.sequences for part in parts), 0,
+    )  # fmt: skip
+    offset = 0
+    rows: list[pa.Table] = []
+    results: list[pa.Table] = []
+    for part in parts:
+        read = in_schema(_read(store.root / part.trace), SCHEMA)
+        if read.num_rows != part.rows:
+            raise pa.ArrowInvalid(f"{read.num_rows} rows, where the manifest says {part.rows}")
+        numbers = pa.array(range(offset + 1, offset + part.rows + 1), pa.int64())
+        rows.append(read.set_column(0, SCHEMA.field("row"), numbers))
+        if judged:
+            found = in_schema(_read(store.root / part.judgements), JUDGEMENTS)
+            at = JUDGEMENTS.get_field_index("first_row")
+            results.append(found.set_column(at, JUDGEMENTS.field(at), pc.add(found.column(at), offset)))
+        offset += part.rows
+    with whole_file(store.root / made.trace) as unfinished:
+        pq.write_table(pa.concat_tables(rows), unfinished, compression="zstd", row_group_size=GROUP_ROWS)
+        octets = unfinished.stat().st_size
+    if judged:
+        with whole_file(store.root / made.judgements) as unfinished:
+            pq.write_table(pa.concat_tables(results), unfinished, compression="zstd")
+    store.commit(
+        [Part(id, made.day, made.target, made.run, made.rows, made.frames, made.sequences, octets)],
+        replaces=[part.id for part in parts],
+    )
+
+
+def _read(file: Path) -> pa.Table:
+    with pq.ParquetFile(file) as columns:
+        return columns.read()
+
+
+def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A table of an earlier version with the columns of this one: those that it lacks are null."""
+    columns = [
+        table.column(field.name).cast(field.type)
+        if field.name in table.column_names
+        else pa.nulls(table.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _remove(store: Store, grace: float) -> int:
+    now = time.time()
+    contents = store.contents()
+    over = [part for when, part in contents.replaced if now - when >= grace]
+    files = [store.root / path for part in over for path in (part.trace, part.judgements)]
+    files += [file for file in _unfinished(store) if now - _changed(file) > LEFT_OVER]
+    removed = 0
+    for file in files:
+        try:
+            file.unlink()
+            removed += 1
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise StoreError(f"{file}: cannot be removed: {error.strerror}") from error
+    return removed
+
+
+def _unfinished(store: Store) -> list[Path]:
+    folders = [store.root / name for name in (TRACES, JUDGED, ".temporary")]
+    unfinished = [file for folder in folders for file in folder.rglob(f"{UNFINISHED}*")]
+    return unfinished + list((store.root / ".temporary").glob("*.jsonl"))
+
+
+def _changed(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return time.time()

@@ -1,0 +1,51 @@
+"""Work that is spread over the tasks of a Spark job, each of which gives back a few numbers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from amqpspec.pipeline.spark_session import PipelineError, reason
+
+#: Is told how many of how many tasks are done.
+Progress = Callable[[int, int], None]
+_Given = TypeVar("_Given")
+_Found = TypeVar("_Found")
+
+
+def run_tasks(
+    spark: Any, work: Sequence[_Given], carry_out: Callable[[_Given], list[_Found]], progress: Progress | None = None
+) -> list[_Found]:
+    """Do each piece of work in a task of its own, begun in the given order. Raises `PipelineError`."""
+    from pyspark.errors import PySparkException
+
+    context = spark.sparkContext
+    done = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(context, len(work), progress, done), daemon=True)
+    if progress is not None:
+        watcher.start()
+    try:
+        found: list[_Found] = context.parallelize(work, len(work)).flatMap(carry_out).collect()
+        return found
+    except PySparkException as error:
+        raise PipelineError(f"the Spark job failed: {reason(error)}") from error
+    except Exception as error:
+        # Py4J's exceptions, without an import that needs it
+        if type(error).__module__.startswith("py4j"):
+            raise PipelineError(f"the Spark job failed: {reason(error)}") from error
+        raise
+    finally:
+        done.set()
+
+
+def _watch(context: Any, tasks: int, progress: Progress, done: threading.Event) -> None:
+    """Tells how far the job is, twice a second."""
+    tracker = context.statusTracker()
+    told = -1
+    while not done.wait(0.5):
+        stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+        completed = sum(stage.numCompletedTasks for stage in stages if stage is not None)
+        if completed > told:
+            told = completed
+            progress(completed, tasks)

@@ -1,0 +1,232 @@
+"""Adding a trace to a store: its sequences are put together, and written to parts of a bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace, trace_file
+from amqpspec.conformance.traces.trace_parquet import SCHEMA, batch_rows, write_parquet
+from amqpspec.conformance.traces.trace_row import row_line
+from amqpspec.pipeline.store.files import StoreError, whole_file
+from amqpspec.pipeline.store.parts import Part
+from amqpspec.pipeline.store.store import Store
+
+#: A part is written when it has that many rows: some seconds of judging.
+PART_ROWS = 50_000
+#: A sequence that has more is kept in a file while it is open, and becomes a part of its own.
+MOST_IN_MEMORY = 50_000
+#: Columns that traces of earlier versions lack.
+ADDED_LATER = frozenset({"virtual_host", "user", "repeats", "nominal", "least", "most", "tick"})
+
+
+@dataclass(slots=True)
+class Added:
+    """What became of a trace. `problems`: why not all of it could be taken, one line each."""
+
+    parts: list[Part] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    #: it is in the store already; nothing was added
+    known: bool = False
+
+
+class Adder:
+    """Writes whole sequences of one day and run as parts; `finish` lets them count. Raises `StoreError`.
+
+    Memory holds PART_ROWS rows for each target at the most, and the sequences that are open at a time.
+    """
+
+    def __init__(self, store: Store, day: str, run: str, target: str | None = None) -> None:
+        self.store, self.day, self.run, self.target = store, day, run, target
+        self.parts: list[Part] = []
+        self._waiting: dict[str, list[TraceRow]] = {}
+        self._sequences: dict[str, int] = {}
+
+    def add(self, rows: list[TraceRow]) -> None:
+        """Take a whole sequence, its start row first."""
+        target = self._target(rows[0])
+        waiting = self._waiting.setdefault(target, [])
+        waiting += rows
+        self._sequences[target] = self._sequences.get(target, 0) + 1
+        if len(waiting) >= PART_ROWS:
+            self._write_waiting(target)
+
+    def add_long(self, start: TraceRow, rows: Iterable[TraceRow]) -> None:
+        """Take a whole sequence that does not fit in memory; `start` is the first of its rows."""
+        self._write(self._target(start), rows, 1)
+
+    @property
+    def has_any(self) -> bool:
+        """Was anything added?"""
+        return bool(self.parts or self._waiting)
+
+    def finish(self, problems: Iterable[str] = (), name: str | None = None) -> list[Part]:
+        """Let everything count that was added."""
+        for target in list(self._waiting):
+            self._write_waiting(target)
+        self.store.commit(self.parts, problems=list(problems), name=name)
+        return self.parts
+
+    def _target(self, start: TraceRow) -> str:
+        return self.target or start["target"] or "unknown"
+
+    def _write_waiting(self, target: str) -> None:
+        rows, sequences = self._waiting.pop(target, []), self._sequences.pop(target, 0)
+        if rows:
+            self._write(target, rows, sequences)
+
+    def _write(self, target: str, rows: Iterable[TraceRow], sequences: int) -> None:
+        frames = 0
+
+        def counted() -> Iterator[TraceRow]:
+            nonlocal frames
+            for row in rows:
+                frames += row["kind"] == "frame"
+                yield row
+
+        part = Part(uuid4().hex, self.day, target, self.run, 0, 0, sequences, 0)
+        file = self.store.root / part.trace
+        try:
+            with whole_file(file) as unfinished:
+                number = write_parquet(counted(), unfinished)
+                octets = unfinished.stat().st_size
+        except TraceError as error:
+            raise StoreError(str(error).replace("\n", " ")) from error
+        self.parts.append(Part(part.id, self.day, target, self.run, number, frames, sequences, octets))
+
+
+def add_trace(
+    store: Store, path: Path | str, *, day: str | None = None, run: str | None = None, target: str | None = None
+) -> Added:
+    """Add a trace to a store: all of it, or what comes before the first thing that cannot be read.
+
+    `path` as for `read_trace`. A trace that was added before is not added again. `day`: by default that of the file;
+    `run`: by default made of the file's name and of a digest of its content; `target`: by default what the trace says.
+    Raises `StoreError` when the store cannot be written; what is wrong with the trace is in the result.
+    """
+    added = Added()
+    try:
+        file = trace_file(path)
+        name = run or _run_of(file)
+        day = day or datetime.fromtimestamp(file.stat().st_mtime, UTC).date().isoformat()
+    except (OSError, TraceError) as error:
+        # nothing of it is in the store, so nothing is noted there
+        reason = f"{path}: the trace cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
+        added.problems.append(reason)
+        return added
+    commit = "import-" + sha256(f"{name}\n{target or ''}".encode()).hexdigest()[:32]
+    if store.has_commit(commit):
+        added.known = True
+        return added
+    adder = Adder(store, day, name, target)
+    _Splitter(adder, added).take(_rows(file))
+    added.parts = adder.finish(added.problems, commit)
+    return added
+
+
+def _run_of(file: Path) -> str:
+    """Equal for equal files: the name of the file, or of the folder of a run, and a digest of the content."""
+    digest = sha256()
+    with file.open("rb") as content:
+        while octets := content.read(1 << 20):
+            digest.update(octets)
+    name = file.absolute().parent.name if file.stem == "trace" else file.stem
+    return f"{name}-{digest.hexdigest()[:12]}"
+
+
+def _rows(file: Path) -> Iterator[TraceRow]:
+    """The rows of a trace, of an earlier version as well. Raises `TraceError`."""
+    if file.suffix != ".parquet":
+        yield from read_trace(file)
+        return
+    try:
+        with pq.ParquetFile(file) as columns:
+            names = columns.schema_arrow.names
+            missing = [name for name in SCHEMA.names if name not in names and name not in ADDED_LATER]
+            if missing:
+                raise TraceError(f"{file}: not a trace: the column {missing[0]} is missing")
+            wanted = [name for name in SCHEMA.names if name in names]
+            for batch in columns.iter_batches(batch_size=4096, columns=wanted):
+                yield from batch_rows(batch, str(file))
+    except (OSError, pa.ArrowException) as error:
+        raise TraceError(f"{file}: not a readable Parquet file: {' '.join(str(error).split())}") from error
+
+
+class _Splitter:
+    """Puts the rows of each sequence together; long ones in files."""
+
+    def __init__(self, adder: Adder, added: Added) -> None:
+        self._adder, self._added = adder, added
+        self._open: dict[str, list[TraceRow]] = {}
+        self._long: dict[str, Path] = {}
+
+    def take(self, rows: Iterable[TraceRow]) -> None:
+        try:
+            for row in rows:
+                self._row(row)
+        except TraceError as error:
+            self._added.problems.append(str(error))
+        finally:
+            # without an end row the run was stopped: such sequences come last
+            try:
+                for name in [*self._open]:
+                    self._close(name)
+            finally:
+                for file in self._long.values():
+                    file.unlink(missing_ok=True)
+
+    def _row(self, row: TraceRow) -> None:
+        name, kind = row["sequence"], row["kind"]
+        collected = self._open.get(name)
+        if kind == "start" and collected is not None:
+            self._added.problems.append(f"the sequence {name!r} of {self._adder.run} starts again before its end row")
+            self._close(name)
+            collected = None
+        if collected is None:
+            if kind != "start":
+                problem = f"rows of the sequence {name!r} of {self._adder.run} come outside of it, and were left out"
+                if problem not in self._added.problems:
+                    self._added.problems.append(problem)
+                return
+            self._open[name] = [row]
+            return
+        collected.append(row)
+        if len(collected) > MOST_IN_MEMORY:
+            self._spill(name, collected)
+        if kind == "end":
+            self._close(name)
+
+    def _spill(self, name: str, collected: list[TraceRow]) -> None:
+        """All rows but the first go to a file."""
+        if name not in self._long:
+            self._long[name] = self._adder.store.temporary / f"{uuid4().hex}.jsonl"
+        try:
+            with self._long[name].open("ab") as file:
+                file.writelines(map(row_line, collected[1:]))
+        except OSError as error:
+            raise StoreError(f"{self._long[name]}: cannot be written: {error.strerror}") from error
+        del collected[1:]
+
+    def _close(self, name: str) -> None:
+        rows = self._open.pop(name)
+        file = self._long.pop(name, None)
+        if file is None:
+            self._adder.add(rows)
+            return
+
+        def whole() -> Iterator[TraceRow]:
+            yield rows[0]
+            yield from read_trace(file)
+            yield from rows[1:]
+
+        try:
+            self._adder.add_long(rows[0], whole())
+        finally:
+            file.unlink(missing_ok=True)

@@ -1,0 +1,123 @@
+"""Making one table of a store, and showing or writing it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from amqpspec.pipeline.spark_session import PipelineError, reason, spark_session
+from amqpspec.pipeline.store.files import StoreError, whole_file
+from amqpspec.pipeline.store.store import open_store
+from amqpspec.pipeline.tables import difference
+from amqpspec.pipeline.views import DIFFERENCE, TABLES, read_judgements
+from amqpspec.reports.text import visible
+
+_FORMS = (".parquet", ".csv", ".json")
+
+
+def make_table(options: argparse.Namespace, console: Console) -> None:
+    """Make the table that the options of `amqpspec pipeline table` ask for. Raises `StoreError`, `PipelineError`."""
+    name, out = options.name, options.out
+    if name not in TABLES and name != DIFFERENCE:
+        raise StoreError(f"there is no table {name!r}, but {', '.join([*TABLES, DIFFERENCE])}")
+    if name == DIFFERENCE and not (options.before and options.after):
+        raise StoreError("the table of a difference needs --before RUN and --after RUN")
+    if out is not None and out.suffix not in _FORMS:
+        raise StoreError(f"{out}: its name must end in {', '.join(_FORMS)}")
+    store = open_store(options.store)
+    with spark_session(options.spark) as spark:
+        from pyspark.errors import PySparkException
+
+        try:
+            judgements = read_judgements(spark, store)
+            if name == DIFFERENCE:
+                _require_runs({part.run for part in store.contents().parts}, options.before, options.after)
+                table = difference(judgements, options.before, options.after)
+            else:
+                table = TABLES[name](judgements)
+            if out is None:
+                _show(table, options.rows, console)
+            else:
+                write(table, out)
+        except PySparkException as error:
+            raise PipelineError(f"the table cannot be made: {reason(error)}") from error
+
+
+def write(table: Any, out: Path) -> None:
+    """Write a DataFrame as one file. What a table holds grows with requirements and brokers, not with recordings."""
+    found = table.toArrow()
+    with whole_file(out.absolute()) as unfinished:
+        if out.suffix == ".parquet":
+            pq.write_table(found, unfinished, compression="zstd")
+        elif out.suffix == ".csv":
+            _write_csv(found, unfinished)
+        else:
+            lines = (json.dumps(row, default=str) + "\n" for row in found.to_pylist())
+            unfinished.write_text("".join(lines), encoding="utf-8")
+
+
+def _write_csv(table: pa.Table, path: Path) -> None:
+    """CSV has no lists: their members are put in one text."""
+    columns = {
+        field.name: [", ".join(map(str, each or ())) for each in table.column(field.name).to_pylist()]
+        if pa.types.is_list(field.type)
+        else table.column(field.name)
+        for field in table.schema
+    }
+    csv.write_csv(pa.table(columns), path)
+
+
+def _require_runs(known: set[str], *runs: str) -> None:
+    for run in runs:
+        if run not in known:
+            raise StoreError(f"the store has no run {run!r}, but {', '.join(sorted(known)) or 'none'}")
+
+
+def _show(table: Any, most: int, console: Console) -> None:
+    rows = table.limit(most + 1).collect()
+    if console.is_terminal:
+        _show_view(table.dtypes, rows[:most], console)
+    else:
+        # whatever reads this may want columns, and has no width
+        print(*table.columns, sep="\t")
+        for row in rows[:most]:
+            print(*(visible(_text(value)) for value in row), sep="\t")
+    if len(rows) > most:
+        print(f"amqpspec: there are more than {most:,} rows; --rows N or --out FILE gives more", file=sys.stderr)
+
+
+def _show_view(types: list[tuple[str, str]], rows: list[Any], console: Console) -> None:
+    view = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name, kind in types:
+        is_number = kind in ("bigint", "int", "double")
+        view.add_column(name.replace("_", " "), justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        view.add_row(*(Text(visible(_shown(value))) for value in row))
+    console.print(view)
+
+
+def _shown(value: object) -> str:
+    """For people: numbers in groups of digits, and of few."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,88 @@
+"""A store in Spark: its judgements as a DataFrame, and all tables as SQL views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pyarrow as pa
+
+from amqpspec.conformance.traces.trace_parquet import SCHEMA
+from amqpspec.pipeline import tables
+from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS
+from amqpspec.pipeline.store.parts import JUDGEMENTS as JUDGED
+from amqpspec.pipeline.store.parts import TRACES
+from amqpspec.pipeline.store.store import Store, open_store
+
+#: By their names in SQL and on the command line.
+TABLES: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
+    {
+        "compliance": tables.compliance,
+        "coverage": tables.coverage,
+        "failures_by_identity": tables.failures_by_identity,
+        "latency": tables.latency,
+        "flaky": tables.flaky,
+        "said": tables.said,
+        "failures": tables.failures,
+        "measurements": tables.measurements,
+    }
+)
+DIFFERENCE = "difference"
+
+_PARTITIONS = "day date, target string, run string"
+_NAMES = {pa.string(): "string", pa.int64(): "bigint", pa.int32(): "int", pa.float64(): "double"}
+_NAMES |= {pa.bool_(): "boolean", pa.binary(): "binary"}
+
+
+def read_judgements(spark: Any, store: Store | Path | str) -> Any:
+    """A DataFrame with a row for each sequence of the store that was judged, with `day`, `target` and `run`."""
+    store = _store(store)
+    judged = [part.judgements for part in store.contents().parts if store.is_judged(part)]
+    return _read(spark, store.root, JUDGED, judged, JUDGEMENTS)
+
+
+def read_rows(spark: Any, store: Store | Path | str) -> Any:
+    """A DataFrame with every row of the recordings. A start row's `target` and `run` are those of the folder."""
+    store = _store(store)
+    # the label of a start row is that of the folder, if the import gave no other
+    columns = pa.schema([field for field in SCHEMA if field.name != "target"])
+    there = [part.trace for part in store.contents().parts if (store.root / part.trace).is_file()]
+    return _read(spark, store.root, TRACES, there, columns)
+
+
+def register_views(spark: Any, store: Store | Path | str) -> None:
+    """Makes the store's `judgements`, its recorded `trace_rows`, and every table in `TABLES` views of the session."""
+    judgements = read_judgements(spark, store)
+    judgements.createOrReplaceTempView("judgements")
+    read_rows(spark, store).createOrReplaceTempView("trace_rows")
+    for name, table in TABLES.items():
+        table(judgements).createOrReplaceTempView(name)
+
+
+def _store(store: Store | Path | str) -> Store:
+    return store if isinstance(store, Store) else open_store(store)
+
+
+def _read(spark: Any, root: Path, folder: str, files: list[str], schema: pa.Schema) -> Any:
+    described = ", ".join([*(f"`{field.name}` {_type(field.type)}" for field in schema), _PARTITIONS])
+    if not files:
+        return spark.createDataFrame([], described)
+    # files of an earlier version lack columns, which are null then
+    reader = spark.read.schema(described).option("basePath", _path(root / folder))
+    return reader.parquet(*(_path(root / file) for file in files))
+
+
+def _path(file: Path) -> str:
+    """What Spark takes for a local file: a percent sign in it stands for itself."""
+    return f"file://{file}"
+
+
+def _type(kind: pa.DataType) -> str:
+    """The name of a type in Spark's SQL."""
+    if pa.types.is_list(kind):
+        return f"array<{_type(kind.value_type)}>"
+    if pa.types.is_struct(kind):
+        return f"struct<{', '.join(f'`{field.name}`: {_type(field.type)}' for field in kind)}>"
+    return _NAMES[kind]
