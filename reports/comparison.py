@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from amqpspec.model.promises.registry import Requirement, requirements
-from amqpspec.reports.impact import Impact, impact_of
+from amqpspec.model.promises.severity import ORDER, Severity, severity_by
 from amqpspec.reports.overview import UNREGISTERED
 from amqpspec.reports.stored_run import StoredFailure, StoredRun, StoredVerdict
 
@@ -71,9 +71,14 @@ class Group:
         return None not in self.of_runs
 
     @property
-    def impact(self) -> Impact:
+    def severity(self) -> Severity:
         failure = self.example
-        return impact_of(failure.shape, failure.detail, failure.observed)
+        return severity_by(failure.requirement, failure.shape, failure.detail)
+
+    @property
+    def rank(self) -> int:
+        """By which groups are sorted, the gravest first."""
+        return ORDER.index(self.severity)
 
     @property
     def states(self) -> str:
@@ -149,7 +154,7 @@ def compare(runs: Sequence[StoredRun], registry: Mapping[str, Requirement] | Non
     ids = sorted(listed, key=lambda id: (order.get(id, len(order)), id))
     identities = dict.fromkeys(identity for run in runs for identity in run.failures)
     groups = [_group(identity, runs) for identity in identities]
-    groups.sort(key=lambda group: (group.impact, -group.states.count(Seen.SHOWN), group.identity))
+    groups.sort(key=lambda group: (group.rank, -group.states.count(Seen.SHOWN), group.identity))
     return Comparison(tuple(runs), tuple(_row(id, known.get(id), runs) for id in ids), tuple(groups))
 
 

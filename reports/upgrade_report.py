@@ -1,6 +1,5 @@
-"""What an application would notice of an upgrade: on a terminal, in Markdown, as one HTML page. The worst comes first.
-
-Who decides what is worse is `reports.impact.impact_of`.
+"""What an application would notice of an upgrade: on a terminal, in Markdown, as one HTML page. The worst comes first
+(`model.promises.severity`).
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from amqpspec.conformance.upgrade import Difference, Kind, Upgrade
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.registry import AS_STATED, requirements
+from amqpspec.model.promises.severity import Severity, rank, severity_of
 from amqpspec.reports.html import page_environment
-from amqpspec.reports.impact import Impact, impact_of
 from amqpspec.reports.markdown import block, prose
 from amqpspec.reports.text import plural
 
@@ -24,19 +23,18 @@ def name_of(target: TargetDescription) -> str:
     return f"{target.product} {target.version}".strip()
 
 
-def impact(difference: Difference) -> Impact:
-    failure = difference.failure
-    return impact_of(failure.shape, failure.detail, failure.observed)
+def severity(difference: Difference) -> Severity:
+    return severity_of(difference.failure)
 
 
 def ordered(differences: Sequence[Difference]) -> list[Difference]:
-    """The worst first; of the same impact what breaks a promise, then what was seen most often.
+    """The worst first; of the same severity what breaks a promise, then what was seen most often.
 
     One frame may differ in several ways: only the worst of them is listed.
     """
     listed = sorted(
         differences,
-        key=lambda each: (impact(each), _KINDS.index(each.kind), -len(each.sequences), each.failure.identity),
+        key=lambda each: (rank(each.failure), _KINDS.index(each.kind), -len(each.sequences), each.failure.identity),
     )
     frames = {(each.failure.observed, each.failure.command): each for each in reversed(listed)}
     alone = [each for each in listed if each.failure.observed == "nothing"]
@@ -83,11 +81,11 @@ def extent(found: Upgrade) -> list[str]:
 
 def terminal_lines(found: Upgrade) -> Iterator[tuple[str, str]]:
     """Lines with their style."""
-    last: Impact | None = None
+    last: Severity | None = None
     for each in ordered(found.noticed):
-        if impact(each) is not last:
-            last = impact(each)
-            yield f"{last.title}: {last.meaning}", "bold"
+        if severity(each) is not last:
+            last = severity(each)
+            yield last.capitalize(), "bold"
         yield f"  ✗ {title(each)}  ({each.kind}; {plural(len(each.sequences), 'sequence')})", "red"
         for allowed in each.failure.allowed[:1] or ("nothing",):
             yield f"      was  {allowed}", ""
@@ -108,11 +106,11 @@ def _what(difference: Difference) -> str:
 
 def upgrade_markdown(found: Upgrade) -> str:
     lines = [f"# {prose(headline(found))}", "", *(f"- {prose(line)}" for line in extent(found))]
-    last: Impact | None = None
+    last: Severity | None = None
     for each in ordered(found.noticed):
-        if impact(each) is not last:
-            last = impact(each)
-            lines += ["", f"## {last.title}", "", last.meaning]
+        if severity(each) is not last:
+            last = severity(each)
+            lines += ["", f"## {last.capitalize()}"]
         failure = each.failure
         lines += [
             "", f"### {prose(title(each))}", "", prose(rule(each, found.other.dialect)), "",
@@ -138,7 +136,7 @@ def upgrade_html(found: Upgrade, tool: str) -> str:
             other=name_of(found.other),
             headline=headline(found),
             extent=extent(found),
-            noticed=[(impact(each), each) for each in ordered(found.noticed)],
+            noticed=[(rank(each.failure), severity(each), each) for each in ordered(found.noticed)],
             gone=[(title(each), _what(each)) for each in ordered(found.gone)],
             title=title,
             rule=rule,

@@ -144,11 +144,12 @@ _TABLE = (
 
 def severity_of(failure: Failure) -> Severity:
     """What the failure does to an application."""
-    return _severity(failure.requirement, failure.shape, failure.detail)
+    return severity_by(failure.requirement, failure.shape, failure.detail)
 
 
 @cache
-def _severity(requirement: str, shape: Shape, detail: str) -> Severity:
+def severity_by(requirement: str, shape: str, detail: str) -> Severity:
+    """The same, by what tells one failure from another."""
     for row in _TABLE:
         if row.shape not in (None, shape) or not re.match(row.requirement, requirement):
             continue

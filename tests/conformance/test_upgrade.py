@@ -11,9 +11,9 @@ import pytest
 from amqpspec.command_line import main
 from amqpspec.conformance.traces.trace import TraceError
 from amqpspec.conformance.upgrade import Difference, Kind, upgrade
+from amqpspec.model.promises.severity import ORDER, Severity
 from amqpspec.model.promises.verdict import Failure, Shape
-from amqpspec.reports.impact import Impact
-from amqpspec.reports.upgrade_report import headline, impact, ordered, upgrade_html, upgrade_markdown
+from amqpspec.reports.upgrade_report import headline, ordered, severity, upgrade_html, upgrade_markdown
 
 SMALL = ("--only", "QUORUM-001", "--only", "ACK-003", "--sequences", "0", "--seed", "1", "--quiet", "--jobs", "1")
 
@@ -62,12 +62,13 @@ def test_the_own_dialect_of_a_broker_is_that_of_its_version(runs: dict[str, Path
 def test_what_a_broker_breaks_is_told_apart_and_comes_first(runs: dict[str, Path]) -> None:
     found = upgrade(runs["4.0"], runs["faulty"])
     first = ordered(found.noticed)[0]
-    assert (first.failure.requirement, first.kind, impact(first)) == ("ACK-003", Kind.BROKEN, Impact.MESSAGES)
+    assert (first.failure.requirement, first.kind, severity(first)) == ("ACK-003", Kind.BROKEN, Severity.STUCK)
     assert found.cut_short >= 1
     # the other way round it is what is not seen any more; nothing is new
     back = upgrade(runs["faulty"], runs["4.0"])
     assert not back.noticed and {each.failure.requirement for each in back.gone} >= {"ACK-003"}
-    assert [impact(each) for each in ordered(found.noticed)] == sorted(map(impact, found.noticed))
+    gravest_first = [ORDER.index(severity(each)) for each in ordered(found.noticed)]
+    assert gravest_first == sorted(gravest_first)
 
 
 def test_reports_have_each_difference(runs: dict[str, Path]) -> None:

@@ -15,7 +15,6 @@ from amqpspec.conformance.verdicts.judgement import FoundFailure
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.reports.comparison import Change, compare
-from amqpspec.reports.impact import Impact, impact_of
 from amqpspec.reports.json_report import render_json, report_object
 from amqpspec.reports.side_by_side import render_side_by_side
 from amqpspec.reports.stored_run import StoredRun, StoredRunError, read_run, run_of
@@ -146,23 +145,6 @@ def test_it_links_to_the_reports_of_the_runs(tmp_path: Path) -> None:
     runs = [run_of(written(), tmp_path / "a b"), run_of(written(), tmp_path / "gone")]
     assert render_side_by_side(compare(runs), "", tmp_path).count('<a href="a b/report.html">') == 1
     assert "<a href" not in render_side_by_side(compare(runs), "")
-
-
-@pytest.mark.parametrize(
-    "shape, detail, observed, impact",
-    [
-        ("missing frame", "basic.deliver", "nothing", Impact.MESSAGES),
-        ("unexpected frame", "basic.ack", "a.1 < basic.ack", Impact.MESSAGES),
-        ("unexpected frame", "connection.close", "a < connection.close reply-code=541", Impact.CONNECTION),
-        ("missing frame", "queue.declare-ok", "a.1 < channel.close reply-code=406", Impact.CONNECTION),
-        ("missing frame", "queue.declare-ok", "nothing", Impact.REFUSED),
-        ("wrong argument", "queue.declare-ok message-count", "a.1 < queue.declare-ok", Impact.STATE),
-        ("wrong argument", "channel.close reply-text", "a.1 < channel.close", Impact.TEXT),
-        ("wrong argument", "channel.close reply-code", "a.1 < channel.close", Impact.REFUSED),
-    ],
-)
-def test_what_is_worse_comes_first(shape: str, detail: str, observed: str, impact: Impact) -> None:
-    assert impact_of(shape, detail, observed) is impact
 
 
 def test_the_worst_and_the_most_frequent_are_listed_first() -> None:
