@@ -208,10 +208,10 @@ MIDDLE = [
         for name, (first, octets) in FLOODS.items()
     ],
     # an alarm that nobody of ours has raised is no fault of the broker's
-    Attack("flood of blocked and unblocked", REPLY, floods(BLOCKED), arguments=SHORT, codes=UNDECIDED,
+    Attack("flood of blocked and unblocked", REPLY, floods(BLOCKED), arguments=SHORT, codes=UNDECIDED | LOST,
         checked=UNDECIDED),
     Attack("flood of blocked and unblocked behind the reply", REPLY, floods_behind_the_reply(BLOCKED), arguments=SHORT,
-        codes=UNDECIDED, checked=UNDECIDED),
+        codes=UNDECIDED | LOST, checked=UNDECIDED),
     *[
         Attack(f"flood of {name} behind the reply", REPLY, floods_behind_the_reply(FLOODS[name][1]), arguments=SHORT)
         for name in ("heartbeats", "channel.close", "protocol headers")
