@@ -16,7 +16,6 @@ from amqpspec.targets.errors import TargetUnreachable
 TIME_LIMIT = 10.0
 #: Seconds until a message that was published may be got; nothing says that it is there at once.
 PUBLISHING_TIME = 2.0
-_PAUSE = 0.05
 _BODY = b"alive"
 _ENDS = ("channel.close", "connection.close", "socket.closed", "socket.garbage")
 
@@ -42,7 +41,6 @@ def not_served(address: Address) -> str | None:
         got = visit.ask("basic.get", {**visit.queue, "no_ack": True})
         until = time.monotonic() + PUBLISHING_TIME
         while got.name == "basic.get-empty" and time.monotonic() < until:
-            time.sleep(_PAUSE)
             got = visit.ask("basic.get", {**visit.queue, "no_ack": True})
         if got.name.endswith(".close"):
             return _refused("basic.get", got)
