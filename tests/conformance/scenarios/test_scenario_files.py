@@ -146,7 +146,7 @@ def run_all(dialect: str, directory: Path) -> dict[str, tuple[CommandFile, Seque
         TraceWriter(directory / f"{dialect}.jsonl") as trace,
     ):
         description = TargetDescription("embedded", "amqpspec", "0", dialect)
-        target = TargetUnderTest(broker.address, description, deadline=2.0, operator=broker.operator(), clock=clock)
+        target = TargetUnderTest(broker.address, description, deadline=30.0, operator=broker.operator(), clock=clock)
 
         def carry_out(scenario: CommandFile) -> SequenceJudgement:
             with Session(target, trace, sequence_name(scenario), requirement=scenario.requirement) as session:
@@ -201,7 +201,7 @@ def test_nothing_is_left_on_the_broker(dialect: str, directory: Path) -> None:
     clock = FastForwardClock()
     with EmbeddedBroker(dialect_named(dialect), clock=clock) as broker, TraceWriter(directory / "left.jsonl") as trace:
         description = TargetDescription("embedded", "amqpspec", "0", dialect)
-        target = TargetUnderTest(broker.address, description, deadline=1.0, clock=clock)
+        target = TargetUnderTest(broker.address, description, deadline=30.0, clock=clock)
         for scenario in selected(["ACK", "QUEUE", "EXCHANGE", "CHAN"], dialect):
             with Session(target, trace, sequence_name(scenario)) as session:
                 for command in scenario.commands:
