@@ -3,8 +3,9 @@
 After a command and what it owed have come, for each queue that it touched: `basic.get` on the channel that touched it
 where the model says that nothing is ready (it goes the way of the acknowledgements, and its answer comes behind the
 deliveries that they caused); else a passive declare, again until the numbers are the model's. Then `basic.qos` with the
-present value on every channel concerned, which flushes the channel; where one has ended, a round trip of its
-connection on a channel of the suite's own. Only what the command touched takes part.
+present value on every channel concerned, which flushes the channel, unless it has just answered and nothing comes
+there unasked; where one has ended, a round trip of its connection on a channel of the suite's own. Only what the
+command touched takes part.
 All of this is judged like any other traffic, but counts as exercise of nothing.
 """
 
@@ -73,13 +74,14 @@ def _channels(conversation: Conversation, commands: Sequence[Command], touched: 
 
 
 def _flush_all(conversation: Conversation, channels: Sequence[ChannelKey]) -> None:
-    """A round trip of each channel; of the connection, behind all of them, where one has ended."""
+    """A round trip of each channel that has not answered yet; of the connection, behind them, where one has ended."""
     ended: dict[str, None] = {}
     for channel in channels:
         if not channel[1] or conversation.over:
             continue
         if is_open(conversation, channel):
-            flush(conversation, channel)
+            if not conversation.last_sent.is_answered(channel):
+                flush(conversation, channel)
         else:
             ended[channel[0]] = None
     for channel in conversation.questions.served_elsewhere():

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from amqpspec.conformance.language.names import new_prefix
 from amqpspec.conformance.session.declared import Declared
+from amqpspec.conformance.session.last_sent import LastSent
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import Mark, TraceWriter
@@ -80,6 +81,8 @@ class Conversation:
         self.overdue = 0
         #: what the broker says that it has declared
         self.declared = Declared()
+        #: whether channels have answered all that they were sent
+        self.last_sent = LastSent()
         self._trace = trace
         self._judge = judge
         self._listeners = tuple(listeners)
@@ -132,6 +135,7 @@ class Conversation:
         if not more and self.now() - self._looked > UNREAD:
             self.drain()
         self.declared.sent(event)
+        self.last_sent.sent(event)
         self.carrier.send(event, more=more)
 
     def request(self, event: TraceEvent) -> None:
