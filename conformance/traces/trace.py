@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
 from amqpspec.conformance.traces.extras import needed_for
+from amqpspec.conformance.traces.json_text import parsed
 from amqpspec.conformance.traces.trace_failures import failure_to_json
 from amqpspec.conformance.traces.trace_row import (
     Mark,
@@ -218,18 +219,14 @@ def jsonl_to_parquet(source: Path | str, destination: Path | str) -> int:
 
 
 def _read_lines(path: Path) -> Iterator[TraceRow]:
-    parse = json.JSONDecoder().raw_decode
     try:
         with path.open("rb") as file:
             number = 0
             while raw := file.readline(MAX_LINE):
                 number += 1
                 try:
-                    line = raw.decode("utf-8")
-                    row, end = parse(line)
-                    if line[end:].strip():
-                        raise json.JSONDecodeError("more than one value on a line", line, end)
-                    if TAG_MARK in line:
+                    row = parsed(raw)
+                    if TAG_MARK in raw:
                         _undo_tags(row)
                     problem = row_problem(row)
                 except (ValueError, RecursionError) as error:
@@ -238,7 +235,7 @@ def _read_lines(path: Path) -> Iterator[TraceRow]:
                     continue
                 if problem is not None:
                     key, sentence = problem
-                    column = line.find(f'"{key}"') + 1 or 1
+                    column = raw.decode("utf-8").find(f'"{key}"') + 1 or 1
                     raise TraceError(f"{path}:{number}:{column}: {sentence}")
                 yield cast(TraceRow, row)
     except OSError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -10,8 +9,8 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from amqpspec.conformance.traces.json_text import decoded, encoded
 from amqpspec.conformance.traces.trace_row import TraceError, TraceRow, put_body, row_event, row_problem
-from amqpspec.conformance.traces.trace_values import TAG_MARK, decode_value, encode_value
 
 #: One column for each key of a row, and `row`, the number of the row in its trace, from 1.
 SCHEMA = pa.schema(
@@ -92,7 +91,7 @@ def _columns(row: TraceRow, number: int) -> dict[str, Any]:
     columns["row"] = number
     for key in _JSON_COLUMNS:
         if key in columns:
-            columns[key] = json.dumps(encode_value(columns[key]), separators=(",", ":"))
+            columns[key] = encoded(columns[key])
     if "body" in columns or "body_base64" in columns:
         content = row_event(row).content
         columns["body"] = content.body if content else None
@@ -142,18 +141,13 @@ def batch_rows(batch: pa.RecordBatch | pa.Table, origin: str) -> Iterator[TraceR
 
 
 _COLUMN_NAMES = frozenset(SCHEMA.names)
-#: Without the search for white space that `json.loads` begins and ends with.
-_PARSE = json.JSONDecoder().raw_decode
 
 
 def _row(columns: dict[str, Any]) -> Any:
     for key in _JSON_COLUMNS:
         text = columns.get(key)
         if text is not None:
-            value, end = _PARSE(text)
-            if end != len(text):
-                raise ValueError("more than one value in a column")
-            columns[key] = decode_value(value) if TAG_MARK in text else value
+            columns[key] = decoded(text)
     body = columns.pop("body", None)
     if body is not None:
         del columns["body_size"]

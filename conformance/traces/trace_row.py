@@ -1,6 +1,6 @@
 """One row of a trace: its keys, how a frame becomes a row and a row a frame, and what is not a row.
 
-In memory a row is the object that `json` made of the line, with the tags of `conformance.traces.trace_values`
+In memory a row is the object that JSON made of the line, with the tags of `conformance.traces.trace_values`
 already undone. It is a plain dict because offline judging spends much of its time here.
 
 Credentials never enter a trace: frames come with those of the target masked (`targets.client.handshake.recordable`),
@@ -9,14 +9,14 @@ and `without_credentials` cuts the user part of URLs from texts.
 
 from __future__ import annotations
 
-import json
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Literal, TypedDict, get_args
 
-from amqpspec.conformance.traces.trace_values import encode_value
+from amqpspec.conformance.traces.json_text import line_of
+from amqpspec.conformance.traces.trace_values import encode_value, is_plain
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Content, TraceEvent, event_of
 
@@ -162,10 +162,10 @@ def row_line(row: TraceRow) -> bytes:
     """The line of a row, with its line end. Raises `ValueNotRecordable`."""
     written: dict[str, Any] = dict(row)
     for key in ("arguments", "properties"):
-        if key in written:
+        if key in written and not is_plain(written[key]):
             # The keys of the outer table may begin with "$" as well, so it is encoded as a whole.
             written[key] = encode_value(written[key])
-    return json.dumps(written, separators=(",", ":")).encode("ascii") + b"\n"
+    return line_of(written)
 
 
 def without_credentials(text: str) -> str:

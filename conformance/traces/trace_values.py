@@ -29,7 +29,7 @@ from typing import Any
 from amqpspec.model.protocol.field_types import WIRE_NUMBERS, Float32, WireInteger
 
 #: What every tag looks like in the text of a trace; a line without it needs no decoding.
-TAG_MARK = '"$'
+TAG_MARK = b'"$'
 
 #: Deeper nesting than this is refused: a broker that sends it is not allowed to exhaust the stack.
 MAX_DEPTH = 200
@@ -39,12 +39,32 @@ class ValueNotRecordable(ValueError):
     """A value that has no written form, or a written form that is no value."""
 
 
+#: Types whose values are their own form, in JSON too.
+_PLAIN = frozenset({str, bool, type(None)})
+#: The integers that any type of AMQP can hold.
+_LEAST, _MOST = -(2**63), 2**64 - 1
+
+
+def is_plain(table: Mapping[Any, Any]) -> bool:
+    """Is the table its own written form? Most are."""
+    for key, value in table.items():
+        if type(key) is not str or key.startswith("$"):
+            return False
+        if type(value) not in _PLAIN and not (type(value) is int and _LEAST <= value <= _MOST):
+            return False
+    return True
+
+
 def encode_value(value: Any, depth: int = 0) -> Any:
     """`value` in the form that JSON can hold. Tuples become lists. Raises `ValueNotRecordable`."""
     if isinstance(value, WireInteger | Float32):
         number = int(value) if isinstance(value, WireInteger) else encode_value(float(value))
         return {f"${value.code}": number}
-    if value is None or isinstance(value, str | int):
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        if not _LEAST <= value <= _MOST:
+            raise ValueNotRecordable("an integer of more than 64 bits cannot be recorded")
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"$float": repr(value)}

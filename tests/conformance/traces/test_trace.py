@@ -48,7 +48,7 @@ scalars = st.one_of(
 keys = st.one_of(
     st.text(max_size=8),
     st.sampled_from(["$bytes", "$table", "$", "$decimal", "x-max-length"]),
-    st.integers(),
+    st.integers(-(2**63), 2**64 - 1),
     st.binary(max_size=4),
 )
 values = st.recursive(
@@ -277,6 +277,8 @@ def test_a_value_without_a_written_form_names_the_method(tmp_path: Path) -> None
     with TraceWriter(tmp_path / "t.jsonl") as trace:
         with pytest.raises(TraceError, match=r"basic\.publish: a value of type set cannot be recorded"):
             trace.event("s", frame(x={1, 2}))
+        with pytest.raises(TraceError, match="more than 64 bits"):
+            trace.event("s", frame(x=2**64))
         deep: dict[str, Any] = {}
         for _ in range(5000):
             deep = {"d": deep}

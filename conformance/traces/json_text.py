@@ -1,0 +1,48 @@
+"""JSON of a trace, by a fast library; what it refuses, and may be in a trace, by the one of Python.
+
+That is halves of surrogate pairs, which a broker may send. Integers have 64 bits at most, as in AMQP: of longer ones
+the fast library makes other numbers, so none is written (`conformance.traces.trace_values`).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+
+from amqpspec.conformance.traces.trace_values import TAG_MARK, decode_value, encode_value
+
+_SLOWER = json.JSONDecoder()
+
+
+def line_of(value: Any) -> bytes:
+    """One line of JSON, with its end. Raises `TypeError` for what has no form there."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
+    except orjson.JSONEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def parsed(line: bytes) -> Any:
+    """The one value of a line. Raises `json.JSONDecodeError`, `UnicodeDecodeError` and `RecursionError`."""
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        text = line.decode("utf-8")
+        value, end = _SLOWER.raw_decode(text)
+        if text[end:].strip():
+            raise json.JSONDecodeError("more than one value on a line", text, end) from None
+        return value
+
+
+def encoded(value: Any) -> str:
+    """The text of a value with tags. Raises `ValueNotRecordable`."""
+    return line_of(encode_value(value))[:-1].decode("utf-8")
+
+
+def decoded(text: str) -> Any:
+    """The value of a text with tags. Raises `ValueError` and `RecursionError`."""
+    line = text.encode("utf-8")
+    value = parsed(line)
+    return decode_value(value) if TAG_MARK in line else value
