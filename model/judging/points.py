@@ -11,14 +11,16 @@ from amqpspec.model.broker.internal_events import (
     Input,
     MessageExpiry,
     kind_of,
+    lane_of,
 )
 from amqpspec.model.broker.overflow import is_limited
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
 from amqpspec.model.judging.merging import merged
 from amqpspec.model.judging.pending_inputs import next_inputs
-from amqpspec.model.outputs.replies import is_unasked
-from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.model.outputs.confirms import is_owed
+from amqpspec.model.outputs.replies import CONFIRMS, is_unasked
+from amqpspec.model.protocol.methods import Method, TraceEvent
 from amqpspec.model.rules.internal_events import can_come_about
 
 #: What comes about when a time is up.
@@ -59,6 +61,8 @@ def points(
             )
             if not is_left_out:
                 found.append(point)
+                if not any(applying for _, applying in steps) and _says_nothing_of_what_is_pending(point, reply):
+                    continue
             for index, applying in steps:
                 event = point.pending[index]
                 # nobody looks at a point that is left out, so that the last one behind it can be made of it
@@ -70,6 +74,21 @@ def points(
         if len(reached) > bound:
             raise TooManyExplanations
         frontier = reached
+
+
+def _says_nothing_of_what_is_pending(point: Explanation, reply: TraceEvent | None) -> bool:
+    """Is it a confirm that is owed there, and nothing pending but later publishes of its channel? They are processed
+    before it is sent, or behind it: that is one and the same, whatever comes next.
+    """
+    if not isinstance(reply, Method) or reply.name not in CONFIRMS or point.defect is not None:
+        return False
+    key = (reply.connection, reply.channel)
+    channel = point.broker.channels.get(key)
+    return (
+        channel is not None
+        and all(kind_of(each) == "basic.publish" and lane_of(each) == key for each in point.pending)
+        and is_owed(channel, reply)
+    )
 
 
 def _applying(point: Explanation, defects: DefectsFollowed, event: Input) -> list[DefectTransition]:

@@ -51,7 +51,7 @@ Requirements:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
@@ -59,7 +59,7 @@ from amqpspec.model.broker.overflow import refusal_of, refused_for_nothing, tell
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Arrival, Message, Queue
 from amqpspec.model.broker.stream_log import stored
-from amqpspec.model.outputs.mismatch import Mismatch, Mismatches, unexpected
+from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Method
@@ -67,17 +67,12 @@ from amqpspec.model.protocol.methods import Method
 
 def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatches:
     """CONFIRM-003: each publish once; `multiple` means all that are still open up to the tag."""
-    tag, multiple = method.arguments.get("delivery_tag", 0), bool(method.arguments.get("multiple"))
-    unconfirmed = channel.unconfirmed
-    numbers = [number for number in unconfirmed if number <= tag] if multiple else [tag] if tag in unconfirmed else []
-    if not numbers or tag > channel.published:
-        return unexpected(_misnumbered(channel, tag), f"{method.name} of a publish that is not open")
-    for owed in channel.owed:
-        if isinstance(owed, Expected) and owed.publish and owed.publish in numbers:
-            return unexpected("CONFIRM-009", f"{method.name} before basic.return")
+    numbers = _confirmed(channel, method)
+    if amiss := _not_open(channel, method, numbers):
+        return amiss
+    tag, unconfirmed = method.arguments.get("delivery_tag", 0), channel.unconfirmed
     channel.selected_untold = False
-    # one that ought not to be at all is not measured by its form
-    wrong = tuple(_wrong_kind(channel, method, numbers)) or tuple(_wrong_form(channel, method, tag, numbers))
+    wrong = _wrong(channel, method, numbers)
     fired = ["CONFIRM-002", "CONFIRM-003"]
     for number in numbers:
         copies = unconfirmed.pop(number)
@@ -100,6 +95,36 @@ def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatc
         fired += ["CONFIRM-006", "CONFIRM-007"]
     broker.fired(*fired)
     return wrong
+
+
+def is_owed(channel: Channel, method: Method) -> bool:
+    """Is there nothing wrong with the confirm, as far as the channel has come?"""
+    numbers = _confirmed(channel, method)
+    return not _not_open(channel, method, numbers) and not _wrong(channel, method, numbers)
+
+
+def _confirmed(channel: Channel, method: Method) -> list[int]:
+    """The numbers of the open publishes that it confirms."""
+    tag, unconfirmed = method.arguments.get("delivery_tag", 0), channel.unconfirmed
+    if method.arguments.get("multiple"):
+        return [number for number in unconfirmed if number <= tag]
+    return [tag] if tag in unconfirmed else []
+
+
+def _not_open(channel: Channel, method: Method, numbers: Sequence[int]) -> Mismatches:
+    tag = method.arguments.get("delivery_tag", 0)
+    if not numbers or tag > channel.published:
+        return unexpected(_misnumbered(channel, tag), f"{method.name} of a publish that is not open")
+    for owed in channel.owed:
+        if isinstance(owed, Expected) and owed.publish and owed.publish in numbers:
+            return unexpected("CONFIRM-009", f"{method.name} before basic.return")
+    return NONE
+
+
+def _wrong(channel: Channel, method: Method, numbers: list[int]) -> Mismatches:
+    """What ought not to be at all is not measured by its form."""
+    tag = method.arguments.get("delivery_tag", 0)
+    return tuple(_wrong_kind(channel, method, numbers)) or tuple(_wrong_form(channel, method, tag, numbers))
 
 
 def _wrong_kind(channel: Channel, method: Method, numbers: list[int]) -> Iterator[Mismatch]:
