@@ -97,6 +97,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
         "--markdown", type=Path, metavar="FILE",
         help="a summary; where GITHUB_STEP_SUMMARY names a file, it is added to that in any case",
     )  # fmt: skip
+    parser.add_argument("--parquet", type=Path, metavar="FILE", help="the trace as a table, with the extra parquet")
     parser.add_argument("--badge", type=Path, metavar="FILE", help="the result as a small SVG")
     parser.add_argument(
         "--gate", type=Gate, choices=tuple(Gate), default=Gate.PROMISE,

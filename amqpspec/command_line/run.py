@@ -19,7 +19,7 @@ from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.search.machine import THEMES, themes_for
-from amqpspec.conformance.traces.extras import MissingExtra, needed_for
+from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.traces.trace import TraceWriter, jsonl_to_parquet
 from amqpspec.conformance.verdicts.deviations import (
     Deviation,
@@ -54,12 +54,16 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     listed = read_deviations(options.deviations) if options.deviations else ()
     _make_directory(options.out)
     for path in (
-        options.html, options.json, options.junit, options.markdown, options.badge, options.write_deviations
+        options.html, options.json, options.junit, options.markdown, options.badge, options.parquet,
+        options.write_deviations,
     ):  # fmt: skip
         if path is not None and not path.absolute().parent.is_dir():
             raise UsageError(f"{path}: there is no directory {path.absolute().parent}")
     if options.store:
         _require_store(options.store)
+    if options.parquet:
+        with needed_for(f"to write {options.parquet}"):
+            import pyarrow  # noqa: F401
     seed = random_seed() if options.seed is None else options.seed
     wanted = RunOptions(
         tuple(options.only), seed, options.sequences, options.steps, options.time_budget,
@@ -88,7 +92,6 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     if finished.result is None:
         raise interrupt or AssertionError("a run tells its result")
     result = _judged(finished.result, listed, options)
-    _write_parquet(options.out)
     _write_reports(result, options)
     if options.store:
         _add_to_store(options)
@@ -150,16 +153,6 @@ def _make_directory(directory: Path) -> None:
         raise UsageError(f"{directory}: cannot be made: {error.strerror}") from None
 
 
-def _write_parquet(directory: Path) -> None:
-    """The trace as Parquet as well, where pyarrow is installed."""
-    parquet = directory / "trace.parquet"
-    try:
-        jsonl_to_parquet(directory / "trace.jsonl", parquet)
-    except MissingExtra as error:
-        parquet.unlink(missing_ok=True)  # that of an earlier run
-        print(f"amqpspec: trace.parquet was left out: {error}", file=sys.stderr)
-
-
 def _require_store(folder: Path) -> None:
     """That nothing can be kept there is told before anything is run."""
     with needed_for("for --store"):
@@ -201,6 +194,8 @@ def _write_reports(result: RunResult, options: argparse.Namespace) -> None:
         options.markdown.write_text(render_summary(result), encoding="utf-8")
     if options.badge:
         options.badge.write_text(render_badge(result), encoding="utf-8")
+    if options.parquet:
+        jsonl_to_parquet(options.out / "trace.jsonl", options.parquet)
     _write_job_summary(result)
     for found, file in _command_files(result, options.out):
         file.parent.mkdir(exist_ok=True)

@@ -1,7 +1,7 @@
 """JSON of a trace, by a fast library; what it refuses, and may be in a trace, by the one of Python.
 
 That is halves of surrogate pairs, which a broker may send. Integers have 64 bits at most, as in AMQP: of longer ones
-the fast library makes other numbers, so none is written (`conformance.traces.trace_values`).
+the fast library makes other numbers when it reads them, so none is written.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from typing import Any
 
 import orjson
 
-from amqpspec.conformance.traces.trace_values import TAG_MARK, decode_value, encode_value
+from amqpspec.conformance.traces.trace_values import TAG_MARK, ValueNotRecordable, decode_value, encode_value
 
 _SLOWER = json.JSONDecoder()
 
 
 def line_of(value: Any) -> bytes:
-    """One line of JSON, with its end. Raises `TypeError` for what has no form there."""
+    """One line of JSON, with its end. Raises `ValueNotRecordable`."""
     try:
         return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
     except orjson.JSONEncodeError:
+        _refuse_long_integers(value)
         return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
 
 
@@ -46,3 +47,13 @@ def decoded(text: str) -> Any:
     line = text.encode("utf-8")
     value = parsed(line)
     return decode_value(value) if TAG_MARK in line else value
+
+
+def _refuse_long_integers(value: Any) -> None:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            _refuse_long_integers(each)
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise ValueNotRecordable("an integer of more than 64 bits cannot be recorded")

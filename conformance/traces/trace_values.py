@@ -40,17 +40,13 @@ class ValueNotRecordable(ValueError):
 
 
 #: Types whose values are their own form, in JSON too.
-_PLAIN = frozenset({str, bool, type(None)})
-#: The integers that any type of AMQP can hold.
-_LEAST, _MOST = -(2**63), 2**64 - 1
+_PLAIN = frozenset({str, int, bool, type(None)})
 
 
 def is_plain(table: Mapping[Any, Any]) -> bool:
     """Is the table its own written form? Most are."""
     for key, value in table.items():
-        if type(key) is not str or key.startswith("$"):
-            return False
-        if type(value) not in _PLAIN and not (type(value) is int and _LEAST <= value <= _MOST):
+        if type(value) not in _PLAIN or type(key) is not str or key.startswith("$"):
             return False
     return True
 
@@ -60,11 +56,7 @@ def encode_value(value: Any, depth: int = 0) -> Any:
     if isinstance(value, WireInteger | Float32):
         number = int(value) if isinstance(value, WireInteger) else encode_value(float(value))
         return {f"${value.code}": number}
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, int):
-        if not _LEAST <= value <= _MOST:
-            raise ValueNotRecordable("an integer of more than 64 bits cannot be recorded")
+    if value is None or isinstance(value, str | int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"$float": repr(value)}
