@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from amqpspec.conformance.failures.findings import Findings
+from amqpspec.conformance.interruption import raise_if_interrupted, was_interrupted
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.run_options import RunOptions
@@ -70,7 +71,9 @@ class Runner:
         self.listeners: tuple[Listener, ...] = (OneAtATime(listeners),)
         self.tally = RunTally()
         self._dialect = dialect_named(target.description.dialect)
-        self._place = Place(target, trace, options.seed, options.pace, patience=Patience(target.deadline))
+        self._place = Place(
+            target, trace, options.seed, options.pace, was_interrupted, patience=Patience(target.deadline)
+        )
         self._findings = Findings(
             self._dialect, options.shrinking_time, self._run_again, self.listeners, target.description.judged_version
         )
@@ -96,7 +99,9 @@ class Runner:
                 self._run_scenarios(scenarios, workers)
                 if self.options.sequences and not self._is_enough():
                     self._search(workers)
+            raise_if_interrupted()
             self._findings.shrink_all()
+            raise_if_interrupted()
             self._ask_whether_whole()
         except (TargetError, WorkerLost) as error:
             lost = f"the target was lost after {self.tally.sequences} sequences: {error}"
@@ -215,6 +220,7 @@ class Runner:
 
         One in which the target was lost is neither: what it found may be no more than that end.
         """
+        raise_if_interrupted()
         self._left_behind += outcome.left_behind
         if outcome.judgement.verdict is Verdict.FAIL or outcome.overdue:
             self._check_alive(outcome.sequence.name)

@@ -22,6 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
+from amqpspec.conformance.interruption import undisturbed
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import absent_methods, needs_operator
 from amqpspec.conformance.search.actions import Limits
@@ -150,7 +151,8 @@ class SeveralProcesses:
         self._here = ThreadPoolExecutor(1, thread_name_prefix="operated")
 
     def made(self, rounds: Iterable[Round]) -> Iterator[list[MadeRound]]:
-        begun = [self._pool.submit(_make, each) for each in rounds]
+        with undisturbed():
+            begun = [self._pool.submit(_make, each) for each in rounds]
         if begun:
             yield list(map(_result, begun))
 
@@ -168,7 +170,8 @@ class SeveralProcesses:
     def _submit(self, sequence: CommandSequence, until: float | None) -> Future[CarriedOut | None]:
         if needs_operator(sequence.commands):
             return self._here.submit(_carried_out_at, self._place, sequence, until)
-        return self._pool.submit(_carry_out, sequence, until)
+        with undisturbed():  # a process that is half begun would never end
+            return self._pool.submit(_carry_out, sequence, until)
 
     def __enter__(self) -> Self:
         return self

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Sequence
 
 from rich.console import Console
 
 from amqpspec.command_line.exit_codes import INTERRUPTED, TARGET_LOST, TERMINATED, TRACE_UNREADABLE, USAGE
 from amqpspec.command_line.options import build_parser
 from amqpspec.command_line.usage import UsageError
+from amqpspec.conformance.interruption import Terminated, ended_by_signals
 from amqpspec.conformance.language.command_file import CommandFileError
 from amqpspec.conformance.session.session import UnsendableCommand
 from amqpspec.conformance.traces.extras import MissingExtra
@@ -31,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     console = Console(highlight=False)
     try:
-        with _ended_by_signal():
+        with ended_by_signals():
             return _dispatch(options.command, options, console)
     except Terminated:
         return _fail("terminated", TERMINATED)
@@ -53,27 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), USAGE)
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM ends a command as an interrupt does: it deletes what it has made, and tells what it has found."""
-
-
-@contextmanager
-def _ended_by_signal() -> Iterator[None]:
-    """A block that SIGTERM ends with `Terminated`, where signals can be had: in the first thread of a program."""
-
-    def end(number: int, frame: FrameType | None) -> None:
-        raise Terminated
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def _dispatch(command: str, options: object, console: Console) -> int:
     # imported when needed: a help text should not load Hypothesis or Spark
     from importlib import import_module
@@ -86,4 +62,3 @@ def _dispatch(command: str, options: object, console: Console) -> int:
 def _fail(message: str, code: int) -> int:
     print("amqpspec: " + " ".join(message.split()), file=sys.stderr)
     return code
-

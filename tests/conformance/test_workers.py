@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -118,8 +116,7 @@ def test_a_worker_that_is_ended_from_outside_is_told_of_in_a_line(place: Place) 
         with SeveralProcesses(place, RunOptions(jobs=2), lambda: False) as workers:
             for _ in workers.carried_out(sequence(f"s{number}", "a.1 queue.declare q") for number in range(50)):
                 for worker in multiprocessing.active_children():
-                    if worker.pid is not None:
-                        os.kill(worker.pid, signal.SIGKILL)
+                    worker.kill()
 
 
 def test_an_interruption_deletes_what_was_made(tmp_path: Path) -> None:

@@ -1,0 +1,73 @@
+"""SIGINT and SIGTERM end what is under way: it deletes what it has made, and tells what it has found.
+
+Python raises the exception of a signal wherever the first thread is. Where that is code whose exceptions nobody hears
+of (a callback of the garbage collector, a finalizer), the exception is lost. So the signal is remembered as well, and
+what goes on for long asks whether one came.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Terminated(KeyboardInterrupt):
+    """What SIGTERM raises."""
+
+
+#: By signal, what it raises.
+_RAISED: dict[signal.Signals, type[KeyboardInterrupt]] = {
+    signal.SIGINT: KeyboardInterrupt,
+    signal.SIGTERM: Terminated,
+}
+
+_came: list[type[KeyboardInterrupt]] = []
+
+
+def was_interrupted() -> bool:
+    """Did a signal come, in this block of `ended_by_signals`?"""
+    return bool(_came)
+
+
+def raise_if_interrupted() -> None:
+    """Raise once more what a signal raised, in this block of `ended_by_signals`; nothing came: do nothing."""
+    if _came:
+        raise _came[-1]
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """A block that SIGTERM ends with `Terminated`, and SIGINT with `KeyboardInterrupt` where it is not ignored.
+
+    In another thread than the first of a program, signals cannot be had; the block is carried out all the same.
+    """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raised = _RAISED[signal.Signals(number)]
+        _came.append(raised)
+        raise raised
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard = [each for each in _RAISED if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {each: signal.signal(each, end) for each in heard}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        _came.clear()
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """A short block in which no signal raises anything; what comes in it is raised at its end."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _RAISED)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

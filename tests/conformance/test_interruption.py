@@ -1,0 +1,80 @@
+"""A signal ends what is under way, also where the exception that it raised was lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from amqpspec.conformance.interruption import (
+    Terminated,
+    ended_by_signals,
+    raise_if_interrupted,
+    undisturbed,
+    was_interrupted,
+)
+from amqpspec.conformance.run import Runner
+from amqpspec.conformance.run_options import RunOptions
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.events import Event, RunFinished, SequenceFinished
+from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+
+KINDS = pytest.mark.parametrize(
+    ("number", "raised"), [(signal.SIGTERM, Terminated), (signal.SIGINT, KeyboardInterrupt)]
+)
+
+
+@KINDS
+def test_a_signal_ends_the_block(number: signal.Signals, raised: type[KeyboardInterrupt]) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(raised), ended_by_signals():
+        os.kill(os.getpid(), number)
+    assert signal.getsignal(number) is before
+    assert not was_interrupted()
+
+
+@KINDS
+def test_what_is_lost_is_raised_again(number: signal.Signals, raised: type[KeyboardInterrupt]) -> None:
+    with ended_by_signals():
+        raise_if_interrupted()
+        with suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+        assert was_interrupted()
+        with pytest.raises(raised):
+            raise_if_interrupted()
+    raise_if_interrupted()
+
+
+def test_what_comes_in_a_short_block_is_raised_at_its_end() -> None:
+    done = False
+    with pytest.raises(Terminated), ended_by_signals(), undisturbed():
+        os.kill(os.getpid(), signal.SIGTERM)
+        done = True
+    assert done
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_ends_though_the_exception_was_lost(tmp_path: Path, jobs: int) -> None:
+    told: list[Event] = []
+
+    def listen(event: Event) -> None:
+        told.append(event)
+        if isinstance(event, SequenceFinished) and not was_interrupted():
+            with suppress(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    description = TargetDescription("embedded", "amqpspec", "0", "rabbitmq-4.3")
+    options = RunOptions(only=("ACK-00",), seed=4, sequences=12, steps=5, jobs=jobs)
+    with EmbeddedBroker() as broker, TraceWriter(tmp_path / "trace.jsonl") as trace, ended_by_signals():
+        with pytest.raises(Terminated):
+            Runner(TargetUnderTest(broker.address, description), trace, options, [listen]).run()
+        assert not broker._responder._broker.queues
+    finished = told[-1]
+    assert isinstance(finished, RunFinished)
+    assert finished.result.lost == "interrupted after 1 sequences"
+    assert sum(isinstance(each, SequenceFinished) for each in told) == 1
