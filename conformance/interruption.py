@@ -25,6 +25,7 @@ _RAISED: dict[signal.Signals, type[KeyboardInterrupt]] = {
 }
 
 _came: list[type[KeyboardInterrupt]] = []
+_undisturbed: list[object] = []  # one for each block of `undisturbed` that is entered
 
 
 def was_interrupted() -> bool:
@@ -48,7 +49,8 @@ def ended_by_signals() -> Iterator[None]:
     def end(number: int, frame: FrameType | None) -> None:
         raised = _RAISED[signal.Signals(number)]
         _came.append(raised)
-        raise raised
+        if not _undisturbed:
+            raise raised
 
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -65,9 +67,15 @@ def ended_by_signals() -> Iterator[None]:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """A short block in which no signal raises anything; what comes in it is raised at its end."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _RAISED)
+    """A short block in which no signal raises anything; what comes in it is raised at its end.
+
+    Blocking signals would not do: a mask belongs to one thread, and the system gives a signal to any thread that takes
+    it. It is then still the first thread where Python raises.
+    """
+    block = object()
+    _undisturbed.append(block)
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        _undisturbed.remove(block)
+    raise_if_interrupted()
