@@ -9,7 +9,7 @@ from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, fai
 from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome, Standing, may_be_fixed
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, known_defects
 from amqpspec.model.judging.known_defect import KnownDefect
-from amqpspec.model.promises.dialects import DIALECTS
+from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
 from amqpspec.reports.text import plural
 
 #: The order in which known defects are listed: what an upgrade may have changed comes first.
@@ -45,8 +45,10 @@ class DefectEntry:
 
 def broker_as_known(result: RunResult) -> str:
     """Whose known behaviour the second verdict goes by: "RabbitMQ 4.3"."""
-    dialect = DIALECTS.get(result.target.dialect)
-    return dialect.title if dialect is not None else result.target.dialect
+    try:
+        return dialect_named(result.target.dialect).title
+    except UnknownDialect:
+        return result.target.dialect
 
 
 def defect_entries(result: RunResult) -> tuple[DefectEntry, ...]:

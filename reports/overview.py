@@ -11,6 +11,7 @@ from amqpspec.conformance.verdicts.gate import is_minor
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RequirementVerdict, RunResult, fails_a_run
 from amqpspec.model.defects.known_defects import is_as_known, known_defects, strength_of
 from amqpspec.model.judging.known_defect import KnownDefect
+from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.registry import AS_STATED, Requirement, requirements
 from amqpspec.model.promises.severity import ORDER, rank, severity_of
 from amqpspec.model.promises.verdict import Verdict
@@ -113,9 +114,9 @@ def _entry(result: RunResult, outcome: RequirementVerdict, requirement: Requirem
     if requirement is None:
         return Entry(outcome.id, UNREGISTERED, "", "", "", "", outcome, failures, defects)
     statement = requirement.statement
-    here = requirement.dialects.get(result.target.dialect, AS_STATED)
+    here = requirement.note_in(result.target.dialect) or AS_STATED
     if here != AS_STATED:
-        statement = f"{statement} In {result.target.dialect}: {here}."
+        statement = f"{statement} In {base_of(result.target.dialect)}: {here}."
     return Entry(
         outcome.id,
         requirement.area,

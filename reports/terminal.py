@@ -23,6 +23,7 @@ from amqpspec.conformance.verdicts.events import (
 from amqpspec.conformance.verdicts.gate import is_minor
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, is_as_known, strength_of
+from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.registry import Requirement, requirements
 from amqpspec.model.promises.severity import rank, severity_of
 from amqpspec.model.promises.verdict import Verdict
@@ -129,7 +130,7 @@ def headline_text(result: RunResult) -> Text:
     overall = _OVERALL[result.exit_code]
     target = result.target
     line = Text(f"{SIGNS[overall]} {headline(result)}", style=STYLES[overall])
-    facts = f"{target.product} {target.version}, {target.dialect}, {plural(result.sequences, 'sequence')}"
+    facts = f"{target.product} {target.version}, {in_short(target.dialect)}, {plural(result.sequences, 'sequence')}"
     seed = "" if result.seed is None else f", seed {result.seed}"
     return line.append(visible(f"  ({facts}{seed})"), style="dim")
 
@@ -233,7 +234,7 @@ class LiveDisplay:
                 target = event.target
                 self._dialect, self._version = target.dialect, target.judged_version
                 seed = "" if event.seed is None else f", seed {event.seed}"
-                facts = f"at {target.label}, {target.dialect}, {event.mode}{seed}"
+                facts = f"at {target.label}, {in_short(target.dialect)}, {event.mode}{seed}"
                 self._console.print(_text(f"{target.product} {target.version} {facts}"))
             case RunFinished():
                 self._live.stop()

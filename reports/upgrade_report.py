@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from amqpspec.conformance.upgrade import Difference, Kind, Upgrade
 from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.registry import AS_STATED, requirements
 from amqpspec.model.promises.severity import Severity, rank, severity_of
 from amqpspec.reports.html import page_environment
@@ -51,8 +52,8 @@ def rule(difference: Difference, dialect: str) -> str:
     known = requirements().get(difference.failure.requirement)
     if known is None:
         return ""
-    here = known.dialects.get(dialect, AS_STATED)
-    return known.statement + (f" In {dialect}: {here}." if here != AS_STATED else "")
+    here = known.note_in(dialect) or AS_STATED
+    return known.statement + (f" In {base_of(dialect)}: {here}." if here != AS_STATED else "")
 
 
 def headline(found: Upgrade) -> str:

@@ -13,7 +13,7 @@ from typing import NoReturn
 from amqpspec.command_line.exit_codes import USAGE
 from amqpspec.conformance.verdicts.gate import Gate
 from amqpspec.conformance.version import tool_version
-from amqpspec.model.promises.dialects import DIALECTS
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS, UnknownDialect, dialect_named
 
 
 class Parser(argparse.ArgumentParser):
@@ -21,6 +21,13 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(USAGE, f"amqpspec: {message} (see {self.prog} --help)\n")
+
+
+#: What --dialect takes.
+_DIALECT_HELP = (
+    f"{', '.join(sorted(DIALECTS))}, or the text with extensions (amqp-0-9-1+basic.nack+publisher_confirms);"
+    " default: from what the broker says of itself"
+)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -49,7 +56,7 @@ def _target(parser: argparse.ArgumentParser) -> None:
         help="amqp://user:password@host:port/vhost, amqps://…, embedded (default), embedded:FAULT, docker:IMAGE,"
         " process:PATH, FILE.toml (docs/in-house-broker.md), or the name of an in-house target",
     )
-    parser.add_argument("--dialect", choices=sorted(DIALECTS), help="default: from what the broker says of itself")
+    parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=_DIALECT_HELP)
     parser.add_argument("--mode", choices=("lockstep", "burst"), default="lockstep")
     parser.add_argument("--driver", choices=("wire", "pika", "aio-pika"), default="wire")
     parser.add_argument(
@@ -208,7 +215,7 @@ def _campaign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", metavar="NAME", help="of the run in the store; one that was stopped goes on by it")
     parser.add_argument("--steps", type=_positive_count, default=30, help="most steps of a sequence (default 30)")
     parser.add_argument("--theme", action="append", default=[], metavar="NAME", help="as for run; repeatable")
-    parser.add_argument("--dialect", choices=sorted(DIALECTS), help="default: from what the broker says of itself")
+    parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=_DIALECT_HELP)
     parser.add_argument("--deadline", type=_positive, default=5.0, metavar="SECONDS", help="as for run")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
@@ -227,7 +234,14 @@ def _serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="default: loopback only")
     parser.add_argument("--port", type=_port, default=5672)
     parser.add_argument("--fault", metavar="NAME", help="a faulty variant; see amqpspec faults")
-    parser.add_argument("--dialect", choices=sorted(DIALECTS))
+    parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=f"default: {DEFAULT_DIALECT.name}")
+
+
+def _dialect(text: str) -> str:
+    try:
+        return dialect_named(text).name
+    except UnknownDialect as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _number(text: str, kind: type, least: float, what: str) -> float:

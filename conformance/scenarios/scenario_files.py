@@ -12,6 +12,7 @@ from pathlib import Path
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile, read_command_file
+from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.protocol.methods import Table
@@ -57,7 +58,7 @@ def selected(prefixes: Sequence[str], dialect: str) -> list[CommandFile]:
         scenario
         for scenario in all_scenarios()
         if (not wanted or (scenario.requirement or "").startswith(wanted))
-        and (not scenario.dialects or dialect in scenario.dialects)
+        and (not scenario.dialects or base_of(dialect) in scenario.dialects)
     )
     if dialect_named(dialect).extensions:
         return list(chosen)
@@ -65,11 +66,13 @@ def selected(prefixes: Sequence[str], dialect: str) -> list[CommandFile]:
 
 
 def _is_of_the_text(scenario: CommandFile, dialect: str) -> bool:
-    """Has the text what the scenario is about? It has no types of queues: the classic one is just a queue."""
-    if scenario.requirement is not None and dialect not in requirements()[scenario.requirement].dialects:
+    """Has the text what the scenario is about? It has no types of queues: the classic one is just a queue. What the
+    arguments of a queue mean is in no text.
+    """
+    if scenario.requirement is not None and requirements()[scenario.requirement].note_in(dialect) is None:
         return False
-    types = {_arguments(command).get(_TYPE, _CLASSIC) for command in scenario.commands}
-    return types <= {_CLASSIC}
+    declared = [_arguments(command) for command in scenario.commands if command.method == "queue.declare"]
+    return all(table.keys() <= {_TYPE} and table.get(_TYPE, _CLASSIC) == _CLASSIC for table in declared)
 
 
 def _in_the_text(scenario: CommandFile) -> CommandFile:

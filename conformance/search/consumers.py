@@ -129,7 +129,7 @@ class ConsumerActions(TrafficActions):
         else:
             if draw(seldom) and draw(flags):
                 arguments["no_ack"] = True
-            if self.dialect.extensions and draw(flags):
+            if self.dialect.has("consumer_priorities") and draw(flags):
                 arguments["arguments"] = {"x-priority": draw(_consumer_priorities)}
             if draw(seldom) and draw(seldom):
                 arguments["exclusive"] = True
@@ -170,7 +170,7 @@ class ConsumerActions(TrafficActions):
 
     def return_again(self, draw: Draw) -> None:
         """Give the same message back a few times, whoever gets it: best one of a queue that counts that."""
-        method = "basic.nack" if self.dialect.extensions and draw(seldom) else "basic.reject"
+        method = "basic.nack" if self.dialect.has("basic.nack") and draw(seldom) else "basic.reject"
         counting = [name for name in QUEUES if self._is(name, "x-delivery-limit")]
         found = self._some_delivery(draw, lambda each: each.queue.name in counting)
         if counting and (found is None or found[2].queue.name not in counting):

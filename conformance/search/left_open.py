@@ -32,6 +32,9 @@ def judgeable(command: Command, plan: Plan) -> Command:
         arguments.pop("internal", None)
     elif command.method == "basic.qos":
         arguments.pop("prefetch_size", None)
+        if plan.broker.dialect.has("per_consumer_qos"):
+            # guide: consumer-prefetch; newer versions of RabbitMQ, which brought it, have no limit of a channel
+            arguments.pop("global_", None)
     elif command.method in ("queue.bind", "queue.unbind") and not arguments.get("exchange"):
         # the default exchange may be bound; what that brings about is not said
         arguments["exchange"] = "amq.direct"

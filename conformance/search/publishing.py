@@ -64,7 +64,7 @@ class PublishingActions(TargetActions):
     def enter(self, channel: Key, mode: str, *, nowait: bool = False) -> None:
         if mode == "transaction":
             self.issue(channel, "tx.select", {})
-        elif mode == "confirm" and self.dialect.extensions:
+        elif mode == "confirm" and self.dialect.has("publisher_confirms"):
             self.issue(channel, "confirm.select", {"nowait": True} if nowait else {})
 
     def a_publisher(self, draw: Draw) -> Key:

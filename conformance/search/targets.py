@@ -274,7 +274,7 @@ class TargetActions(TrafficActions):
         tags = list(state.unsettled) if state is not None else []
         if not tags:
             return
-        if many > 1 and self.dialect.extensions and draw(flags):
+        if many > 1 and self.dialect.has("basic.nack") and draw(flags):
             self.issue(channel, "basic.nack", {"delivery_tag": tags[-1], "multiple": True})
         else:
             self.issue(channel, "basic.reject", {"delivery_tag": tags[-1]})

@@ -111,7 +111,7 @@ class TopologyActions(Actions):
         self.bind(draw, "queue.bind", {"queue": draw(_some_queue), "exchange": draw(_exchanges)})
 
     def bind_exchange(self, draw: Draw) -> None:
-        if self.dialect.extensions:
+        if self.dialect.has("exchange_exchange_bindings"):
             self.bind(draw, "exchange.bind", {"destination": draw(_exchanges), "source": draw(_exchanges)})
         else:
             self.bind_queue(draw)
@@ -203,7 +203,7 @@ class TopologyActions(Actions):
             return
         channel = self.channel(draw)
         state = self.state(channel)
-        if self.dialect.extensions and draw(flags) and not (state is not None and state.confirming):
+        if self.dialect.has("publisher_confirms") and draw(flags) and not (state is not None and state.confirming):
             self.issue(channel, "confirm.select", {})
         arguments: Table = {"exchange": exchange, "routing_key": draw(_keys) if exchange else draw(_some_queue)}
         source = self.plan.broker.exchanges[exchange]

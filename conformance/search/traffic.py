@@ -43,7 +43,7 @@ class TrafficActions(Actions):
         self.publish_to(self.channel(draw), draw(queues), confirming=True, mandatory=False)
 
     def publish_to(self, channel: Key, queue: str, *, confirming: bool, mandatory: bool) -> None:
-        if confirming and self.dialect.extensions and not self.has_mode(channel):
+        if confirming and self.dialect.has("publisher_confirms") and not self.has_mode(channel):
             self.issue(channel, "confirm.select", {})
         arguments: Table = {"routing_key": queue}
         if mandatory:
@@ -86,7 +86,7 @@ class TrafficActions(Actions):
         self.settle(draw, "basic.ack", multiple=draw(seldom))
 
     def nack(self, draw: Draw) -> None:
-        if not self.dialect.extensions:
+        if not self.dialect.has("basic.nack"):
             self.reject(draw)
             return
         self.settle(draw, "basic.nack", multiple=draw(flags), requeue=draw(flags))
@@ -111,7 +111,7 @@ class TrafficActions(Actions):
             self.issue(channel, "basic.publish", {"routing_key": name}, self.new_content(properties))
         for _ in range(2):
             self.issue(channel, "basic.get", {"queue": name})
-        if self.dialect.extensions and draw(flags):
+        if self.dialect.has("basic.nack") and draw(flags):
             self.issue(channel, "basic.nack", {"delivery_tag": 0, "multiple": True, "requeue": True})
         else:
             self.issue(channel, "basic.recover", {"requeue": True})
@@ -129,7 +129,7 @@ class TrafficActions(Actions):
         arguments: Table = {"delivery_tag": 0}
         if not draw(seldom):
             arguments["multiple"] = True
-        if self.dialect.extensions and draw(flags):
+        if self.dialect.has("basic.nack") and draw(flags):
             self.issue(channel, "basic.nack", {**arguments, "requeue": True})
         else:
             self.issue(channel, "basic.ack", arguments)
@@ -144,7 +144,7 @@ class TrafficActions(Actions):
         late = list(state.unacknowledged)[1:]
         arguments: Table = {"delivery_tag": draw(st.sampled_from(late)), "multiple": True}
         method = "basic.ack"
-        if self.dialect.extensions and draw(flags):
+        if self.dialect.has("basic.nack") and draw(flags):
             method, arguments["requeue"] = "basic.nack", True
         self.issue(channel, method, arguments)
         left = list(state.unacknowledged) if state else []
@@ -185,12 +185,12 @@ class TrafficActions(Actions):
         state = self.state(channel)
         if mistake == "unknown tag":
             tag = draw(_huge_tags) if draw(seldom) else 40 + pick
-            self.issue(channel, SETTLING[pick % (3 if self.dialect.extensions else 2)], {"delivery_tag": tag})
+            self.issue(channel, SETTLING[pick % (3 if self.dialect.has("basic.nack") else 2)], {"delivery_tag": tag})
         elif mistake == "settled tag":
             channel = self.channel_with(draw, lambda each: bool(each.settled))
             state = self.state(channel)
             tag = state.settled[-1] if state and state.settled else 1
-            self.issue(channel, SETTLING[pick % (3 if self.dialect.extensions else 2)], {"delivery_tag": tag})
+            self.issue(channel, SETTLING[pick % (3 if self.dialect.has("basic.nack") else 2)], {"delivery_tag": tag})
         elif mistake == "used consumer tag" and state and state.consumers:
             self.issue(channel, "basic.consume", {"queue": "q1", "consumer_tag": next(iter(state.consumers))})
         elif mistake == "missing queue":

@@ -77,7 +77,7 @@ class TransactionActions(PublishingActions):
         arguments: Table = {"delivery_tag": draw(st.sampled_from(tags))}
         if pick < 3:
             method = "basic.ack"
-        elif pick < 6 or not self.dialect.extensions:
+        elif pick < 6 or not self.dialect.has("basic.nack"):
             method = "basic.reject"
         else:
             method = "basic.nack"

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure
 
@@ -42,9 +43,10 @@ def blamed(failure: Failure, dialect: Dialect) -> Failure | None:
 
 
 def error_of_the_suite(failure: Failure, dialect: Dialect) -> str:
-    return f"error of this suite: {failure.identity} blames what {dialect.name} does not have: {failure.observed}"
+    lacking = f"{failure.identity} blames what {in_short(dialect.name)} does not have"
+    return f"error of this suite: {lacking}: {failure.observed}"
 
 
 def _is_in(requirement: str, dialect: Dialect) -> bool:
     entry = requirements().get(requirement)
-    return entry is None or dialect.name in entry.dialects
+    return entry is None or entry.note_in(dialect.name) is not None

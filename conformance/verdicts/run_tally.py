@@ -123,7 +123,7 @@ class RunTally:
             said = stated.get(id) or RequirementVerdict(id, Verdict.NOT_EXERCISED, 0)
             if said.verdict is Verdict.NOT_EXERCISED and id in absent:
                 said = replace(said, verdict=Verdict.NOT_APPLICABLE, reason=absent[id])
-            elif said.verdict is Verdict.NOT_EXERCISED and dialect not in entry.dialects:
+            elif said.verdict is Verdict.NOT_EXERCISED and entry.note_in(dialect) is None:
                 reason = f"the dialect {dialect} has no such rule"
                 said = replace(said, verdict=Verdict.NOT_APPLICABLE, reason=reason)
             verdicts[id] = said

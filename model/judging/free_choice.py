@@ -10,6 +10,7 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.differences import Difference
 from amqpspec.model.promises.differences_of_choices import ARGUMENTS, CHOICES
 from amqpspec.model.protocol.methods import TraceEvent
@@ -38,7 +39,8 @@ class FreeChoice:
         return ARGUMENTS[of_arguments] if of_arguments else CHOICES[name]
 
     def is_free_in(self, dialect_name: str) -> bool:
-        return dialect_name in self.difference.either_in and (not self.dialects or dialect_name in self.dialects)
+        base = base_of(dialect_name)
+        return base in self.difference.either_in and (not self.dialects or base in self.dialects)
 
     def value_in(self, dialect: Dialect) -> Any:
         """The value that the dialect has."""

@@ -87,7 +87,7 @@ def _says_nothing_of_what_is_pending(point: Explanation, reply: TraceEvent | Non
     return (
         channel is not None
         and all(kind_of(each) == "basic.publish" and lane_of(each) == key for each in point.pending)
-        and is_owed(channel, reply)
+        and is_owed(point.broker, channel, reply)
     )
 
 

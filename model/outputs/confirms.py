@@ -72,7 +72,7 @@ def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatc
         return amiss
     tag, unconfirmed = method.arguments.get("delivery_tag", 0), channel.unconfirmed
     channel.selected_untold = False
-    wrong = _wrong(channel, method, numbers)
+    wrong = _wrong(broker, channel, method, numbers)
     fired = ["CONFIRM-002", "CONFIRM-003"]
     for number in numbers:
         copies = unconfirmed.pop(number)
@@ -86,21 +86,21 @@ def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatc
     if any(number < tag for number in unconfirmed):
         fired.append("CONFIRM-004")
     if len(numbers) > 1:
-        fired.append("CONFIRM-005")
+        fired += ["CONFIRM-005"] if broker.dialect.extensions else []
         channel.confirmed_together = frozenset(numbers) - {tag}
     broker.settle_debts(channel)
     if method.name == "basic.ack":
         channel.batch = min(channel.batch or tag, *numbers, tag)
     else:
-        fired += ["CONFIRM-006", "CONFIRM-007"]
+        fired += ["CONFIRM-006", "CONFIRM-007"] if broker.dialect.extensions else []
     broker.fired(*fired)
     return wrong
 
 
-def is_owed(channel: Channel, method: Method) -> bool:
+def is_owed(broker: Broker, channel: Channel, method: Method) -> bool:
     """Is there nothing wrong with the confirm, as far as the channel has come?"""
     numbers = _confirmed(channel, method)
-    return not _not_open(channel, method, numbers) and not _wrong(channel, method, numbers)
+    return not _not_open(channel, method, numbers) and not _wrong(broker, channel, method, numbers)
 
 
 def _confirmed(channel: Channel, method: Method) -> list[int]:
@@ -121,10 +121,11 @@ def _not_open(channel: Channel, method: Method, numbers: Sequence[int]) -> Misma
     return NONE
 
 
-def _wrong(channel: Channel, method: Method, numbers: list[int]) -> Mismatches:
-    """What ought not to be at all is not measured by its form."""
+def _wrong(broker: Broker, channel: Channel, method: Method, numbers: list[int]) -> Mismatches:
+    """What ought not to be at all is not measured by its form. How a confirm of several looks is RabbitMQ's own way."""
     tag = method.arguments.get("delivery_tag", 0)
-    return tuple(_wrong_kind(channel, method, numbers)) or tuple(_wrong_form(channel, method, tag, numbers))
+    wrong = tuple(_wrong_kind(channel, method, numbers))
+    return wrong or tuple(_wrong_form(channel, method, tag, numbers) if broker.dialect.extensions else ())
 
 
 def _wrong_kind(channel: Channel, method: Method, numbers: list[int]) -> Iterator[Mismatch]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.differences_of_choices import CHOICES
 from amqpspec.model.promises.queue_types import QueueType
 
@@ -36,7 +37,7 @@ def as_free(
 
 
 def _is_free(dialect: Dialect, choice: str) -> bool:
-    return dialect.name in CHOICES[choice].either_in
+    return base_of(dialect.name) in CHOICES[choice].either_in
 
 
 def _with_count_as_seen(

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialect_names import capabilities_of
 
 #: What the dialects of RabbitMQ advertise (CAP-001).
 CAPABILITIES = (
@@ -38,6 +39,8 @@ METHODS = {
 
 #: Requirements that are about a capability and would be senseless without it; a whole area where no number is given.
 REQUIREMENTS = {
+    "ACK-004": "basic.nack",
+    "ACK-014": "basic.nack",
     "BIND-004": "exchange_exchange_bindings",
     "CANCEL-004": "consumer_cancel_notify",
     "CANCEL-007": "consumer_cancel_notify",
@@ -54,13 +57,23 @@ REQUIREMENTS = {
     "CONN-005": "authentication_failure_close",
     "PRIORITY": "consumer_priorities",
     "PUBLISH-017": "direct_reply_to",
+    "QOS-001": "per_consumer_qos",
+    "QOS-003": "per_consumer_qos",
     "REPLY": "direct_reply_to",
 }
+
+#: Those that are RabbitMQ's own way of keeping what it announces, or need another extension of its own.
+RABBITMQS_OWN = frozenset(
+    {"CANCEL-015", "CONFIRM-005", "CONFIRM-006", "CONFIRM-007", "CONFIRM-013", "CONFIRM-014", "PRIORITY-003"}
+)
+
+#: Rules of the text that an extension replaces.
+REPLACED = {"QOS-016": "per_consumer_qos"}
 
 
 def required_of(dialect: Dialect) -> tuple[str, ...]:
     """The capabilities that a broker of the dialect has to advertise."""
-    return CAPABILITIES if dialect.extensions else ()
+    return CAPABILITIES if dialect.extensions else tuple(sorted(dialect.announced))
 
 
 def advertised(server_properties: Mapping[str, Any]) -> frozenset[str]:
@@ -78,6 +91,16 @@ def missing(server_properties: Mapping[str, Any], dialect: Dialect) -> list[str]
 def capability_of(requirement: str) -> str | None:
     """The capability that the requirement is about."""
     return REQUIREMENTS.get(requirement) or REQUIREMENTS.get(requirement.rpartition("-")[0])
+
+
+def comes_with(requirement: str, dialect_name: str) -> bool:
+    """Does it come with an extension that the name of a dialect tells of (`model.promises.dialects.extensions`)?"""
+    return requirement not in RABBITMQS_OWN and capability_of(requirement) in capabilities_of(dialect_name)
+
+
+def is_replaced(requirement: str, dialect_name: str) -> bool:
+    """Does an extension that the name of a dialect tells of put something else in the place of this rule?"""
+    return REPLACED.get(requirement) in capabilities_of(dialect_name)
 
 
 def lacking(methods: Collection[str], requirements: Collection[str], known: Collection[str]) -> Iterator[str]:

@@ -172,6 +172,12 @@ class Dialect:
     quorum_expires_by_priority: bool = False
     #: where RabbitMQ's ways are not those of the text
     text: TextChoices = RABBITMQS_WAYS
+    #: beside the text: the capabilities of the text's dialect (`model.promises.dialects.extensions`)
+    announced: frozenset[str] = frozenset()
+
+    def has(self, capability: str) -> bool:
+        """Is the extension there, of which the server's capabilities tell?"""
+        return self.extensions or capability in self.announced
 
     def __deepcopy__(self, memo: object) -> Dialect:
         return self

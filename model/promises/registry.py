@@ -33,6 +33,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from amqpspec.model.promises.capabilities import comes_with, is_replaced
+from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.strength import Strength
 
 LEVELS = ("0-9-1", "extension", "de-facto")
@@ -70,6 +72,13 @@ class Requirement:
     observable: str
     determinism: str
     verified: str
+
+    def note_in(self, dialect_name: str) -> str | None:
+        """What holds in the dialect: `AS_STATED`, or what holds there instead; None: the rule does not apply there."""
+        if is_replaced(self.id, dialect_name):
+            return None
+        note = self.dialects.get(base_of(dialect_name))
+        return AS_STATED if note is None and comes_with(self.id, dialect_name) else note
 
     @property
     def strength(self) -> Strength:
@@ -117,11 +126,11 @@ def applies(requirement: Requirement, dialect_name: str, queue_type: str | None 
     `queue_type` None: no queue is concerned, or its type is left open. Raises `ValueError` for a name that is
     no dialect or no queue type, so that a misspelt name does not pass for "not applicable".
     """
-    if dialect_name not in DIALECT_NAMES:
+    if base_of(dialect_name) not in DIALECT_NAMES:
         raise ValueError(f"no dialect {dialect_name!r}; there are {', '.join(DIALECT_NAMES)}")
     if queue_type is not None and queue_type not in QUEUE_TYPES:
         raise ValueError(f"no queue type {queue_type!r}; there are {', '.join(QUEUE_TYPES)}")
-    if dialect_name not in requirement.dialects:
+    if requirement.note_in(dialect_name) is None:
         return False
     return queue_type is None or requirement.queue_types == ("any",) or queue_type in requirement.queue_types
 

@@ -314,7 +314,7 @@ FILE = "a.1 queue.declare q\na.1 basic.get q\n"
         ("run amqp://guest:Sesame-4711/x@host", "user or password is written"),
         ("run --only NOSUCH", "no requirement prefix 'NOSUCH'"),
         ("run --only ACKK", "no requirement prefix 'ACKK'"),
-        ("run --dialect rabbitmq-5", "invalid choice: 'rabbitmq-5'"),
+        ("run --dialect rabbitmq-5", "unknown dialect 'rabbitmq-5': choose from amqp-0-9-1"),
         ("run --mode burst", "--mode burst is not available"),
         ("run --mode chaos", "invalid choice: 'chaos'"),
         ("run --driver pika", "--driver pika is not available"),
@@ -350,7 +350,7 @@ FILE = "a.1 queue.declare q\na.1 basic.get q\n"
         ("requirements --only NOSUCH", "no requirement prefix 'NOSUCH'"),
         ("serve --fault nosuchfault", "unknown fault 'nosuchfault'"),
         ("serve --port 65536", "'65536' is not a port"),
-        ("serve --dialect x", "invalid choice: 'x'"),
+        ("serve --dialect x", "unknown dialect 'x'"),
         ("faults --colour", "--colour"),
     ],
 )

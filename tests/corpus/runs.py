@@ -18,6 +18,7 @@ from tests.end_to_end.runs import run_suite
 
 RABBITMQ = ("3.10", "4.0", "4.3")
 BROKER_J = "docker:amqpspec/broker-j:9.2"
+GARAGEMQ = "docker:amqpspec/garagemq"
 #: Themes of the search that every dialect has.
 THEMES = ("publishing", "consumers", "traffic", "topology", "protocol")
 
@@ -65,9 +66,12 @@ def all_runs() -> list[Run]:
     """Every run, in the order in which they are made."""
     return [
         *(run for version in RABBITMQ for run in _runs_on_rabbitmq(version)),
-        Run("garagemq-scenarios", "garagemq-scenarios", "docker:amqpspec/garagemq", 1),
+        Run("garagemq-scenarios", "garagemq-scenarios", GARAGEMQ, 1, dialect="rabbitmq-4.3"),
         *(
-            Run(f"garagemq-search-{theme}", "garagemq-search", "docker:amqpspec/garagemq", 21 + number, 40, theme)
+            Run(
+                f"garagemq-search-{theme}", "garagemq-search", GARAGEMQ, 21 + number, 40, theme,
+                dialect="rabbitmq-4.3",
+            )
             for number, theme in enumerate(THEMES)
         ),
         Run("broker-j-scenarios", "broker-j-scenarios", BROKER_J, 1, dialect="amqp-0-9-1"),

@@ -81,7 +81,7 @@ def test_rabbitmq_fails_only_where_documented(
     never = [
         entry.id
         for entry in requirements().values()
-        if entry.area in WHOLE_AREAS and dialect in entry.dialects and not exercised[entry.id]
+        if entry.area in WHOLE_AREAS and entry.note_in(dialect) is not None and not exercised[entry.id]
         and entry.id not in failed_requirements(result) and entry.id not in {*OUT_OF_REACH, *BY_CHANCE}
         and (dialect, entry.id) not in NOT_DONE
     ]  # fmt: skip
@@ -114,8 +114,9 @@ def test_garagemq_is_got_through(garagemq: DockerBroker, tmp_path: Path) -> None
     """
     with DockerBroker(garagemq.image) as own:
         result = run_suite(
-            own.address, tmp_path, only=["ACK-015", "GET", "RECOVER"], sequences=10, deadline=0.5, shrinking_time=10
-        )
+            own.address, tmp_path, only=["ACK-015", "GET", "RECOVER"], sequences=10, deadline=0.5, shrinking_time=10,
+            judged_by="rabbitmq-4.3",
+        )  # fmt: skip
     assert result.exit_code in (1, 3)
     assert {"ACK-015", "GET-001", "RECOVER-001"} <= failed_requirements(result)
     assert all(verdict.verdict is not Verdict.INCONCLUSIVE for verdict in result.requirements)

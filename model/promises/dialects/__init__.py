@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from amqpspec.model.promises.capabilities import advertised
 from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialect_names import SEPARATOR
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
+from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_named, text_with
 from amqpspec.model.promises.dialects.rabbitmq_3 import RABBITMQ_3
 from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
@@ -19,7 +22,7 @@ DIALECTS: dict[str, Dialect] = {
     dialect.name: dialect for dialect in (AMQP_0_9_1, RABBITMQ_3, RABBITMQ_4_0, RABBITMQ_4_3)
 }
 
-#: The dialect of the embedded broker, and of a broker that says of itself what we do not know.
+#: The dialect of the embedded broker, and of a RabbitMQ whose version says nothing.
 DEFAULT_DIALECT = RABBITMQ_4_3
 
 #: What the embedded broker calls itself; its server properties have the key `dialect`.
@@ -32,21 +35,29 @@ class UnknownDialect(ValueError):
 
 def dialect_named(name: str) -> Dialect:
     """The dialect of that name; `UnknownDialect` with the known names otherwise."""
-    try:
-        return DIALECTS[name]
-    except KeyError:
-        raise UnknownDialect(f"unknown dialect {name!r}: choose from {', '.join(DIALECTS)}") from None
+    found = DIALECTS.get(name) or text_named(name)
+    if found is None:
+        raise UnknownDialect(f"unknown dialect {name!r}: choose from {', '.join(DIALECTS)}{_more(name)}")
+    return found
+
+
+def _more(name: str) -> str:
+    """What can stand behind the name of the text, where that is what was meant."""
+    if not name.startswith(AMQP_0_9_1.name + SEPARATOR):
+        return ""
+    return f"; behind {AMQP_0_9_1.name} may stand {', '.join(SEPARATOR + each for each in EXTENSIONS)}"
 
 
 def dialect_of(server_properties: Mapping[str, Any]) -> Dialect:
     """The dialect that fits what a broker says of itself in connection.start.
 
-    RabbitMQ by its version, our own embedded broker by what it says; a broker of another product is held to RabbitMQ's
-    newest dialect, which is what its clients expect of it.
+    RabbitMQ by its version, our own embedded broker by what it says; a broker of another product is held to the text,
+    and to the extensions that it announces.
     """
     if server_properties.get("product") == EMBEDDED_PRODUCT:
-        return DIALECTS.get(str(server_properties.get("dialect", "")), DEFAULT_DIALECT)
+        said = str(server_properties.get("dialect", ""))
+        return DIALECTS.get(said) or text_named(said) or DEFAULT_DIALECT
     if server_properties.get("product") != RABBITMQ:
-        return DEFAULT_DIALECT
+        return text_with(advertised(server_properties))
     version = version_of(str(server_properties.get("version", "")))
     return DIALECTS[dialect_name_of(version)] if version is not None else DEFAULT_DIALECT

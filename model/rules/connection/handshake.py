@@ -262,7 +262,8 @@ def _admit(broker: Broker, connection: Connection, user: str) -> None:
 
 
 def _refuse_login(broker: Broker, connection: Connection, mechanism: str) -> None:
-    if connection.capabilities.get("authentication_failure_close") is True and broker.dialect.extensions:
+    told = "authentication_failure_close"
+    if connection.capabilities.get(told) is True and broker.dialect.has(told):
         text = f"Login was refused using authentication mechanism {mechanism}. For details see the broker logfile."
         # class and method are 0 although it is start-ok that is refused (rabbit_reader:auth_fail)
         fail_channel_zero(broker, connection, None, ProtocolError("CONN-005", 403, text))

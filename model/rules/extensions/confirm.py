@@ -26,7 +26,7 @@ from amqpspec.model.rules.common.answer import answer
 
 def select(broker: Broker, channel: Channel, method: Method) -> None:
     """CONFIRM-001: repeating it changes nothing. CAP-002: the client need not have said that it understands this."""
-    if not broker.dialect.extensions:
+    if not broker.dialect.has("publisher_confirms"):
         raise ProtocolError("CHAN-011", 503, "unimplemented method")
     if channel.transaction is not None:
         raise ProtocolError("CONFIRM-015", 406, "cannot switch from tx to confirm mode")

@@ -51,7 +51,7 @@ def unbind(broker: Broker, channel: Channel, method: Method) -> None:
 
 def _named(broker: Broker, channel: Channel, method: Method) -> tuple[str, str]:
     """Destination and source, neither of which may be the default exchange, and which the user may use so."""
-    if not broker.dialect.extensions:
+    if not broker.dialect.has("exchange_exchange_bindings"):
         raise ProtocolError("CHAN-011", 503, "unimplemented method")
     destination = without_line_breaks(method.arguments.get("destination", ""))
     source = without_line_breaks(method.arguments.get("source", ""))

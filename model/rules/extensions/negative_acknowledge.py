@@ -37,7 +37,7 @@ def nack(broker: Broker, channel: Channel, method: Method) -> None:
 
     CAP-002: the client need not have said that it understands this.
     """
-    if not broker.dialect.extensions:
+    if not broker.dialect.has("basic.nack"):
         raise ProtocolError("CHAN-011", 503, "unimplemented method")
     failed = not broker.dialect.quorum_nack_has_not_failed
     outcome = Outcome.REQUEUED if method.arguments.get("requeue") else Outcome.DISCARDED

@@ -11,6 +11,7 @@ import pytest
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS, UnknownDialect, dialect_named, dialect_of
+from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
 
 
 @pytest.mark.parametrize(
@@ -24,13 +25,21 @@ from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS, UnknownD
         ({"product": "RabbitMQ", "version": "4.3.0"}, "rabbitmq-4.3"),
         ({"product": "RabbitMQ", "version": "4.10.1"}, "rabbitmq-4.3"),
         ({"product": "RabbitMQ", "version": "5.0"}, "rabbitmq-4.3"),
-        # what we do not know is held to the newest
+        # a RabbitMQ whose version says nothing is held to the newest
         ({"product": "RabbitMQ", "version": "unreleased"}, DEFAULT_DIALECT.name),
         ({"product": "RabbitMQ", "version": 4}, DEFAULT_DIALECT.name),
         ({"product": "RabbitMQ"}, DEFAULT_DIALECT.name),
-        ({"product": "GarageMQ", "version": "0.1.0"}, DEFAULT_DIALECT.name),
-        ({"product": b"RabbitMQ", "version": b"3.8"}, DEFAULT_DIALECT.name),
-        ({}, DEFAULT_DIALECT.name),
+        # what we do not know is held to the text, and to the extensions that it announces
+        ({"product": "qpid", "version": "9.2.1"}, "amqp-0-9-1"),
+        ({"product": b"RabbitMQ", "version": b"3.8"}, "amqp-0-9-1"),
+        ({}, "amqp-0-9-1"),
+        ({"product": "GarageMQ", "capabilities": {"basic.nack": True}}, "amqp-0-9-1+basic.nack"),
+        (
+            {"capabilities": {"publisher_confirms": True, "connection.blocked": True, "basic.nack": True}},
+            "amqp-0-9-1+basic.nack+publisher_confirms",
+        ),
+        ({"capabilities": {"basic.nack": False}}, "amqp-0-9-1"),
+        ({"product": "amqpspec", "dialect": "amqp-0-9-1+basic.nack"}, "amqp-0-9-1+basic.nack"),
     ],
 )
 def test_the_dialect_of_a_broker(properties: dict[str, Any], name: str) -> None:
@@ -46,11 +55,14 @@ def test_dialects_by_name() -> None:
     with pytest.raises(UnknownDialect, match=r"^unknown dialect 'rabbitmq-5': choose from .*rabbitmq-4\.3") as caught:
         dialect_named("rabbitmq-5")
     assert "\n" not in str(caught.value)
+    with pytest.raises(UnknownDialect, match=r"may stand \+authentication_failure_close, \+basic\.nack"):
+        dialect_named("amqp-0-9-1+nack")
 
 
 def test_every_choice_makes_a_difference_between_two_dialects() -> None:
+    dialects = (*DIALECTS.values(), text_with(EXTENSIONS))
     for field in dataclasses.fields(DEFAULT_DIALECT):
-        choices = {repr(getattr(dialect, field.name)) for dialect in DIALECTS.values()}
+        choices = {repr(getattr(dialect, field.name)) for dialect in dialects}
         assert len(choices) > 1, f"all dialects agree on {field.name}"
 
 

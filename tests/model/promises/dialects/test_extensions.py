@@ -1,0 +1,74 @@
+"""The text with the extensions that a broker announces: its name, what it demands, and what it leaves to RabbitMQ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from amqpspec.model.promises.dialect_names import in_short
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
+from amqpspec.model.promises.registry import AS_STATED, applies, requirements
+from amqpspec.model.promises.verdict import Verdict
+from tests.end_to_end.runs import run_suite
+
+ALL = text_with(EXTENSIONS)
+
+
+def test_the_name_says_all() -> None:
+    assert text_with(()).name == "amqp-0-9-1"
+    assert text_with(("publisher_confirms", "basic.nack")).name == "amqp-0-9-1+basic.nack+publisher_confirms"
+    assert dialect_named(ALL.name) == ALL
+    # the order in which somebody writes them does not matter
+    assert dialect_named("amqp-0-9-1+publisher_confirms+basic.nack").name == "amqp-0-9-1+basic.nack+publisher_confirms"
+    assert dialect_named("amqp-0-9-1+basic.nack").has("basic.nack")
+    assert not dialect_named("amqp-0-9-1+basic.nack").has("publisher_confirms")
+    assert dialect_named("rabbitmq-4.3").has("publisher_confirms")
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("rabbitmq-4.3", "rabbitmq-4.3"),
+        ("amqp-0-9-1", "amqp-0-9-1"),
+        ("amqp-0-9-1+basic.nack", "amqp-0-9-1 and 1 extension"),
+        (ALL.name, "amqp-0-9-1 and 7 extensions"),
+    ],
+)
+def test_the_name_in_short(name: str, short: str) -> None:
+    assert in_short(name) == short
+
+
+@pytest.mark.parametrize(
+    ("requirement", "name", "note"),
+    [
+        ("ACK-014", "amqp-0-9-1", None),
+        ("ACK-014", "amqp-0-9-1+basic.nack", AS_STATED),
+        ("ACK-014", "amqp-0-9-1+publisher_confirms", None),
+        ("CONFIRM-001", "amqp-0-9-1+publisher_confirms", AS_STATED),
+        # how many confirms one frame settles is RabbitMQ's own way
+        ("ACK-001", "amqp-0-9-1+basic.nack", AS_STATED),
+        # a limit of the whole channel is the text's; the guide gives the flag another meaning
+        ("QOS-016", "amqp-0-9-1", AS_STATED),
+        ("QOS-016", "amqp-0-9-1+per_consumer_qos", None),
+    ],
+)
+def test_what_holds_there(requirement: str, name: str, note: str | None) -> None:
+    entry = requirements()[requirement]
+    assert entry.note_in(name) == note
+    assert applies(entry, name, None) is (note is not None)
+
+
+def test_an_embedded_broker_of_such_a_dialect_conforms_and_its_extensions_are_exercised(tmp_path: Path) -> None:
+    """It says what it is, so that nothing has to be told on the command line."""
+    result = run_suite(
+        "embedded", tmp_path, only=("ACK", "CONFIRM", "BIND", "QOS", "CONN"), sequences=30, seed=3, dialect=ALL,
+        fast_forward=True,
+    )  # fmt: skip
+    assert result.target.dialect == ALL.name
+    assert (result.failures, result.undecided, result.exit_code) == ((), (), 0)
+    verdicts = {each.id: each.verdict for each in result.requirements}
+    assert {verdicts[each] for each in ("ACK-014", "ACK-004", "CONFIRM-001", "CONFIRM-002", "BIND-001")} == {
+        Verdict.PASS
+    }
