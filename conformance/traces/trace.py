@@ -225,7 +225,9 @@ def _read_lines(path: Path) -> Iterator[TraceRow]:
     number = 0
     for block in _blocks(path):
         rows = parsed_lines(block)
-        if rows is not None and TAG_MARK not in block and not any(map(row_problem, rows)):
+        if rows is not None and TAG_MARK in block:
+            rows = _without_tags(block, rows)
+        if rows is not None and not any(map(row_problem, rows)):
             number += len(rows)
             yield from cast(list[TraceRow], rows)
             continue
@@ -271,6 +273,17 @@ def _blocks(path: Path) -> Iterator[bytes]:
                 yield last
     except OSError as error:
         raise TraceError(f"{path}: the trace cannot be read: {error.strerror or error}") from error
+
+
+def _without_tags(block: bytes, rows: list[Any]) -> list[Any] | None:
+    """The rows of those lines with their tags undone; None: it fails on one of them."""
+    try:
+        for line, row in zip(block.split(b"\n"), rows, strict=False):
+            if TAG_MARK in line:
+                _undo_tags(row)
+    except (ValueError, RecursionError):
+        return None
+    return rows
 
 
 def _undo_tags(row: Any) -> None:

@@ -226,14 +226,16 @@ _BY_KIND = {
 
 def alternatives_to(broker: Broker, event: Input) -> list[Alternative]:
     """The alternatives to the usual processing of this input, in this state."""
-    found = [each for each in _BY_KIND.get(kind_of(event), ()) if each.applies(broker, event)]
+    kind = kind_of(event)
+    found = [each for each in _BY_KIND.get(kind, ()) if each.applies(broker, event)]
     if not isinstance(event, InternalEvent):
         found += free_choices(broker, event)
     if isinstance(event, Method):
-        found += alternatives_of_the_text(broker, event)
+        if not broker.dialect.extensions:
+            found += alternatives_of_the_text(broker, event)
         if event.name in _MADE_FOR:
             found += _MADE_FOR[event.name](broker, event)
-    if not isinstance(event, InternalEvent) or isinstance(event, Teardown):
+    if broker.debtors and (not isinstance(event, InternalEvent) or isinstance(event, Teardown)):
         channel = broker.channels.get((event.connection, event.channel))
         if channel is not None and channel.owed:
             found += _before_commit_fails(channel, event)
