@@ -152,7 +152,7 @@ class Acceptor:
             explanation.note_observation(self._time)
         only = self.explanations[0]
         # to judge it may change what it is judged by
-        waits = may_wait and may_be_early(only.broker, only.pending, event)
+        waits = may_wait and event.name == "basic.deliver" and may_be_early(only.broker, only.pending, event)
         before = [each.fork() for each in self.explanations] if waits else []
         if len(self.explanations) == 1 and not only.pending:
             mismatches = observe_as_known(only.broker, event, self._defects)
@@ -168,7 +168,7 @@ class Acceptor:
         for explanation in self.explanations:
             if explanation.broker.internal_events:
                 explanation.expect_internal_events()
-        if self._is_certain:
+        if self._is_certain and self.explanations[0].pending:
             self._process_what_is_certain()
 
     def _wait_with(self, event: TraceEvent, before: list[Explanation]) -> None:
@@ -185,14 +185,15 @@ class Acceptor:
         self._judge_early()
         self._close(prove=False)
         for explanation in self.explanations:
-            for _, queue in explanation.broker.touched:
+            broker = explanation.broker
+            for _, queue in broker.touched:
                 queue.at_rest = queue.next_position
                 queue.handed_out = 0
-            explanation.broker.come_to_rest()
+            broker.come_to_rest()
             explanation.uncounted.clear()
-            turns_come_to_rest(explanation.broker)
-            uses_are_over(explanation.broker, self._time)
-            messages_are_at_rest(explanation.broker, self._time)
+            turns_come_to_rest(broker)
+            uses_are_over(broker, self._time)
+            messages_are_at_rest(broker, self._time)
 
     def overdue(self, prove: bool = True) -> None:
         """The time is up for whatever is owed. `prove`: also for what only numbers can show."""
@@ -395,12 +396,16 @@ class Acceptor:
     def _close(self, prove: bool) -> None:
         if self.finished:
             return
-        if len(self.explanations) > 1 or self.explanations[0].pending:
+        only = self.explanations[0]
+        if len(self.explanations) > 1 or only.pending:
             try:
                 self.explanations = settled(self.explanations, self._defects, self.bound, prove, lazily=not prove)
             except TooManyExplanations:
                 self._give_up()
                 return
+        elif not prove and only.defect is None and only.broker.quiet:
+            only.declined = frozenset()
+            return
         in_time = [explanation for explanation in self.explanations if explanation.broker.not_before <= self._time]
         self.explanations = in_time or self.explanations
         quiet = [explanation for explanation in self.explanations if explanation.broker.quiet]

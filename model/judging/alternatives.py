@@ -226,15 +226,15 @@ _BY_KIND = {
 
 def alternatives_to(broker: Broker, event: Input) -> list[Alternative]:
     """The alternatives to the usual processing of this input, in this state."""
-    kind = kind_of(event)
-    found = [each for each in _BY_KIND.get(kind, ()) if each.applies(broker, event)]
+    found = [each for each in _BY_KIND.get(kind_of(event), ()) if each.applies(broker, event)]
     if not isinstance(event, InternalEvent):
         found += free_choices(broker, event)
     if isinstance(event, Method):
         if not broker.dialect.extensions:
             found += alternatives_of_the_text(broker, event)
-        if event.name in _MADE_FOR:
-            found += _MADE_FOR[event.name](broker, event)
+        made = _MADE_FOR.get(event.name)
+        if made is not None:
+            found += made(broker, event)
     if broker.debtors and (not isinstance(event, InternalEvent) or isinstance(event, Teardown)):
         channel = broker.channels.get((event.connection, event.channel))
         if channel is not None and channel.owed:

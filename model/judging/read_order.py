@@ -57,14 +57,12 @@ class EarlyOutputs:
 
 
 def may_be_early(broker: Broker, pending: Iterable[Input], event: TraceEvent) -> bool:
-    """Is it a delivery from a queue with deadlines, which may have handed the message to another connection before; may
+    """Is this delivery from a queue with deadlines, which may have handed the message to another connection before; may
     the message have expired where another one was in front of it, which goes to another connection; or may the active
     consumer, on another connection, have been handed what was in front of it before it ended?
 
     `pending`: the inputs that are under way.
     """
-    if event.name != "basic.deliver":
-        return False
     channel = broker.channels.get((event.connection, event.channel))
     if channel is None:
         return False
