@@ -330,7 +330,7 @@ class Acceptor:
                     if candidate.keep():
                         survivors.append(candidate)
                 elif candidate.defect is None and not any(mismatch.fatal for mismatch in mismatches):
-                    # a known defect explains a frame to the letter, or it does not explain it
+                    # a known defect explains all of a frame, or it does not explain it
                     if len(flawed) < self.bound:
                         flawed.append((candidate, mismatches))
                 elif best is None or not (candidate.pending or candidate.defect or candidate.is_unusual):
