@@ -98,7 +98,7 @@ def next_expiry(broker: Broker) -> float:
 
 def _has_deadlines(broker: Broker) -> bool:
     """Seldom: it is asked about at each frame."""
-    return bool(broker.expiring or broker.ageing or broker.timing or broker.spared)
+    return bool(broker.expiring or broker.ageing or broker.timing)
 
 
 def expire_punctually(broker: Broker, now: float) -> None:
