@@ -117,7 +117,7 @@ def delete(broker: Broker, channel: Channel, method: Method) -> None:
         delete_exchange(broker, exchange)
     requirement = "EXCHANGE-007" if method.arguments.get("if_unused") else "EXCHANGE-003"
     if exchange is None and broker.dialect.text.missing_is_not_found:
-        raise ProtocolError(requirement, 404, f"no {exchange_text(broker, channel, name)}")
+        raise ProtocolError(requirement, 404, f"no {exchange_text(broker, channel, name)}", named_code=True)
     answer(broker, channel, method, "exchange.delete-ok", {}, requirement)
 
 

@@ -1,0 +1,134 @@
+"""Measuring a profile: the commands that show a choice are carried out, and their trace is judged by each value.
+
+A value explains what came where the trace passes by it. The commands are the same for all values, and judged while they
+are carried out by the text that leaves the choice open.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from amqpspec.conformance.language.command_file import CommandFile
+from amqpspec.conformance.language.names import plain
+from amqpspec.conformance.profile.profile import BASE, Profile, SeenChoice, SeenExtension
+from amqpspec.conformance.profile.shows import shows, shows_of_extensions
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter, read_trace
+from amqpspec.conformance.traces.trace_row import TraceRow, row_event
+from amqpspec.conformance.verdicts.judge import judge
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.model.promises.capabilities import capability_of
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialects.extensions import text_with
+from amqpspec.model.promises.dialects.settled import TEXT_CHOICES, with_choices
+from amqpspec.model.promises.text_values import TextChoice
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.targets.clock import COMMON
+
+#: Seconds that an owed frame may take, at the most: what does not come at all is waited for as long.
+DEADLINE = 1.0
+#: Sequences that are carried out at one time: nearly all of the time goes into waiting.
+AT_ONCE = 6
+
+
+def measure(
+    target: TargetUnderTest, trace_file: Path | None = None, choices: Collection[str] = TEXT_CHOICES
+) -> Profile:
+    """The profile of the target, or as much of it as shows these choices. Raises `TargetError` when it is lost.
+
+    `trace_file`: where the trace stays; None: nowhere.
+    """
+    of_extensions = shows_of_extensions() if len(choices) == len(TEXT_CHOICES) else {}
+    chosen = {name: shows()[name] for name in choices}
+    with tempfile.TemporaryDirectory(prefix="amqpspec-") as directory:
+        place = trace_file or Path(directory) / "profile.jsonl"
+        announced = target.capabilities or frozenset()
+        bases = {
+            **{f"profile {name}": BASE for name in chosen},
+            **{f"profile {name}": text_with([name]) for name in of_extensions},
+        }
+        files = {f"profile {name}": file for name, file in {**chosen, **of_extensions}.items()}
+        with TraceWriter(place) as trace:
+            _carry_out(target, trace, files, bases)
+        rows: dict[str, list[TraceRow]] = {}
+        for row in read_trace(place):
+            rows.setdefault(row["sequence"], []).append(row)
+    return Profile(
+        _all_seen({name: rows[f"profile {name}"] for name in TEXT_CHOICES if name in chosen}),
+        tuple(_seen_extension(name, name in announced, rows[f"profile {name}"]) for name in of_extensions),
+        tuple(sorted(each for each in announced if each not in of_extensions)),
+    )
+
+
+def _carry_out(
+    target: TargetUnderTest, trace: TraceWriter, files: Mapping[str, CommandFile], bases: Mapping[str, Dialect]
+) -> None:
+    def carry_out(name: str) -> None:
+        under = replace(
+            target,
+            description=replace(target.description, dialect=bases[name].name),
+            deadline=min(target.deadline, DEADLINE),
+            operator=None,
+        )
+        # a seed makes it part of a run, in which what is the same on every connection is judged elsewhere
+        with Session(under, trace, name, seed=0) as session:
+            for command in files[name].commands:
+                session.run(command)
+
+    if target.clock is not COMMON:
+        # whoever shares a clock with the broker takes turns
+        for name in files:
+            carry_out(name)
+        return
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for _ in pool.map(carry_out, files):
+            pass
+
+
+def _all_seen(rows: Mapping[str, Sequence[TraceRow]]) -> tuple[SeenChoice, ...]:
+    """What is not certain is looked at again by what is: another choice may explain it as well, as long as it is open.
+    """
+    found = {name: _seen(TEXT_CHOICES[name], rows[name], {}) for name in rows}
+    certain = {name: seen.value.name for name, seen in found.items() if seen.value is not None}
+    for name in found:
+        if name not in certain:
+            found[name] = _seen(TEXT_CHOICES[name], rows[name], certain)
+    return tuple(found.values())
+
+
+def _seen(choice: TextChoice, rows: Sequence[TraceRow], known: Mapping[str, str]) -> SeenChoice:
+    """`known`: the values of other choices."""
+    fitting = tuple(
+        each
+        for each in choice.values
+        if _judged(rows, with_choices(BASE, {**known, choice.name: each.name})).verdict is Verdict.PASS
+    )
+    return SeenChoice(choice, fitting, "" if fitting else _observed(rows))
+
+
+def _seen_extension(capability: str, announced: bool, rows: Sequence[TraceRow]) -> SeenExtension:
+    """It works where something that is about it made a difference, and everything was right."""
+    judgement = _judged(rows, text_with([capability]))
+    shown = any(capability_of(requirement) == capability for requirement in judgement.exercised)
+    works = judgement.verdict is Verdict.PASS and shown
+    return SeenExtension(capability, announced, works, "" if works else _observed(rows))
+
+
+def _judged(rows: Sequence[TraceRow], dialect: Dialect) -> SequenceJudgement:
+    """By that dialect, whatever came of it while it was carried out."""
+    start, end = rows[0].copy(), rows[-1].copy()
+    start["dialect"] = dialect.name
+    end["verdict"] = Verdict.PASS.value
+    return judge([start, *rows[1:-1], end])
+
+
+def _observed(rows: Sequence[TraceRow]) -> str:
+    """What came that says most: the last error, else the last frame."""
+    received = [row_event(row) for row in rows if row["kind"] == "frame" and row["direction"] == "received"]
+    errors = [each for each in received if each.name in ("channel.close", "connection.close", "socket.closed")]
+    return plain(str((errors or received)[-1])) if received else "nothing"
