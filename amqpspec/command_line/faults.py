@@ -1,5 +1,5 @@
-"""`amqpspec faults`: the variants of the embedded broker by which the suite itself is measured: the faulty ones, or those
-that are right by the text of 0-9-1 and other than RabbitMQ.
+"""`amqpspec faults`: the variants of the embedded broker by which the suite itself is measured: the faulty ones, or
+those that are right by the text of 0-9-1 and other than RabbitMQ.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from amqpspec.conformance.traces.trace import TraceWriter, read_trace
 from amqpspec.conformance.traces.trace_row import TraceRow, row_event
 from amqpspec.conformance.verdicts.judge import judge
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
-from amqpspec.model.promises.capabilities import capability_of
+from amqpspec.model.promises.capabilities import METHODS, capability_of
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects.extensions import text_with
 from amqpspec.model.promises.dialects.settled import TEXT_CHOICES, with_choices
@@ -112,9 +112,9 @@ def _seen(choice: TextChoice, rows: Sequence[TraceRow], known: Mapping[str, str]
 
 
 def _seen_extension(capability: str, announced: bool, rows: Sequence[TraceRow]) -> SeenExtension:
-    """It works where something that is about it made a difference, and everything was right."""
+    """It works where everything was right, and its method was taken or something that is about it made a difference."""
     judgement = _judged(rows, text_with([capability]))
-    shown = any(capability_of(requirement) == capability for requirement in judgement.exercised)
+    shown = capability in METHODS.values() or any(capability_of(requirement) == capability for requirement in judgement.exercised)
     works = judgement.verdict is Verdict.PASS and shown
     return SeenExtension(capability, announced, works, "" if works else _observed(rows))
 

@@ -92,6 +92,7 @@ FREEDOMS: tuple[TextChoice, ...] = (
             Value("404", "is refused with 404", code=404),
             Value("405", "is refused with 405", code=405),
             Value("406", "is refused with 406", code=406),
+            Value("530", "is refused with 530", code=530),
         ),
     ),
     TextChoice(
@@ -103,6 +104,7 @@ FREEDOMS: tuple[TextChoice, ...] = (
             Value("403", "is refused with 403", (RABBITMQ,), code=403),
             Value("405", "is refused with 405", code=405),
             Value("406", "is refused with 406", code=406),
+            Value("530", "is refused with 530", (BROKER_J,), code=530),
         ),
     ),
     TextChoice(
