@@ -139,7 +139,7 @@ class QueueSteps(BrokerState):
             self.deliverable[queue] = None
         else:
             self.deliverable.pop(queue, None)
-            if self.counting and queue.messages and queue.consumers:
+            if self.bookkeeping.counting and queue.messages and queue.consumers:
                 self.fired(*dict.fromkeys(shown_by_waiting(self, queue)))
         tell_publishers(self, queue)
 
@@ -259,7 +259,7 @@ class QueueSteps(BrokerState):
 
     def owe_get(self, channel: Channel, queue: Queue, no_ack: bool) -> None:
         self.used(queue)
-        channel.owed.append(PendingGet(queue, no_ack, queue.next_position, counted=self.counting))
+        channel.owed.append(PendingGet(queue, no_ack, queue.next_position, counted=self.bookkeeping.counting))
         self.debtors[channel.key] = None
 
     def ready_range(self, queue: Queue) -> tuple[int, int]:
@@ -313,7 +313,7 @@ class QueueSteps(BrokerState):
         """
         if arguments["consumer_count"] <= (len(queue.present_consumers) if counted is None else counted):
             queue.still_counted = 0
-            if queue.dropping and (self.counting or arguments["message_count"] > len(queue.messages)):
+            if queue.dropping and (self.bookkeeping.counting or arguments["message_count"] > len(queue.messages)):
                 return  # what came has driven out as much as it brought, or is still to come; a barrier goes by this
             if arguments["message_count"] >= len(queue.messages):
                 queue.dropping.clear()

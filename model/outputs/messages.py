@@ -385,4 +385,4 @@ def _whereabouts(broker: Broker, queue: Queue, body: bytes, redelivered: bool) -
 
 def routed_by(broker: Broker, body: bytes) -> str | None:
     """The requirement that decided where a message of late went, or that it went nowhere."""
-    return next((reason for published, reason in reversed(broker.published) if published == body), None)
+    return next((reason for published, reason in reversed(broker.bookkeeping.published) if published == body), None)
