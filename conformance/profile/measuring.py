@@ -114,7 +114,8 @@ def _seen(choice: TextChoice, rows: Sequence[TraceRow], known: Mapping[str, str]
 def _seen_extension(capability: str, announced: bool, rows: Sequence[TraceRow]) -> SeenExtension:
     """It works where everything was right, and its method was taken or something that is about it made a difference."""
     judgement = _judged(rows, text_with([capability]))
-    shown = capability in METHODS.values() or any(capability_of(requirement) == capability for requirement in judgement.exercised)
+    about = (requirement for requirement in judgement.exercised if capability_of(requirement) == capability)
+    shown = capability in METHODS.values() or any(True for _ in about)
     works = judgement.verdict is Verdict.PASS and shown
     return SeenExtension(capability, announced, works, "" if works else _observed(rows))
 
