@@ -198,10 +198,11 @@ def _codes(broker: Broker, error: ProtocolError) -> int | OneOf | Anything:
     """The reply codes that are right: the text may leave open which, or name several."""
     if error.any_code:
         return Anything(error.code)
-    codes = () if error.named_code else broker.dialect.text.codes.get(error.requirement, ())
-    if error.code in codes:
-        codes = tuple(dict.fromkeys((error.code, *codes)))
-    return OneOf(codes) if len(codes) > 1 else next(iter(codes), error.code)
+    codes = broker.dialect.text.codes.get(error.requirement, ())
+    if len(codes) == 1:  # settled, for what has no code of its own
+        return error.code if error.named_code else codes[0]
+    codes = tuple(dict.fromkeys((error.code, *codes)))
+    return OneOf(codes) if len(codes) > 1 else error.code
 
 
 def _close(broker: Broker, method: str, event: TraceEvent | None, error: ProtocolError) -> Expected:

@@ -149,6 +149,7 @@ def _check_equivalence(broker: Broker, channel: Channel, exchange: Exchange, wan
                 broker.dialect.exchange_type_change if argument == "type" else 406,
                 f"inequivalent arg '{argument}' for {where}:"
                 f" received '{value_text(received)}' but current is '{value_text(current)}'",
+                named_code=argument == "type",
             )
     if not broker.dialect.extensions:
         if wanted.arguments != exchange.arguments:
