@@ -16,6 +16,7 @@ from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.language.names import plain
 from amqpspec.conformance.profile.profile import BASE, Profile, SeenChoice, SeenExtension
 from amqpspec.conformance.profile.shows import shows, shows_of_extensions
+from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace
@@ -27,11 +28,9 @@ from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects.extensions import text_with
 from amqpspec.model.promises.dialects.settled import TEXT_CHOICES, with_choices
 from amqpspec.model.promises.text_values import TextChoice
-from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.promises.verdict import Shape, Verdict
 from amqpspec.targets.clock import COMMON
 
-#: Seconds that an owed frame may take, at the most: what does not come at all is waited for as long.
-DEADLINE = 1.0
 #: Sequences that are carried out at one time: nearly all of the time goes into waiting.
 AT_ONCE = 6
 
@@ -68,15 +67,16 @@ def measure(
 def _carry_out(
     target: TargetUnderTest, trace: TraceWriter, files: Mapping[str, CommandFile], bases: Mapping[str, Dialect]
 ) -> None:
+    patience = Patience(target.deadline)
+
     def carry_out(name: str) -> None:
         under = replace(
             target,
             description=replace(target.description, dialect=bases[name].name),
-            deadline=min(target.deadline, DEADLINE),
             operator=None,
         )
         # a seed makes it part of a run, in which what is the same on every connection is judged elsewhere
-        with Session(under, trace, name, seed=0) as session:
+        with Session(under, trace, name, seed=0, patience=patience) as session:
             for command in files[name].commands:
                 session.run(command)
 
@@ -108,7 +108,7 @@ def _seen(choice: TextChoice, rows: Sequence[TraceRow], known: Mapping[str, str]
         for each in choice.values
         if _judged(rows, with_choices(BASE, {**known, choice.name: each.name})).verdict is Verdict.PASS
     )
-    return SeenChoice(choice, fitting, "" if fitting else _observed(rows))
+    return SeenChoice(choice, fitting, "" if fitting else _observed(rows, _judged(rows, BASE)))
 
 
 def _seen_extension(capability: str, announced: bool, rows: Sequence[TraceRow]) -> SeenExtension:
@@ -117,7 +117,7 @@ def _seen_extension(capability: str, announced: bool, rows: Sequence[TraceRow]) 
     about = (requirement for requirement in judgement.exercised if capability_of(requirement) == capability)
     shown = capability in METHODS.values() or any(True for _ in about)
     works = judgement.verdict is Verdict.PASS and shown
-    return SeenExtension(capability, announced, works, "" if works else _observed(rows))
+    return SeenExtension(capability, announced, works, "" if works else _observed(rows, judgement))
 
 
 def _judged(rows: Sequence[TraceRow], dialect: Dialect) -> SequenceJudgement:
@@ -128,8 +128,10 @@ def _judged(rows: Sequence[TraceRow], dialect: Dialect) -> SequenceJudgement:
     return judge([start, *rows[1:-1], end])
 
 
-def _observed(rows: Sequence[TraceRow]) -> str:
-    """What came that says most: the last error, else the last frame."""
+def _observed(rows: Sequence[TraceRow], judgement: SequenceJudgement) -> str:
+    """What came that says most: the last error, else the last frame; or that nothing came."""
+    if judgement.failures and judgement.failures[0].shape is Shape.MISSING:
+        return f"nothing came, where this was due: {judgement.failures[0].detail}"
     received = [row_event(row) for row in rows if row["kind"] == "frame" and row["direction"] == "received"]
     errors = [each for each in received if each.name in ("channel.close", "connection.close", "socket.closed")]
     return plain(str((errors or received)[-1])) if received else "nothing"
