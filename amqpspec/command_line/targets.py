@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.profile.measuring import measure
+from amqpspec.conformance.profile.shows import gentle
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.capabilities import advertised
@@ -50,7 +51,7 @@ def target_under_test(options: argparse.Namespace) -> Iterator[TargetUnderTest]:
             frame_max=limits.frame_max,
         )
         if not asked and not said and getattr(options, "profile", False) and not is_known(properties):
-            dialect = measure(target, options.out / "profile.jsonl").dialect
+            dialect = measure(target, options.out / "profile.jsonl", gentle(), gentle()).dialect
         description = replace(target.description, dialect=dialect.name)
         yield replace(target, description=description, capabilities=advertised(properties) | dialect.announced)
 

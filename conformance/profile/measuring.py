@@ -25,7 +25,7 @@ from amqpspec.conformance.verdicts.judge import judge
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.model.promises.capabilities import METHODS, capability_of
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.promises.dialects.extensions import text_with
+from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
 from amqpspec.model.promises.dialects.settled import TEXT_CHOICES, with_choices
 from amqpspec.model.promises.text_values import TextChoice
 from amqpspec.model.promises.verdict import Shape, Verdict
@@ -33,34 +33,35 @@ from amqpspec.targets.clock import COMMON
 
 #: Sequences that are carried out at one time: nearly all of the time goes into waiting.
 AT_ONCE = 6
+#: Begins the name of a sequence.
+_SEQUENCE = "profile "
 
 
 def measure(
-    target: TargetUnderTest, trace_file: Path | None = None, choices: Collection[str] = TEXT_CHOICES
+    target: TargetUnderTest,
+    trace_file: Path | None = None,
+    choices: Collection[str] = TEXT_CHOICES,
+    extensions: Collection[str] = EXTENSIONS,
 ) -> Profile:
-    """The profile of the target, or as much of it as shows these choices. Raises `TargetError` when it is lost.
+    """The profile of the target, or as much of it as is about these. Raises `TargetError` when it is lost.
 
-    `trace_file`: where the trace stays; None: nowhere.
+    `trace_file`: where the trace stays; None: nowhere. What a broker may not survive comes last.
     """
-    of_extensions = shows_of_extensions() if len(choices) == len(TEXT_CHOICES) else {}
-    chosen = {name: shows()[name] for name in choices}
+    of_choices = {name: file for name, file in shows().items() if name in choices}
+    of_extensions = {name: file for name, file in shows_of_extensions().items() if name in extensions}
+    bases = {**dict.fromkeys(of_choices, BASE), **{name: text_with([name]) for name in of_extensions}}
+    rows: dict[str, list[TraceRow]] = {}
     with tempfile.TemporaryDirectory(prefix="amqpspec-") as directory:
         place = trace_file or Path(directory) / "profile.jsonl"
-        announced = target.capabilities or frozenset()
-        bases = {
-            **{f"profile {name}": BASE for name in chosen},
-            **{f"profile {name}": text_with([name]) for name in of_extensions},
-        }
-        files = {f"profile {name}": file for name, file in {**chosen, **of_extensions}.items()}
         with TraceWriter(place) as trace:
-            _carry_out(target, trace, files, bases)
-        rows: dict[str, list[TraceRow]] = {}
+            _carry_out(target, trace, {**of_choices, **of_extensions}, bases)
         for row in read_trace(place):
-            rows.setdefault(row["sequence"], []).append(row)
+            rows.setdefault(row["sequence"].removeprefix(_SEQUENCE), []).append(row)
+    announced = target.capabilities or frozenset()
     return Profile(
-        _all_seen({name: rows[f"profile {name}"] for name in TEXT_CHOICES if name in chosen}),
-        tuple(_seen_extension(name, name in announced, rows[f"profile {name}"]) for name in of_extensions),
-        tuple(sorted(each for each in announced if each not in of_extensions)),
+        _all_seen({name: rows[name] for name in TEXT_CHOICES if name in of_choices}),
+        tuple(_seen_extension(name, name in announced, rows[name]) for name in of_extensions),
+        tuple(sorted(announced.difference(of_extensions))),
     )
 
 
@@ -76,7 +77,7 @@ def _carry_out(
             operator=None,
         )
         # a seed makes it part of a run, in which what is the same on every connection is judged elsewhere
-        with Session(under, trace, name, seed=0, patience=patience) as session:
+        with Session(under, trace, _SEQUENCE + name, seed=0, patience=patience) as session:
             for command in files[name].commands:
                 session.run(command)
 
@@ -86,8 +87,11 @@ def _carry_out(
             carry_out(name)
         return
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for _ in pool.map(carry_out, files):
+        for _ in pool.map(carry_out, [name for name, file in files.items() if not file.rough]):
             pass
+    for name, file in files.items():
+        if file.rough:
+            carry_out(name)
 
 
 def _all_seen(rows: Mapping[str, Sequence[TraceRow]]) -> tuple[SeenChoice, ...]:

@@ -23,5 +23,10 @@ def shows_of_extensions() -> Mapping[str, CommandFile]:
     return _read(_DIRECTORY / "extensions")
 
 
+def gentle() -> list[str]:
+    """The choices and capabilities that are shown by what every broker survives."""
+    return [name for name, file in {**shows(), **shows_of_extensions()}.items() if not file.rough]
+
+
 def _read(directory: Path) -> Mapping[str, CommandFile]:
     return {path.stem: read_command_file(path)[0] for path in sorted(directory.glob("*.amqp"))}

@@ -28,7 +28,7 @@ def shown(dialect: Dialect, choice: str) -> str | None:
     with EmbeddedBroker(dialect) as broker:
         description = TargetDescription("embedded", "amqpspec", "0", AMQP_0_9_1.name)
         target = TargetUnderTest(broker.address, description, deadline=1.0, capabilities=frozenset())
-        profile = measure(target, choices=[choice, *BESIDE.get(choice, ())])
+        profile = measure(target, choices=[choice, *BESIDE.get(choice, ())], extensions=())
     value = next(each.value for each in profile.choices if each.choice.name == choice)
     return None if value is None else value.name
 
