@@ -100,7 +100,7 @@ class Runner:
                 if self.options.sequences and not self._is_enough():
                     self._search(workers)
             raise_if_interrupted()
-            self._findings.shrink_all()
+            self._findings.shrink_all(time.monotonic() - self._began)
             raise_if_interrupted()
             self._ask_whether_whole()
         except (TargetError, WorkerLost) as error:

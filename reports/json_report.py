@@ -124,6 +124,7 @@ def _failure(found: FoundFailure, as_known: bool) -> dict[str, Any]:
         "severity": str(severity_of(failure)),
         "as_known": str(Verdict.PASS if as_known else Verdict.FAIL),
         "rate": None if found.rate is None else list(found.rate),
+        "cut_short": found.cut_short,
     }
 
 

@@ -57,11 +57,16 @@ def process(broker: Broker, event: Input, credit: str = "") -> None:
     if isinstance(event, InternalEvent):
         come_about(broker, event)
         return
-    if event.time:
-        broker.now = event.time
-        broker.latest = max(broker.latest, event.time)
-        broker.stirred = min(broker.stirred, event.time)
-    if isinstance(event, OperatorAction):
+    now = event.time
+    if now:
+        broker.now = now
+        if now > broker.latest:
+            broker.latest = now
+        if now < broker.stirred:
+            broker.stirred = now
+    if isinstance(event, Method):
+        _process_of_client(broker, event)
+    elif isinstance(event, OperatorAction):
         operate(broker, event)
         for each in list(broker.connections.values()):
             for held in released(broker, each):
