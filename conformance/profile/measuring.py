@@ -136,6 +136,8 @@ def _observed(rows: Sequence[TraceRow], judgement: SequenceJudgement) -> str:
     """What came that says most: the last error, else the last frame; or that nothing came."""
     if judgement.failures and judgement.failures[0].shape is Shape.MISSING:
         return f"nothing came, where this was due: {judgement.failures[0].detail}"
+    if judgement.failures:
+        return judgement.failures[0].observed
     received = [row_event(row) for row in rows if row["kind"] == "frame" and row["direction"] == "received"]
     errors = [each for each in received if each.name in ("channel.close", "connection.close", "socket.closed")]
     return plain(str((errors or received)[-1])) if received else "nothing"
