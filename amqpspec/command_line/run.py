@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from amqpspec.command_line.options import available_processors, random_seed
-from amqpspec.command_line.targets import target_under_test
+from amqpspec.command_line.targets import StartedTarget
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
@@ -73,7 +73,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     finished = _Finished()
     interrupt: KeyboardInterrupt | None = None
     with ExitStack() as stack:
-        target = stack.enter_context(target_under_test(options))
+        started = stack.enter_context(StartedTarget(options))
+        target = started.target
         dialect = dialect_named(target.description.dialect)
         if options.theme and not themes_for(dialect, wanted.themes):
             raise UsageError(f"--theme {', '.join(options.theme)}: there is nothing of it to search in {dialect.title}")
@@ -86,7 +87,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
 
             listeners.append(stack.enter_context(LiveDisplay(console)))
         try:
-            Runner(target, trace, wanted, listeners).run()
+            Runner(target, trace, wanted, listeners, started.restarts).run()
         except KeyboardInterrupt as error:
             interrupt = error
     if finished.result is None:

@@ -41,6 +41,7 @@ class Findings:
         version: Version | None = None,
     ) -> None:
         self.found: dict[str, FoundFailure] = {}
+        self._shrunk: set[str] = set()
         self._shown_by: dict[str, Sequence[Command]] = {}
         self._dialect, self._version = dialect, version
         self._shrinking_left = shrinking_time
@@ -70,16 +71,21 @@ class Findings:
     def shrink_all(self) -> None:
         """Look for the shortest commands that show each failure, and tell of it, the gravest first.
 
-        Each has a share of the time, and what it leaves is for those behind it. Raises `TargetError`, after that.
+        Each has a share of the time, and what it leaves is for those behind it. Raises `TargetError`, after that. Those
+        that are left then are shrunk when it is called again.
         """
         left: list[FoundFailure] = []
         for found in sorted(self.found.values(), key=lambda each: rank(each.failure)):
+            if found.failure.identity in self._shrunk:
+                continue
             if is_as_known(found.failure, self._dialect.name, self._version):
                 # what it is is known, and docs/findings.md has it as short as it can be
+                self._shrunk.add(found.failure.identity)
                 tell(self._listeners, FailureShrunk(found))
             else:
                 left.append(found)
         for number, found in enumerate(left):
+            self._shrunk.add(found.failure.identity)
             share = max(self._shrinking_left * GENEROUS / (len(left) - number + 1), LEAST_SHARE)
             self._shrink(found.failure, found.sequence, self._shown_by[found.failure.identity], share)
 

@@ -78,6 +78,7 @@ class DockerBroker:
         self._client: docker.DockerClient | None = None
         self._container: Container | None = None
         self._address: Address | None = None
+        self._log = LogMemory()
         #: for its operator, once that has been asked for
         self._shell: ErlangShell | None = None
 
@@ -139,6 +140,10 @@ class DockerBroker:
 
         return operator_by(by_shell, lambda expressions: self.execute("rabbitmqctl", "eval", expressions))
 
+    def last_lines(self) -> tuple[str, ...]:
+        """The last that the broker wrote to its log."""
+        return self._log.last_lines()
+
     def restart(self, *, kill: bool = False) -> None:
         """Stops the broker (with `kill`: at once, as a crash would) and starts it on the same data.
 
@@ -188,6 +193,7 @@ class DockerBroker:
 
     def _await_ready(self, container: Container, deadline: float) -> Address:
         log = _LogFollower(container)
+        self._log = log.memory
         container.reload()
         bindings = container.ports.get(_AMQP_PORT)
         if not bindings:
