@@ -39,7 +39,6 @@ from amqpspec.reports.overview import (
 from amqpspec.reports.sources import source_parts
 from amqpspec.reports.text import plural, visible
 
-
 #: Longer ladders of frames are folded.
 MOST_OPEN = 24
 
