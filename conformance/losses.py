@@ -16,11 +16,9 @@ from amqpspec.conformance.failures.reproducer import reproducer
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.session.command_sequence import CommandSequence
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
-from amqpspec.conformance.verdicts.judgement import FoundFailure, RequirementVerdict, SequenceJudgement
+from amqpspec.conformance.verdicts.judgement import SERVES_ON, FoundFailure, RequirementVerdict, SequenceJudgement
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
-#: The requirement that a loss breaks.
-SERVES_ON = "SERVER-001"
 #: So many losses by the same cause end a run.
 ENOUGH = 3
 #: Names of sequences that are told of.

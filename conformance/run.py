@@ -14,7 +14,7 @@ from amqpspec.conformance.failures.findings import Findings
 from amqpspec.conformance.interruption import raise_if_interrupted, was_interrupted
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
-from amqpspec.conformance.losses import SERVES_ON, Losses, Restarts, given_up
+from amqpspec.conformance.losses import Losses, Restarts, given_up
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import applicable, not_applicable
 from amqpspec.conformance.scenarios.configured_alike import configured_alike
@@ -36,7 +36,7 @@ from amqpspec.conformance.verdicts.events import (
     SequenceStarted,
     tell,
 )
-from amqpspec.conformance.verdicts.judgement import Extent, RunResult, SequenceJudgement
+from amqpspec.conformance.verdicts.judgement import SERVES_ON, Extent, RunResult, SequenceJudgement
 from amqpspec.conformance.verdicts.run_tally import RunTally
 from amqpspec.conformance.version import tool_version
 from amqpspec.conformance.workers import WorkerLost, Workers, workers_for

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from amqpspec.command_line import main
-from amqpspec.conformance.losses import ENOUGH, SERVES_ON
+from amqpspec.conformance.losses import ENOUGH
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace
 from amqpspec.conformance.verdicts.events import Event, SequenceFinished
-from amqpspec.conformance.verdicts.judgement import RunResult, TargetDescription
+from amqpspec.conformance.verdicts.judgement import SERVES_ON, RunResult, TargetDescription
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.reports.html import render_html
