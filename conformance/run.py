@@ -20,7 +20,7 @@ from amqpspec.conformance.scenarios.applicability import applicable, not_applica
 from amqpspec.conformance.scenarios.configured_alike import configured_alike
 from amqpspec.conformance.scenarios.scenario_files import is_scenario, selected, sequence_name
 from amqpspec.conformance.search_of_run import SearchOfRun
-from amqpspec.conformance.session.cleanup import Made, clean_up
+from amqpspec.conformance.session.cleanup import Cleaner, Made, clean_up
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.side_by_side import OneAtATime, under_way
@@ -75,8 +75,9 @@ class Runner:
         self.listeners: tuple[Listener, ...] = (OneAtATime(listeners),)
         self.tally = RunTally()
         self._dialect = dialect_named(target.description.dialect)
+        self._cleaner = Cleaner()
         self._place = Place(
-            target, trace, options.seed, options.pace, was_interrupted, patience=Patience(target.deadline)
+            target, trace, options.seed, options.pace, was_interrupted, Patience(target.deadline), self._cleaner
         )
         self._findings = Findings(
             self._dialect, options.shrinking_time, self._run_again, self.listeners, target.description.judged_version
@@ -108,7 +109,7 @@ class Runner:
         try:
             self._through_losses(lambda: self._run_all(scenarios))
             raise_if_interrupted()
-            self._through_losses(self._findings.shrink_all)
+            self._through_losses(lambda: self._findings.shrink_all(time.monotonic() - self._began))
             raise_if_interrupted()
             self._ask_whether_whole()
         except (TargetError, WorkerLost) as error:
@@ -117,6 +118,7 @@ class Runner:
             lost = f"interrupted after {self.tally.sequences} sequences"
             raise
         finally:
+            self._cleaner.close()
             result = self._result(lost)
             tell(self.listeners, RunFinished(result))
         return result
@@ -152,7 +154,9 @@ class Runner:
             raise error
         log = self._restarts.last_lines()
         self.target = self._restarts.start_again()
-        self._place = replace(self._place, target=self.target)
+        self._cleaner.close()
+        self._cleaner = Cleaner()
+        self._place = replace(self._place, target=self.target, cleaner=self._cleaner)
         self._left_behind.clear()
         return log
 
@@ -270,6 +274,7 @@ class Runner:
 
     def _ask_whether_whole(self) -> None:
         """Now that all connections of the run are over: does the broker serve a fresh one, and delete what is left?"""
+        self._cleaner.close()
         wrong = [not_served(self.target.address)]
         self._losses.served += 1
         self._left_behind = clean_up(self.target.address, self._left_behind)

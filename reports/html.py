@@ -8,7 +8,9 @@ from types import MappingProxyType
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from amqpspec.conformance.profile.profile import choices_in_words
 from amqpspec.conformance.verdicts.judgement import Cause, FoundFailure, RunResult
+from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.severity import Severity, severity_of
 from amqpspec.model.promises.verdict import Verdict
@@ -55,7 +57,7 @@ def page_environment() -> Environment:
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
     environment.filters["css"] = lambda verdict: str(verdict).replace(" ", "-")
-    environment.globals.update(plural=plural)
+    environment.globals.update(plural=plural, in_short=in_short)
     return environment
 
 
@@ -90,6 +92,7 @@ def render_html(
         broker_as_known=broker_as_known(result),
         newer=newer_sentence(result.target.judged_version),
         extent=extent_lines(result),
+        choices=choices_in_words(result.target.dialect),
         defects=defect_entries(result),
         standing_signs=STANDING_SIGNS,
         plot=accuracy_plot(result),

@@ -13,6 +13,7 @@ from rich.text import Text
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TRACE_UNREADABLE
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.traces.extras import needed_for
+from amqpspec.conformance.verdicts.judge import judge, judge_open
 from amqpspec.reports.text import plural, visible
 
 
@@ -48,7 +49,11 @@ def _judge(options: argparse.Namespace, console: Console) -> int:
     from amqpspec.pipeline.store.store import open_store
 
     summary = judge_store(
-        open_store(options.store), options.spark, again=options.again, progress=progress_of(console, options.quiet)
+        open_store(options.store),
+        options.spark,
+        again=options.again,
+        judge=judge_open if options.open else judge,
+        progress=progress_of(console, options.quiet),
     )
     _tell(summary.problems)
     before = f", {plural(summary.before, 'part')} judged before" if summary.before else ""
@@ -102,12 +107,23 @@ def _table(options: argparse.Namespace, console: Console) -> int:
     return CONFORMS
 
 
+def _page(options: argparse.Namespace, console: Console) -> int:
+    with needed_for("for amqpspec pipeline page", "spark"):
+        import_module("pyspark")
+    from amqpspec.pipeline.page_command import make_page
+
+    make_page(options.store, options.spark, options.out)
+    console.print(Text(f"{options.out}"))
+    return CONFORMS
+
+
 _ACTIONS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
     "import": _import,
     "judge": _judge,
     "compact": _compact,
     "status": _status,
     "table": _table,
+    "page": _page,
 }
 
 

@@ -11,10 +11,12 @@ from typing import Self
 
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.losses import Restarts
+from amqpspec.conformance.profile.measuring import measure
+from amqpspec.conformance.profile.shows import gentle
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.capabilities import advertised
-from amqpspec.model.promises.dialects import dialect_named, dialect_of
+from amqpspec.model.promises.dialects import dialect_named, dialect_of, is_known
 from amqpspec.reports.text import visible
 from amqpspec.targets.brokers.resolve import (
     RunningBroker,
@@ -32,7 +34,10 @@ _LONGEST_NAME = 100
 
 @contextmanager
 def target_under_test(options: argparse.Namespace) -> Iterator[TargetUnderTest]:
-    """Start the target, ask what it is, choose the dialect. Raises `UsageError` and `TargetError`."""
+    """Start the target, ask what it is, choose the dialect. Raises `UsageError` and `TargetError`.
+
+    Where the options want a profile, a product that is not known is judged by what it was seen to choose.
+    """
     with StartedTarget(options) as started:
         yield started.target
 
@@ -82,7 +87,7 @@ class StartedTarget:
     def start_again(self) -> TargetUnderTest:
         """It is what it was, but where it listens and who operates it. Raises `TargetError`."""
         self._running.close()
-        self._target = replace(self._start(), description=self.target.description)
+        self._target = self._start()
         return self._target
 
     def _start(self) -> TargetUnderTest:
@@ -98,7 +103,7 @@ class StartedTarget:
         product = _shown(properties.get("product", "unknown"))
         version = _shown(properties.get("version", "unknown"))
         label = options.target if "://" not in options.target else str(address)
-        return TargetUnderTest(
+        target = TargetUnderTest(
             address,
             TargetDescription(label, product, version, dialect.name),
             options.deadline,
@@ -107,6 +112,12 @@ class StartedTarget:
             channel_max=limits.channel_max,
             frame_max=limits.frame_max,
         )
+        if self._target is not None:
+            return replace(target, description=self._target.description, capabilities=self._target.capabilities)
+        if not self._asked and not said and getattr(options, "profile", False) and not is_known(properties):
+            dialect = measure(target, options.out / "profile.jsonl", gentle(), gentle()).dialect
+        description = replace(target.description, dialect=dialect.name)
+        return replace(target, description=description, capabilities=advertised(properties) | dialect.announced)
 
 
 def _shown(said: object) -> str:

@@ -21,14 +21,17 @@ from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
+from amqpspec.model.judging.fit import fit
+from amqpspec.model.judging.independence import is_independent
 from amqpspec.model.judging.known_defect import NO_DEFECTS, DefectsFollowed, DefectTransition
-from amqpspec.model.judging.known_outputs import first_debt, observe_as_known
+from amqpspec.model.judging.known_outputs import observe_as_known
 from amqpspec.model.judging.latent import MOST_LATENT, latent_beside, least_flawed
 from amqpspec.model.judging.merging import Seen, least_advanced, merged, merged_seen
 from amqpspec.model.judging.pipelining import note_pipelined
-from amqpspec.model.judging.points import TIMED, TooManyExplanations, may_be_quiet, points, settled
+from amqpspec.model.judging.points import TIMED, TooManyExplanations, may_be_quiet, settled
 from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
+from amqpspec.model.judging.silence import missed
 from amqpspec.model.outputs.going_on import goes_on_behind
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.outputs.turns import turns_come_to_rest
@@ -36,13 +39,11 @@ from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.protocol.methods import ClockWait, OperatorAction, TraceEvent
 from amqpspec.model.rules.connection.blocking import blocked_by_others
-from amqpspec.model.rules.extensions.message_expiry import fronts_were_seen, messages_are_at_rest
+from amqpspec.model.rules.extensions.message_expiry import messages_are_at_rest
 from amqpspec.model.rules.extensions.queue_expiry import uses_are_over
 
 #: Most explanations kept alive.
 DEFAULT_BOUND = 256
-#: Most points that one frame may fit, for each of them: those that are reached from each other are one explanation.
-MOST_POINTS = 16
 
 
 class Acceptor:
@@ -76,10 +77,15 @@ class Acceptor:
 
     def sent(self, event: TraceEvent) -> None:
         """The client sent this frame."""
-        self._judge_early()
+        if self._early.frames:
+            self._judge_early()
         if self.finished:
             return
         self._time = max(self._time, event.time)
+        only = self.explanations[0]
+        if len(self.explanations) == 1 and not only.pending and not self.overlapping and only.takes_at_once(event):
+            self._process(only, event)
+            return
         for explanation in list(self.explanations):
             if explanation.broker.next_timeout <= event.time:
                 self.explanations += explanation.overlooking(event.time, self._defects)
@@ -123,14 +129,18 @@ class Acceptor:
             self.finished = True
             return
         self._time = max(self._time, event.time)
-        if self._early.holds_up(event):
+        if not self._early.frames:
+            self._judge(event)
+        elif self._early.holds_up(event):
             self._early.add(event)
             return
-        self._judge(event)
-        self._early.judge_again(self._judge)
+        else:
+            self._judge(event)
+        if self._early.frames:
+            self._early.judge_again(self._judge)
 
     def _judge_early(self) -> None:
-        """Nothing comes before them any more."""
+        """Nothing comes before what came too early any more."""
         for event in self._early.take_all():
             self._judge(event, may_wait=False)
 
@@ -141,7 +151,7 @@ class Acceptor:
             explanation.note_observation(self._time)
         only = self.explanations[0]
         # to judge it may change what it is judged by
-        waits = may_wait and may_be_early(only.broker, only.pending, event)
+        waits = may_wait and event.name == "basic.deliver" and may_be_early(only.broker, only.pending, event)
         before = [each.fork() for each in self.explanations] if waits else []
         if len(self.explanations) == 1 and not only.pending:
             mismatches = observe_as_known(only.broker, event, self._defects)
@@ -157,7 +167,7 @@ class Acceptor:
         for explanation in self.explanations:
             if explanation.broker.internal_events:
                 explanation.expect_internal_events()
-        if self._is_certain:
+        if self._is_certain and self.explanations[0].pending:
             self._process_what_is_certain()
 
     def _wait_with(self, event: TraceEvent, before: list[Explanation]) -> None:
@@ -174,14 +184,15 @@ class Acceptor:
         self._judge_early()
         self._close(prove=False)
         for explanation in self.explanations:
-            for _, queue in explanation.broker.touched:
+            broker = explanation.broker
+            for _, queue in broker.touched:
                 queue.at_rest = queue.next_position
                 queue.handed_out = 0
-            explanation.broker.come_to_rest()
+            broker.come_to_rest()
             explanation.uncounted.clear()
-            turns_come_to_rest(explanation.broker)
-            uses_are_over(explanation.broker, self._time)
-            messages_are_at_rest(explanation.broker, self._time)
+            turns_come_to_rest(broker)
+            uses_are_over(broker, self._time)
+            messages_are_at_rest(broker, self._time)
 
     def overdue(self, prove: bool = True) -> None:
         """The time is up for whatever is owed. `prove`: also for what only numbers can show."""
@@ -251,9 +262,10 @@ class Acceptor:
         """Process an input. Where a known defect applies, follow that as well: there the input stays pending,
         as nothing that the lawful explanation owes says when it is processed.
         """
-        for defect in self._defects.asked(explanation.broker, kind_of(event)):
+        broker = explanation.broker
+        for defect in self._defects.asked(broker, kind_of(event)):
             # seldom: the other tests come behind it
-            if not defect.applies(explanation.broker, event):
+            if not defect.applies(broker, event):
                 continue
             if defect is not explanation.defect and defect.name not in explanation.declined:
                 defective = explanation.fork()
@@ -263,9 +275,10 @@ class Acceptor:
                 explanation.decline([defect])
         others = explanation.alternatives(event)
         explanation.process(event)
-        if explanation.broker.teardowns or explanation.broker.internal_events:
+        if broker.teardowns or broker.internal_events:
             explanation.expect_internal_events()
-        self.explanations += others
+        if others:
+            self.explanations += others
 
     def _process_by_all(self, event: TraceEvent) -> None:
         """Only what the broker may do by itself is open: it has been done before the input, or not."""
@@ -286,9 +299,15 @@ class Acceptor:
             self.explanations = merged(self.explanations)
 
     def _process_or_wait(self, event: TraceEvent) -> None:
-        """Messages may expire before the broker comes to the input, which takes its time: it stays pending as well."""
-        waiting = [explanation.fork() for explanation in self.explanations]
-        if not self.broker.bookkeeping.counting:
+        """Messages may expire before the broker comes to the input, which takes its time: it stays pending as well,
+        where that makes a difference.
+        """
+        waiting = [
+            explanation.fork()
+            for explanation in self.explanations
+            if not is_independent(explanation.broker, event, explanation.pending)
+        ]
+        if waiting and not self.broker.bookkeeping.counting:
             self.explanations[0].uncounted.append(event)
         for explanation in waiting:
             explanation.pending.append(event)
@@ -311,42 +330,23 @@ class Acceptor:
     def _received_by_all(self, event: TraceEvent, before: list[Explanation]) -> None:
         """`before`: copies of the explanations, where the frame can wait if none of them fits it."""
         self._is_certain = True
-        survivors: list[Explanation] = []
-        flawed: list[tuple[Explanation, Mismatches]] = []
-        best: tuple[Explanation, Mismatches] | None = None
-        contradicted: list[Explanation] = []
-        latent: list[Explanation] = []
-        for explanation in self.explanations:
-            for candidate in points(explanation, self._defects, self.bound, event):
-                if candidate.is_at_no_time(event):
-                    continue
-                mismatches = observe_as_known(candidate.broker, event, self._defects)
-                if mismatches and candidate.defect is not None:
-                    if candidate.defect_took_place and all(m.defect and not m.fatal for m in mismatches):
-                        latent.append(candidate)  # wrong in another way that is known, besides
-                    contradicted.append(candidate)
-                if not mismatches:
-                    fronts_were_seen(candidate.broker, event.time)
-                    if candidate.keep():
-                        survivors.append(candidate)
-                elif candidate.defect is None and not any(mismatch.fatal for mismatch in mismatches):
-                    # a known defect explains all of a frame, or it does not explain it
-                    if len(flawed) < self.bound:
-                        flawed.append((candidate, mismatches))
-                elif best is None or not (candidate.pending or candidate.defect or candidate.is_unusual):
-                    best = (candidate, mismatches)
-                if len(survivors) > MOST_POINTS * self.bound:
-                    raise TooManyExplanations
+        # else what is alike now is merged when all is at rest
+        may_be_more = any(explanation.pending for explanation in self.explanations)
+        found = fit(self.explanations, event, self._defects, self.bound)
+        survivors, flawed, best = found.survivors, found.flawed, found.best
         if not survivors and not flawed and best is None:
             # no point was looked at
             best = self.explanations[0], observe_as_known(self.broker, event, self._defects)
-        if any(explanation.defect is None for explanation in survivors):
-            seen = merged_seen(list(map(Seen, survivors)))
-            self.explanations = least_advanced(seen)
-            if len(self.explanations) > self.bound:
-                raise TooManyExplanations
-            self._is_certain = len(seen) == 1
-            note_refuted(contradicted, self.explanations)
+        if found.is_lawful:
+            self._is_certain = not may_be_more or len(survivors) == 1
+            if may_be_more and len(survivors) > 1:
+                seen = merged_seen(list(map(Seen, survivors)))
+                survivors = least_advanced(seen)
+                if len(survivors) > self.bound:
+                    raise TooManyExplanations
+                self._is_certain = len(seen) == 1
+            self.explanations = survivors
+            note_refuted(found.contradicted, self.explanations)
         elif survivors:
             if len(survivors) > self.bound and len(survivors := merged(survivors)) > self.bound:
                 raise TooManyExplanations
@@ -358,11 +358,11 @@ class Acceptor:
             self._record_defect(culprit.broker, event, mismatches, defect)
             self.explanations = merged(survivors)
             self._go_on_from_defect()
-        elif before and not any(all(each.defect for each in mismatches) for _, mismatches in flawed):
+        elif before and not found.is_known:
             self._wait_with(event, before)
         elif flawed:
             flawed = least_flawed(flawed)
-            self.explanations = merged([candidate for candidate, _ in flawed] + latent[:MOST_LATENT])
+            self.explanations = merged([candidate for candidate, _ in flawed] + found.latent[:MOST_LATENT])
             self._record(self.broker, event, flawed[0][1])
         elif best is not None:
             self.explanations = [best[0]]
@@ -371,12 +371,16 @@ class Acceptor:
     def _close(self, prove: bool) -> None:
         if self.finished:
             return
-        if len(self.explanations) > 1 or self.explanations[0].pending:
+        only = self.explanations[0]
+        if len(self.explanations) > 1 or only.pending:
             try:
                 self.explanations = settled(self.explanations, self._defects, self.bound, prove, lazily=not prove)
             except TooManyExplanations:
                 self._give_up()
                 return
+        elif not prove and only.defect is None and only.is_quiet:
+            only.declined = frozenset()
+            return
         in_time = [explanation for explanation in self.explanations if explanation.broker.not_before <= self._time]
         self.explanations = in_time or self.explanations
         quiet = [explanation for explanation in self.explanations if explanation.is_quiet]
@@ -390,26 +394,18 @@ class Acceptor:
                 explanation.declined &= followed
             self.explanations = proven + latent
             return
-        defective = [explanation for explanation in quiet if explanation.defect is not None]
-        first = next((e for e in (*lawful, *self.explanations) if e.defect is None), self.explanations[0])
-        open_by_defect: set[str] = set()
-        if lawful:
-            # what should be there by now and is not: a known defect has to do better than that, if not than what is
-            # open by both, of which nobody has asked
-            defective = [each for each in defective if prove and _unproven(each) < _unproven(first)]
-            open_by_defect = _unproven(defective[0]) if defective else set()
-        owed = (debt for debt in first.unproven() if debt.detail not in open_by_defect)
-        missing, known_as = first_debt(first.broker, self._defects) or (next(owed, None), "")
-        if missing is None:
+        silent = missed(self.explanations, self._defects, prove)
+        if silent is None:
             return
-        if missing.event is None and (untold := self._untold_queues(first.broker)):
+        broker, defective = silent.by.broker, silent.defective
+        if silent.debt.event is None and (untold := self._untold_queues(broker)):
             self.reason = f"the broker does not tell in time how many messages and consumers {untold[0]} has"
             self.finished = True
             return
         defect = defective[0].defect if defective else None
-        self._add(failure_of_debt(first.broker, missing, self.command, defect, known_as))
+        self._add(failure_of_debt(broker, silent.debt, self.command, defect, silent.known_as))
         if defective:
-            self.explanations = defective
+            self.explanations = list(defective)
             self._go_on_from_defect()
         else:
             self.finished = True
@@ -448,8 +444,3 @@ class Acceptor:
         """Keep one of each: a harmless defect may show at every step of a sequence."""
         if all(failure.identity != other.identity for other in self.failures):
             self.failures.append(failure)
-
-
-def _unproven(explanation: Explanation) -> set[str]:
-    """What should have come by that explanation, and no count has shown."""
-    return {debt.detail for debt in explanation.unproven()}
