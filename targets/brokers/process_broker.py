@@ -103,7 +103,9 @@ class ProcessBroker:
         self._end()
 
     def last_lines(self) -> tuple[str, ...]:
-        """The last that the broker wrote."""
+        """The last that the broker wrote; of one that has ended, to its end."""
+        if self._reader is not None:
+            self._reader.join(timeout=1.0)
         return self._log.last_lines()
 
     def operator(self) -> Operator | None:
