@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from amqpspec.conformance.profile.profile import choices_in_words
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.defects.known_defects import strength_of
@@ -42,6 +43,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
             "product": result.target.product,
             "version": result.target.version,
             "dialect": result.target.dialect,
+            "choices": choices_in_words(result.target.dialect),
             "newer": newer_sentence(result.target.judged_version),
         },
         "seed": result.seed,
