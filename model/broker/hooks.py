@@ -133,7 +133,7 @@ class Guest:
         """The last thing that the channel owes are the queue's numbers, for which the frame asks."""
 
     def debt_paid(self, broker: Any, holder: Channel | Connection, expected: Expected, method: Method) -> None:
-        """The owed frame has come, and the holder owes it no more; its effect is about to come about."""
+        """An owed frame has come that has an effect, which is about to come about, or closes its channel."""
 
     def nothing_got(self, broker: Any, channel: Channel) -> None:
         """A basic.get has found no message."""
