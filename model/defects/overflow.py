@@ -20,7 +20,7 @@ from amqpspec.model.broker.internal_events import (
 from amqpspec.model.broker.overflow import BYTES, LENGTH, tell_publishers
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.defects.transactions import forgetting_refusals
-from amqpspec.model.defects.waiting_consumers import OFTEN_WRONG
+from amqpspec.model.defects.wrong_seats import OFTEN_WRONG
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
@@ -59,13 +59,13 @@ class OctetsOfQuorumQueues(Guest):
             arm(broker, NAME)
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        _memory(broker).weighing.pop(queue, None)
+        broker.memories[NAME].weighing.pop(queue, None)
 
     def weight(self, broker: Broker, queue: Queue, message: Message) -> int | None:
-        return stored_size(message) if queue in _memory(broker).weighing else None
+        return stored_size(message) if queue in broker.memories[NAME].weighing else None
 
     def fingerprint(self, broker: Broker) -> object:
-        return tuple(sorted(queue.name for queue in _memory(broker).weighing))
+        return tuple(sorted(queue.name for queue in broker.memories[NAME].weighing))
 
 
 def _memory(broker: Broker) -> OctetsMemory:

@@ -42,6 +42,7 @@ from amqpspec.model.rules.connection.frames import admit_channel, frame_input
 from amqpspec.model.rules.connection.handshake import handshake_input, refuse_silently
 from amqpspec.model.rules.internal_events import come_about
 from amqpspec.model.rules.operator.operator import operate
+from amqpspec.model.rules.other_ways import in_settled_way
 from amqpspec.model.rules.table import RULES
 from amqpspec.model.rules.tx.tx import check_not_committing
 
@@ -130,7 +131,10 @@ def _on_channel(broker: Broker, connection: Connection, frame: Method | RawFrame
         if rule is None:
             raise ProtocolError("CHAN-011", 503, "unimplemented method")
         check_not_committing(broker, channel, method)
-        rule(broker, channel, method)
+        if broker.dialect.text.settled:
+            in_settled_way(broker, channel, method, rule)
+        else:
+            rule(broker, channel, method)
     except (FrameError, SilentEnd):
         raise
     except ProtocolError as error:
