@@ -1,4 +1,4 @@
-"""Nothing is lost at the end of a run: files that cannot be written, full disks, two runs in one place, closed pipes."""
+"""Nothing is lost at the end of a run: unwritable files, full disks, two runs in one place, closed pipes."""
 
 from __future__ import annotations
 
