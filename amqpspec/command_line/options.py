@@ -79,6 +79,9 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(learns=True)  # `diff` sends what the target refuses again
     _target(parser)
     parser.add_argument(
+        "more", nargs="*", metavar="TARGET", help="further targets, one after another with one seed, and a page of all"
+    )
+    parser.add_argument(
         "--no-profile", dest="profile", action="store_false",
         help="a product that is not known is not asked first what it chose where the text leaves a choice",
     )  # fmt: skip
