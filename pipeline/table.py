@@ -72,6 +72,13 @@ class TableFailure:
     sequence: str
     #: a known defect explains it that is known of the target's version
     is_as_known: bool = False
+    #: it does nothing to an application (`conformance.verdicts.minor`)
+    is_minor: bool = False
+
+    @property
+    def is_harmless(self) -> bool:
+        """Does it fail nothing?"""
+        return self.is_minor or strength_of(self.failure) is Strength.ARGUABLE
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -116,17 +123,16 @@ class ComplianceTable:
     @property
     def exit_code(self) -> int:
         """1 if a requirement failed, else 4 if a sequence was inconclusive, else 0. Against the promise: that a
-        known defect is known makes nothing green. What is only arguable fails nothing.
+        known defect is known makes nothing green. What is only arguable or minor fails nothing.
         """
         verdicts = {row.verdict for row in self.rows}
-        fails = Verdict.FAIL in verdicts and not self.is_arguable_only
+        fails = Verdict.FAIL in verdicts and not self.is_harmless_only
         return 1 if fails else 4 if Verdict.INCONCLUSIVE in verdicts else 0
 
     @property
-    def is_arguable_only(self) -> bool:
-        """Are there failures, all of them arguable (`model.promises.strength`)?"""
-        strengths = {strength_of(found.failure) for found in self.failures}
-        return strengths == {Strength.ARGUABLE}
+    def is_harmless_only(self) -> bool:
+        """Are there failures, all of them arguable (`model.promises.strength`) or minor?"""
+        return bool(self.failures) and all(found.is_harmless for found in self.failures)
 
 
 def compliance_table(tally: Tally) -> ComplianceTable:
@@ -148,7 +154,9 @@ def compliance_table(tally: Tally) -> ComplianceTable:
         for part in by_kind[VERDICT]
     )
     failures = tuple(
-        TableFailure(part.target, part.dialect, part.failure, part.sequences, part.example, part.as_known == OWN)
+        TableFailure(
+            part.target, part.dialect, part.failure, part.sequences, part.example, part.as_known == OWN, part.is_minor
+        )
         for part in by_kind[FAILURE]
     )
     totals = by_kind[TOTAL]

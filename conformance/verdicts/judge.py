@@ -127,6 +127,7 @@ class SequenceJudge:
             version=judged_version(
                 self._start.get("product") or "", self._start.get("version") or "", self._start["dialect"]
             ),
+            product=self._start.get("product") or "",
             ended_by=self._ended_by(failures),
         )
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from amqpspec.conformance.traces.trace import TraceRow, TraceWriter
 from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome
+from amqpspec.conformance.verdicts.minor import is_harmless
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.defects.known_defects import is_as_known, strength_of
 from amqpspec.model.promises.strength import Strength
@@ -50,6 +51,8 @@ class SequenceJudgement:
     repeats: str | None = None
     #: whose known defects count (`model.promises.versions.judged_version`)
     version: Version | None = None
+    #: what the broker calls itself; "": the trace does not say
+    product: str = ""
     #: why judging ended before the sequence was over: the identity of a failure, or a reason; None: it did not
     ended_by: str | None = None
 
@@ -220,10 +223,11 @@ def _counted(verdicts: Iterable[Verdict]) -> dict[str, int]:
     return {str(verdict): counts[verdict] for verdict in Verdict}
 
 
-def is_arguable_only(judgement: SequenceJudgement) -> bool:
-    """Did the sequence fail, and only in what is arguable?"""
-    strengths = {strength_of(failure) for failure in judgement.failures}
-    return judgement.verdict is Verdict.FAIL and strengths == {Strength.ARGUABLE}
+def is_harmless_only(judgement: SequenceJudgement) -> bool:
+    """Did the sequence fail, and only in what is arguable or minor?"""
+    return judgement.verdict is Verdict.FAIL and all(
+        is_harmless(failure, judgement.product, judgement.dialect) for failure in judgement.failures
+    )
 
 
 class Said(NamedTuple):
