@@ -29,7 +29,7 @@ ORDERS = {
     "model": ("", "protocol", "promises", "broker", "rules", "outputs", "judging", "defects"),
     "targets": ("", "codec", "client", "embedded", "faults", "brokers"),
     "model.rules": ("common", *CHAPTERS, "extensions", "operator", ""),
-    "conformance": ("traces", "language", "verdicts", "session", "scenarios", "search", "failures", ""),
+    "conformance": ("traces", "recording", "language", "verdicts", "session", "scenarios", "search", "failures", ""),
 }
 
 

@@ -44,6 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
     _requirements(commands.add_parser("requirements", help="the requirements, with their sources"))
     _faults(commands.add_parser("faults", help="the faulty variants of the embedded broker"))
     _serve(commands.add_parser("serve", help="the embedded broker on a port"))
+    _record(commands.add_parser("record", help="a proxy in front of a broker that records what passes through"))
     return parser
 
 
@@ -235,6 +236,31 @@ def _serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=_port, default=5672)
     parser.add_argument("--fault", metavar="NAME", help="a faulty variant; see amqpspec faults")
     parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=f"default: {DEFAULT_DIALECT.name}")
+
+
+def _record(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--upstream", required=True, metavar="URL", help="the broker, amqp://host:port or amqps://host:port?cacertfile=…"
+    )
+    parser.add_argument(
+        "--listen", type=_place, default=("127.0.0.1", 5673), metavar="HOST:PORT",
+        help="where clients connect (default 127.0.0.1:5673; port 0: any that is free)",
+    )  # fmt: skip
+    parser.add_argument("--out", type=Path, default=Path("amqpspec-recording"), metavar="DIR", help="of trace.jsonl")
+    parser.add_argument(
+        "--bodies", choices=("whole", "digest"), default="whole", help="digest: keep only size and SHA-256 of each body"
+    )
+    parser.add_argument("--certfile", type=Path, metavar="FILE", help="PEM: clients use TLS, and are shown this")
+    parser.add_argument("--keyfile", type=Path, metavar="FILE", help="its key, if it is not in the same file")
+    parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=_DIALECT_HELP)
+
+
+def _place(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host:
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT")
+    return host, _port(port)
 
 
 def _dialect(text: str) -> str:

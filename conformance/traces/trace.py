@@ -19,6 +19,7 @@ from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.traces.json_text import parsed
 from amqpspec.conformance.traces.trace_failures import failure_to_json
 from amqpspec.conformance.traces.trace_row import (
+    MAX_BODY,
     Mark,
     TraceError,
     TraceRow,
@@ -57,11 +58,13 @@ class TraceWriter:
     Each method writes one row, hands it to the operating system, and returns it in the form in which
     `read_trace` will give it, so that live and offline judging see the same. Several threads may write, each
     its own sequence; and several processes, of which one begins the file and the others `append`.
+    Of bodies longer than `longest_body` octets size and digest are written.
     Raises `TraceError` if the file cannot be written, or for a value that has no written form.
     """
 
-    def __init__(self, path: Path | str, append: bool = False) -> None:
+    def __init__(self, path: Path | str, append: bool = False, longest_body: int = MAX_BODY) -> None:
         self.path = Path(path)
+        self._longest_body = longest_body
         self._one_at_a_time = threading.Lock()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -131,7 +134,7 @@ class TraceWriter:
 
     def event(self, sequence: str, event: TraceEvent) -> TraceRow:
         """A frame went over the wire."""
-        return self._write(event_row(sequence, event))
+        return self._write(event_row(sequence, event, self._longest_body))
 
     def mark(self, sequence: str, mark: Mark, time: float, waited: float | None = None) -> TraceRow:
         """A barrier begins or is complete ("quiescent"), or `waited` seconds went by in vain ("overdue")."""

@@ -81,8 +81,8 @@ class TraceError(Exception):
     """A trace cannot be read or written; the message names file, line and column where there are any."""
 
 
-def event_row(sequence: str, event: TraceEvent) -> TraceRow:
-    """The row of a frame. It shares the frame's tables."""
+def event_row(sequence: str, event: TraceEvent, longest_body: int = MAX_BODY) -> TraceRow:
+    """The row of a frame. It shares the frame's tables. Of longer bodies it has size and digest."""
     row = TraceRow(
         kind="frame",
         sequence=sequence,
@@ -96,7 +96,7 @@ def event_row(sequence: str, event: TraceEvent) -> TraceRow:
     if event.content is not None:
         if event.content.properties:
             row["properties"] = dict(event.content.properties)
-        put_body(row, event.content.body)
+        put_body(row, event.content.body, longest_body)
     return row
 
 
@@ -115,9 +115,9 @@ def measurement_row(sequence: str, measurement: Measurement) -> TraceRow:
     )
 
 
-def put_body(row: TraceRow, body: bytes) -> None:
-    """Writes a body into a row: as text where it is text, else as base64, or as a digest if it is long."""
-    if len(body) > MAX_BODY:
+def put_body(row: TraceRow, body: bytes, longest: int = MAX_BODY) -> None:
+    """Writes a body into a row: as text where it is text, else as base64, or as a digest if it is longer than that."""
+    if len(body) > longest:
         row["body_size"] = len(body)
         row["body_sha256"] = sha256(body).hexdigest()
         return

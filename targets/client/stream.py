@@ -111,7 +111,7 @@ def _wrapped(
     where = f"{address.host} port {address.port}"
     wrapped: socket.socket = sock
     try:
-        context = tls_context or _context(address)
+        context = tls_context or trusting_context(address)
         secure = context.wrap_socket(sock, server_hostname=address.host, do_handshake_on_connect=False)
         wrapped = secure
         while True:
@@ -132,7 +132,7 @@ def _wrapped(
         raise
 
 
-def _context(address: Address) -> ssl.SSLContext:
+def trusting_context(address: Address) -> ssl.SSLContext:
     """Raises `OSError`: a file cannot be read, or is no certificate or key."""
     context = ssl.create_default_context(cafile=address.cacertfile or None)
     if address.certfile:
