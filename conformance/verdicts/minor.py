@@ -1,7 +1,7 @@
 """What is minor: it does nothing to an application, or is compatibility with RabbitMQ and nothing else.
 
-Such a failure of a broker that is no RabbitMQ is told and fails nothing: neither a run nor a test, nor a command file or
-a trace that is judged again.
+Such a failure of a broker that is no RabbitMQ is told and fails nothing: no run, no test, no command file and no trace
+that is judged again.
 """
 
 from __future__ import annotations
