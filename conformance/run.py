@@ -26,6 +26,7 @@ from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE, OneAtATime, SetAside, under_way
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.broken_rules import BrokenRules
 from amqpspec.conformance.verdicts.causes import Argument, Causes
 from amqpspec.conformance.verdicts.events import (
     Listener,
@@ -51,13 +52,14 @@ from amqpspec.targets.errors import TargetError, TargetUnreachable
 SHRINKING_DEADLINE = 0.5
 
 
-#: Rounds of the search behind which it is looked at what the target refuses: for the first time, and from then on.
-FIRST_ROUNDS, LATER_ROUNDS = 4, 8
+#: Rounds of the search behind which it is looked at what the target refuses and breaks: for the first time, and from
+#: then on.
+FIRST_ROUNDS, LATER_ROUNDS = 2, 4
 
 
-def _extent(ended_by: Counter[str | None]) -> Extent:
+def _extent(ended_by: Counter[str | None], by_something_new: int) -> Extent:
     reasons = tuple((reason, times) for reason, times in ended_by.most_common() if reason is not None)
-    return Extent(ended_by.total(), ended_by[None], reasons)
+    return Extent(ended_by.total(), ended_by[None], reasons, by_something_new)
 
 
 class Runner:
@@ -80,8 +82,11 @@ class Runner:
         self._left_behind: list[Made] = []
         self._not_whole: tuple[str, ...] = ()
         self._causes = Causes()
+        self._broken = BrokenRules()
         #: for scenarios (True) and the search: why sequences were not judged to their end; None: they were
         self._ended_by: dict[bool, Counter[str | None]] = {True: Counter(), False: Counter()}
+        #: and by what was not reported before
+        self._ended_anew: Counter[bool] = Counter()
         #: names of scenarios
         self._decided: set[str] = set()
         self._began = time.monotonic()
@@ -200,18 +205,22 @@ class Runner:
         """Some at a time: what was learned of the target by then is heeded by the next ones."""
         first, many = 0, FIRST_ROUNDS
         while first * ROUND < self.options.sequences and not is_over(until) and not self._is_enough():
-            refused = self._causes.refused if self.options.learns else frozenset()
-            yield self._some_rounds(range(first, first + many), until, refused)
+            learned = (self._causes.refused, frozenset(self._broken.avoided)) if self.options.learns else ()
+            yield self._some_rounds(range(first, first + many), until, *learned)
             first, many = first + many, LATER_ROUNDS
 
     def _some_rounds(
-        self, numbers: Iterable[int], until: float | None, refused: frozenset[Argument]
+        self,
+        numbers: Iterable[int],
+        until: float | None,
+        refused: frozenset[Argument] = frozenset(),
+        avoided: frozenset[str] = frozenset(),
     ) -> Iterator[Round]:
         for number in numbers:
             left = self.options.sequences - number * ROUND
             if left <= 0 or is_over(until) or self._is_enough():
                 return
-            yield Round(number, min(left, ROUND), refused)
+            yield Round(number, min(left, ROUND), refused, avoided)
 
     # ------------------------------------------------------------------------------------ what comes of them
 
@@ -225,13 +234,20 @@ class Runner:
         if outcome.judgement.verdict is Verdict.FAIL or outcome.overdue:
             self._check_alive(outcome.sequence.name)
         judgement = self._causes.judged(outcome.judgement)
-        self._ended_by[is_scenario(judgement.sequence)][judgement.ended_by] += 1
+        self._note_end(judgement)
+        self._broken.note(judgement)
         self.tally.add(judgement)
         if judgement.requirement is not None and judgement.verdict in (Verdict.PASS, Verdict.FAIL):
             self._decided.add(judgement.sequence)
         tell(self.listeners, SequenceFinished(judgement))
         for failure in judgement.failures:
             self._findings.note(failure, outcome.sequence.name, outcome.commands_until(failure.identity))
+
+    def _note_end(self, judgement: SequenceJudgement) -> None:
+        kind = is_scenario(judgement.sequence)
+        self._ended_by[kind][judgement.ended_by] += 1
+        new = {each.identity for each in judgement.failures}.difference(self._findings.found)
+        self._ended_anew[kind] += judgement.ended_by in new
 
     def _run_again(self, name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
         """Run commands of the sequence `repeats`, or some of them, that belong to no count, with little patience."""
@@ -283,7 +299,8 @@ class Runner:
             left_behind=tuple(f"{kind} {name}" for kind, name in self._left_behind),
             not_whole=self._not_whole,
             causes=self._causes.causes,
-            scenarios_extent=_extent(self._ended_by[True]),
-            search_extent=_extent(self._ended_by[False]),
+            left_alone=tuple(self._broken.avoided.items()) if self.options.learns else (),
+            scenarios_extent=_extent(self._ended_by[True], self._ended_anew[True]),
+            search_extent=_extent(self._ended_by[False], self._ended_anew[False]),
             decided=frozenset(self._decided),
         )

@@ -108,6 +108,8 @@ class CommandSearch(
     absent: ClassVar[frozenset[str]] = frozenset()
     #: arguments that are left out, because the target refuses them
     refused: ClassVar[frozenset[Argument]] = frozenset()
+    #: rules that the target breaks: nothing is done that comes under them (`conformance.verdicts.broken_rules`)
+    avoided: ClassVar[frozenset[str]] = frozenset()
     #: names of the themes that sequences may have; none: all
     chosen_themes: ClassVar[tuple[str, ...]] = ()
     #: the sequences of the round so far
@@ -142,6 +144,8 @@ class CommandSearch(
             command = without(command, self.refused)
             if not self.dialect.extensions:
                 command = judgeable(command, self.plan)
+            if self.avoided and self.plan.comes_under(command, self.avoided):
+                return
             self.plan.carry_out(command)
             self.commands.append(command)
 

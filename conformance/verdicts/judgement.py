@@ -133,11 +133,15 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of a part of a run was judged to its end; `ended_by`: (identity or reason, how many), most first."""
+    """How much of a part of a run was judged to its end; `ended_by`: (identity or reason, how many), most first.
+
+    `by_something_new` of the others were ended by a failure that was not reported before in the run.
+    """
 
     sequences: int = 0
     to_the_end: int = 0
     ended_by: tuple[tuple[str, int], ...] = ()
+    by_something_new: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,8 @@ class RunResult:
     not_whole: tuple[str, ...] = ()
     #: what the broker refuses, and what is not known for that
     causes: tuple[Cause, ...] = ()
+    #: rules that the search leaves alone, each with the identity of the failure that is the reason
+    left_alone: tuple[tuple[str, str], ...] = ()
     scenarios_extent: Extent = Extent()
     search_extent: Extent = Extent()
     #: names of the scenarios that were carried out and decided

@@ -80,6 +80,10 @@ def _has_unacknowledged(broker: Broker, channel: Channel, method: Method) -> boo
     return any(each.queue is queue for held in broker.channels.values() for each in held.unacknowledged.values())
 
 
+def _unbinds_unnamed(broker: Broker, channel: Channel, method: Method) -> bool:
+    return not method.arguments.get("queue") and not method.arguments.get("routing_key")
+
+
 def _is_in_transaction(broker: Broker, channel: Channel, method: Method) -> bool:
     tag = method.arguments.get("delivery_tag", 0)
     transaction = channel.transaction
@@ -162,6 +166,11 @@ _ALL = (
         "queue with unacknowledged messages not empty", "QUEUE-023",
         "queue.delete, if-empty: a queue that has messages on it", ("queue.delete",), _has_unacknowledged,
         partial(_refuse, requirement="QUEUE-023", code=406),
+    ),
+    _other(
+        "queue's name not the key of an unbind", "BIND-002",
+        "queue.unbind: only queue.bind says that the name of the queue is the routing key where both are left out",
+        ("queue.unbind",), _unbinds_unnamed, partial(_refuse, requirement="BIND-002", code=404),
     ),
     _other(
         "reject not part of the transaction", "TX-005",
