@@ -1,7 +1,7 @@
 """What all themes of the search share: the connections that a sequence has, and how a command is issued.
 
 A sequence plays two clients, the first with two channels. When the connection of one is over, the client goes on
-with a new one, under the next letter: so a sequence outlives hard errors.
+with a new one, under the next name: so a sequence outlives hard errors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from amqpspec.model.broker.channels import Channel
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Content, Table
 
-#: A connection's letter and a channel number.
+#: A connection's name and a channel number.
 Key = tuple[str, int]
 
 #: Draws from a strategy.
@@ -60,7 +60,7 @@ KINDS: dict[str, Table] = {
         "x-dead-letter-routing-key": "q2",
     },
 }
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_NAMES = "abcdefghijklmnopqrstuvwxyz"
 
 roles = st.sampled_from(ROLES)
 queues = st.sampled_from(QUEUES)
@@ -101,8 +101,8 @@ class Actions:
         super().__init__()
         self.bodies = 0
         self.tags = 0
-        #: the letter of each client's present connection
-        self.letters = ["a", "b"]
+        #: the name of each client's present connection
+        self.connections = ["a", "b"]
 
     def carry_out(self, command: Command) -> None:
         raise NotImplementedError
@@ -114,18 +114,18 @@ class Actions:
 
     # -------------------------------------------------------------------------------------- who acts
 
-    def letter(self, client: int) -> str:
+    def connection_of(self, client: int) -> str:
         """The client's connection; a new one where the last is over."""
-        if not self.plan.connected(self.letters[client]):
-            self.letters[client] = _LETTERS[min(_LETTERS.index(max(self.letters)) + 1, len(_LETTERS) - 1)]
-        return self.letters[client]
+        if not self.plan.connected(self.connections[client]):
+            self.connections[client] = _NAMES[min(_NAMES.index(max(self.connections)) + 1, len(_NAMES) - 1)]
+        return self.connections[client]
 
     def channels(self) -> list[Key]:
-        return [(self.letter(client), number) for client, number in ROLES]
+        return [(self.connection_of(client), number) for client, number in ROLES]
 
     def channel(self, draw: Draw) -> Key:
         client, number = draw(roles)
-        return self.letter(client), number
+        return self.connection_of(client), number
 
     def channel_with(self, draw: Draw, wanted: Callable[[Channel], bool]) -> Key:
         """One of the channels of which that is true; any one where it is true of none."""

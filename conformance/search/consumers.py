@@ -66,7 +66,7 @@ _offsets = st.sampled_from(
     )
 )
 #: Tags begin with either, so that their order is not that in which the consumers were made.
-_tag_letters = st.sampled_from("st")
+_tag_stems = st.sampled_from("st")
 _told = st.sampled_from((True, False, False))
 #: Of the three channels (`conformance.search.actions.ROLES`), by their places.
 PAIRS_OF_ROLES = ((0, 2), (0, 1), (1, 2), (2, 0), (2, 1))
@@ -109,7 +109,7 @@ class ConsumerActions(TrafficActions):
 
     def new_tag(self, draw: Draw) -> str:
         self.tags += 1
-        return f"{draw(_tag_letters)}{self.tags}"
+        return f"{draw(_tag_stems)}{self.tags}"
 
     def consume_from(self, draw: Draw, channel: Key, queue: str, tag: str) -> None:
         """A consumer as the queue can have it, with a limit perhaps; mistakes are seldom."""
@@ -258,7 +258,7 @@ class ConsumerActions(TrafficActions):
         pick = draw(picks)
         if pick < 4:
             self.issue(consumer.channel, "basic.cancel", {"consumer_tag": consumer.tag})
-        elif pick < 6 or connection == self.letter(0):
+        elif pick < 6 or connection == self.connection_of(0):
             self.issue(consumer.channel, "channel.close", dict(DONE))
         elif pick == 6:
             self.issue((connection, 0), "socket.abort", {})
@@ -269,17 +269,17 @@ class ConsumerActions(TrafficActions):
 
     def reconnect_as_wished(self, draw: Draw) -> None:
         """The second client comes back, to be told of cancelled consumers or not, and consumes."""
-        letter = self.letter(1)
-        if self.plan.channel(letter, 1) is not None:
-            self.issue((letter, 0), "connection.close", dict(DONE))
+        connection = self.connection_of(1)
+        if self.plan.channel(connection, 1) is not None:
+            self.issue((connection, 0), "connection.close", dict(DONE))
         self._connect_as_wished(draw)
-        self.consume_from(draw, (self.letter(1), 1), self._queue_to_share(draw), self.new_tag(draw))
+        self.consume_from(draw, (self.connection_of(1), 1), self._queue_to_share(draw), self.new_tag(draw))
 
     def _connect_as_wished(self, draw: Draw) -> None:
-        letter = self.letter(1)
-        if self.plan.connected(letter):
+        connection = self.connection_of(1)
+        if self.plan.connected(connection):
             wishes: Table = {"capabilities": {"consumer_cancel_notify": draw(_told)}}
-            self.carry_out(Command(letter, 0, "connection.open", wishes))
+            self.carry_out(Command(connection, 0, "connection.open", wishes))
 
     # ------------------------------------------------------------------------------------------------ parts
 

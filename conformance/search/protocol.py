@@ -107,10 +107,10 @@ class ProtocolActions(Actions):
 
     def open_as_wished(self, draw: Draw) -> None:
         """A new connection of the second client, with limits of its own."""
-        letter = self.letter(1)
-        if self.plan.channel(letter, 1) is not None:
-            self.issue((letter, 0), "connection.close", dict(_CLOSE))
-            letter = self.letter(1)
+        connection = self.connection_of(1)
+        if self.plan.channel(connection, 1) is not None:
+            self.issue((connection, 0), "connection.close", dict(_CLOSE))
+            connection = self.connection_of(1)
         wishes: Table = {}
         if draw(flags):
             wishes["frame_max"] = self.limits.frame_within(draw(st.sampled_from((8192, 16384, 131072))))
@@ -120,13 +120,13 @@ class ProtocolActions(Actions):
             wishes["virtual_host"] = "nowhere"
         if draw(flags):
             wishes["capabilities"] = {"consumer_cancel_notify": draw(flags)}
-        if self.plan.connected(letter):
-            self.carry_out(Command(letter, 0, "connection.open", wishes))
+        if self.plan.connected(connection):
+            self.carry_out(Command(connection, 0, "connection.open", wishes))
 
     def use_another_channel(self, draw: Draw) -> None:
         """A channel of another number: open it, use it, close it, open it again."""
         number = self.limits.channel_within(draw(st.sampled_from((3, 64, 2047))))
-        channel = (self.letter(draw(st.sampled_from((0, 1)))), number)
+        channel = (self.connection_of(draw(st.sampled_from((0, 1)))), number)
         self.issue(channel, "basic.get", {"queue": draw(queues)})
         if draw(flags):
             self.issue(channel, "channel.close", dict(_CLOSE))
@@ -163,4 +163,4 @@ class ProtocolActions(Actions):
         """Mostly the second client's: with the first one's connection, little of what it did would be left."""
         if draw(seldom):
             return self.channel(draw)
-        return self.letter(1), 1
+        return self.connection_of(1), 1

@@ -159,13 +159,13 @@ class TrafficActions(Actions):
 
     def close_connection(self, draw: Draw) -> None:
         """Mostly the second client's: with the first one's gone, little of what it did is left."""
-        letter = self.letter(0 if draw(seldom) and draw(seldom) else 1)
-        if self.plan.channel(letter, 1) is None:
+        connection = self.connection_of(0 if draw(seldom) and draw(seldom) else 1)
+        if self.plan.channel(connection, 1) is None:
             return
         if draw(flags):
-            self.issue((letter, 0), "socket.abort", {})
+            self.issue((connection, 0), "socket.abort", {})
         else:
-            self.issue((letter, 0), "connection.close", {"reply_code": 200, "reply_text": "done"})
+            self.issue((connection, 0), "connection.close", {"reply_code": 200, "reply_text": "done"})
 
     def purge(self, draw: Draw) -> None:
         self.issue(self.channel(draw), "queue.purge", {"queue": draw(queues)})

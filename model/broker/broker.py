@@ -121,9 +121,9 @@ class Broker(QueueSteps):
 
     def end_queue(self, queue: Queue, requirement: str) -> None:
         """The queue goes by itself; the requirement is blamed if it is found to be still there."""
-        self.ended_queues[queue.name] = requirement
-        if len(self.ended_queues) > 64:
-            del self.ended_queues[next(iter(self.ended_queues))]
+        self.bookkeeping.ended_queues[queue.name] = requirement
+        if len(self.bookkeeping.ended_queues) > 64:
+            del self.bookkeeping.ended_queues[next(iter(self.bookkeeping.ended_queues))]
         self.delete_queue(queue, requirement)
 
     def delete_queue(self, queue: Queue, requirement: str, told_later: ChannelKey | None = None) -> None:

@@ -6,7 +6,6 @@ The steps that change it build on this: `model.broker.queue_steps`, `model.broke
 
 from __future__ import annotations
 
-from collections import Counter, deque
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import ClassVar
 
@@ -14,7 +13,7 @@ from amqpspec.model.broker.administration import Policy, User
 from amqpspec.model.broker.bookkeeping import Bookkeeping
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.connections import Connection
-from amqpspec.model.broker.deadlines import NEVER, Deadline
+from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.effects import Effect
 from amqpspec.model.broker.field_kinds import apart, derived, doubt, law, to_blame
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
@@ -118,27 +117,9 @@ class BrokerState:
     )
     #: the queue that does not refuse what it should by all that is known, or does (model.broker.overflow)
     contrary: Queue | None = doubt(None)
-    #: a known defect has done what nobody can follow: whatever comes now, or does not, is explained by it
-    is_unpredictable: bool = doubt(False)
 
-    # ---- blame
-    #: the requirement by which the input is processed at all: blamed before those that say what it brings about
-    credit: str = to_blame("")
-    #: the requirement that the input processed last came under: blamed for what nothing explains
-    reason: str = to_blame("")
-    #: False while barrier traffic is processed: it is judged, but shows nothing
-    counting: bool = to_blame(True)
-    #: how often each requirement made a difference
-    exercised: Counter[str] = to_blame(factory=Counter)
-    #: what the judge alone wants to know
+    # ---- beside the state
     bookkeeping: Bookkeeping = to_blame(factory=Bookkeeping)
-    #: what would time out but for a requirement that it does not (model.broker.consumer_timeouts)
-    spared: list[tuple[ChannelKey, str, Deadline]] = to_blame(factory=list)
-    #: queues and exchanges that went by themselves, with the requirement that says so: blamed if they are still there
-    ended_queues: dict[str, str] = to_blame(factory=dict)
-    ended_exchanges: dict[str, str] = to_blame(factory=dict)
-    #: bodies published of late, with the requirement that routed them: blamed if they turn up where they should not
-    published: deque[tuple[bytes, str]] = to_blame(factory=lambda: deque(maxlen=64))
 
     def __post_init__(self, virtual_host: str) -> None:
         self.vhosts[virtual_host] = True
@@ -154,9 +135,9 @@ class BrokerState:
 
     def fired(self, *requirements: str) -> None:
         """These requirements made a difference just now."""
-        if self.counting:
+        if self.bookkeeping.counting:
             for requirement in requirements:
-                self.exercised[requirement] += 1
+                self.bookkeeping.exercised[requirement] += 1
 
     # ------------------------------------------------------------------------------------ what is owed
 
@@ -177,8 +158,8 @@ class BrokerState:
 
         `counted`: as in `Expected`, if anything counts now.
         """
-        if self.credit:
-            requirements = (self.credit, *requirements)
+        if self.bookkeeping.credit:
+            requirements = (self.bookkeeping.credit, *requirements)
         self.blame(channel, requirements[0])
         channel.owed.append(
             Expected(
@@ -188,7 +169,7 @@ class BrokerState:
                 blame=blame or {},
                 lane=lane,
                 effect=effect,
-                counted=counted and self.counting,
+                counted=counted and self.bookkeeping.counting,
                 crossing=crossing,
                 due=due,
             )
@@ -197,8 +178,8 @@ class BrokerState:
 
     def blame(self, channel: Channel, requirement: str) -> None:
         """The input being processed comes under this requirement: blamed for a frame that nothing explains."""
-        if self.counting:
-            channel.reason = self.reason = self.credit or requirement
+        if self.bookkeeping.counting:
+            channel.reason = self.bookkeeping.reason = self.bookkeeping.credit or requirement
 
     def settle_debts(self, channel: Channel) -> None:
         """Note whether the channel still owes something."""
@@ -210,4 +191,4 @@ class BrokerState:
     @property
     def quiet(self) -> bool:
         """Nothing is owed: a broker that is silent now is right to be silent."""
-        return (not self.debtors and not self.deliverable) or self.is_unpredictable
+        return not self.debtors and not self.deliverable

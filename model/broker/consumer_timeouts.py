@@ -139,7 +139,7 @@ def spare(broker: BrokerState, channel: Channel, queue: Queue, consumer: Consume
     found = _spared(broker, queue, consumer)
     if found is not None and found[0] <= LONGEST:
         deadline = Deadline(found[0], _since(broker), broker.latest)
-        broker.spared.append((channel.key, found[1], deadline))
+        broker.bookkeeping.spared.append((channel.key, found[1], deadline))
         broker.next_timeout = min(broker.next_timeout, deadline.earliest)
 
 
@@ -163,7 +163,7 @@ def _spared(broker: BrokerState, queue: Queue, consumer: Consumer | None) -> tup
 
 def spared_on(broker: BrokerState, channel: Channel) -> str | None:
     """The requirement by which something on the channel does not time out that otherwise might."""
-    return next((requirement for key, requirement, _ in broker.spared if key == channel.key), None)
+    return next((requirement for key, requirement, _ in broker.bookkeeping.spared if key == channel.key), None)
 
 
 def note_oldest(broker: BrokerState, channel: Channel, settled: Sequence[int]) -> None:
@@ -196,7 +196,7 @@ def first_of_each(channel: Channel) -> Iterator[tuple[int, Unacknowledged]]:
 
 def note_next_timeout(broker: BrokerState) -> None:
     """Deliveries were settled, or have timed out: when may the next one, at the earliest?"""
-    broker.next_timeout = min((deadline.earliest for _, _, deadline in broker.spared), default=NEVER)
+    broker.next_timeout = min((deadline.earliest for _, _, deadline in broker.bookkeeping.spared), default=NEVER)
     for key in list(broker.timing):
         channel = broker.channels.get(key)
         deadlines = [e.deadline.earliest for _, e in first_of_each(channel) if e.deadline] if channel else []

@@ -47,7 +47,6 @@ from amqpspec.model.broker.channels import Admission, Channel
 from amqpspec.model.broker.dispatch import contenders
 from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.limits import counted, own_limit_holds, shared_limit_holds
-from amqpspec.model.broker.owed import PendingGet
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey
@@ -146,40 +145,6 @@ def exceeded(queue: Queue, waiting: int, octets: int) -> str:
 def waiting_in(broker: BrokerState, queue: Queue, first: int) -> tuple[int, int]:
     octets = size(broker, queue, islice(queue.messages, first, None)) if BYTES in queue.arguments else 0
     return len(queue.messages) - first, octets
-
-
-def forget_dropped(queue: Queue, message: Message, gets: Iterable[PendingGet] = ()) -> None:
-    """The message has come to the queue, and so has what its channel published before it.
-
-    `gets`: to which the answers may be under way yet, and were given before it came.
-    """
-    queue.dropping[:] = [
-        each
-        for each in queue.dropping
-        if (each.cause is not message and (each.cause.via != message.via or each.cause.position > message.position))
-        or any(get.position_limit <= each.cause.position for get in gets)
-    ]
-
-
-def most_ready(queue: Queue) -> int:
-    """How many messages there may be, if none of those that are to drive others out has come yet."""
-    if not queue.dropping:
-        return len(queue.messages)
-    most = len(queue.messages) + len(queue.dropping)
-    limit: int = queue.arguments.get(LENGTH, most)
-    return max(min(most, limit), len(queue.messages))
-
-
-def undo_drop(queue: Queue, message: Message) -> None:
-    """The message was seen to leave the queue in another way, before what would have driven it out had come."""
-    place = next(place for place, each in enumerate(queue.dropping) if each.message is message)
-    for target, letter in queue.dropping[place].letters:
-        if letter in target.messages:
-            target.messages.remove(letter)
-            target.unproven.pop(letter, None)
-    del queue.dropping[: place + 1]  # the earlier ones have been driven out
-    queue.gone.remove(message)
-    queue.messages.insert(queue.returned, message)
 
 
 # -------------------------------------------------------------------------------------------- reject-publish

@@ -34,9 +34,10 @@ from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.dispatch import contenders, elect, highest, rests, service_is_unknown, was_on_its_way
+from amqpspec.model.broker.drops_in_doubt import forget_dropped, most_ready
 from amqpspec.model.broker.limits import own_limit_holds, shared_limit_holds, sharing, shown_by_waiting
 from amqpspec.model.broker.message_order import note_all_left, note_left, put_new
-from amqpspec.model.broker.overflow import forget_dropped, most_ready, tell_publishers
+from amqpspec.model.broker.overflow import tell_publishers
 from amqpspec.model.broker.owed import PendingGet
 from amqpspec.model.broker.queues import Arrival, Consumer, Dropping, Message, Queue
 from amqpspec.model.broker.stream_log import append
@@ -138,7 +139,7 @@ class QueueSteps(BrokerState):
             self.deliverable[queue] = None
         else:
             self.deliverable.pop(queue, None)
-            if self.counting and queue.messages and queue.consumers:
+            if self.bookkeeping.counting and queue.messages and queue.consumers:
                 self.fired(*dict.fromkeys(shown_by_waiting(self, queue)))
         tell_publishers(self, queue)
 
@@ -258,7 +259,7 @@ class QueueSteps(BrokerState):
 
     def owe_get(self, channel: Channel, queue: Queue, no_ack: bool) -> None:
         self.used(queue)
-        channel.owed.append(PendingGet(queue, no_ack, queue.next_position, counted=self.counting))
+        channel.owed.append(PendingGet(queue, no_ack, queue.next_position, counted=self.bookkeeping.counting))
         self.debtors[channel.key] = None
 
     def ready_range(self, queue: Queue) -> tuple[int, int]:
@@ -312,7 +313,7 @@ class QueueSteps(BrokerState):
         """
         if arguments["consumer_count"] <= (len(queue.present_consumers) if counted is None else counted):
             queue.still_counted = 0
-            if queue.dropping and (self.counting or arguments["message_count"] > len(queue.messages)):
+            if queue.dropping and (self.bookkeeping.counting or arguments["message_count"] > len(queue.messages)):
                 return  # what came has driven out as much as it brought, or is still to come; a barrier goes by this
             if arguments["message_count"] >= len(queue.messages):
                 queue.dropping.clear()

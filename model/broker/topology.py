@@ -83,7 +83,7 @@ def _ends(broker: BrokerState, exchange: Exchange) -> bool:
         return False
     broker.fired("EXCHANGE-008")
     del broker.exchanges[exchange.name]
-    broker.ended_exchanges[exchange.name] = "EXCHANGE-008"
-    if len(broker.ended_exchanges) > REMEMBERED:
-        del broker.ended_exchanges[next(iter(broker.ended_exchanges))]
+    broker.bookkeeping.ended_exchanges[exchange.name] = "EXCHANGE-008"
+    if len(broker.bookkeeping.ended_exchanges) > REMEMBERED:
+        del broker.bookkeeping.ended_exchanges[next(iter(broker.bookkeeping.ended_exchanges))]
     return True

@@ -74,8 +74,8 @@ def _nowhere(broker: Broker, channel: Channel, publication: Publication, require
     for queue in publication.routes.queues:
         _unchanged(broker, channel, queue, requirement)
     body = publication.pattern.content.body
-    if len(body) <= LARGE_BODY and broker.counting:
-        broker.published.append((body, requirement))
+    if len(body) <= LARGE_BODY and broker.bookkeeping.counting:
+        broker.bookkeeping.published.append((body, requirement))
 
 
 def _unchanged(broker: Broker, channel: Channel, queue: Queue, requirement: str) -> None:

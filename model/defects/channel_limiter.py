@@ -205,7 +205,7 @@ DELIVERY_EVENTS = (ChannelCrash, ConnectionTeardown)
 
 def brings_deliveries(broker: Broker, event: Method | Teardown) -> bool:
     """Can this input, one of these, bring one about? The questions of a barrier end in no error."""
-    return broker.counting or isinstance(event, Teardown) or event.name not in _ERRING
+    return broker.bookkeeping.counting or isinstance(event, Teardown) or event.name not in _ERRING
 
 
 def _is_sent(event: Method | Teardown, channel: Channel, *methods: str) -> TypeGuard[Method]:

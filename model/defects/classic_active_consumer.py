@@ -88,7 +88,7 @@ def _leave_backlog(broker: Broker, method: Method) -> None:
     crashes = method.name == "basic.publish" or any(map(_is_crossed_by_publish, queues))
     process(broker, method)
     stall(broker, queues)
-    broker.is_unpredictable |= crashes
+    broker.bookkeeping.is_unpredictable |= crashes
 
 
 def _is_crossed_by_publish(queue: Queue) -> bool:

@@ -57,7 +57,7 @@ def _crash_next_queue(broker: Broker, method: Method) -> None:
     process(broker, method)
     broker.fired("ACK-024")
     break_connection(broker, broker.channels[(method.connection, method.channel)], internal_error())
-    broker.is_unpredictable = True
+    broker.bookkeeping.is_unpredictable = True
 
 
 def _crashes_unseen(broker: Broker, method: Method) -> bool:
@@ -87,7 +87,7 @@ def _start_next_queue_again(broker: Broker, method: Method) -> None:
             broker.channels[consumer.channel].consumers.pop(consumer.tag, None)
         queue.consumers.clear()
         held = [each for c in broker.channels.values() for each in c.unacknowledged.values() if each.queue is queue]
-        broker.is_unpredictable |= any(
+        broker.bookkeeping.is_unpredictable |= any(
             message.content.properties.get("delivery_mode") == _PERSISTENT
             for message in (*queue.messages, *(entry.message for entry in held))
         )

@@ -141,7 +141,7 @@ class DeliveryNumbers(Guest):
         memory = _memory(broker)
         memory.deliveries.pop(channel.key, None)
         if memory.settled or memory.still_counted:
-            broker.is_unpredictable |= _takes_back_from_others(broker, memory, channel)
+            broker.bookkeeping.is_unpredictable |= _takes_back_from_others(broker, memory, channel)
             memory.settled = {key: each for key, each in memory.settled.items() if key[0] != channel.key}
 
     def came_to_rest(self, broker: Broker) -> None:

@@ -43,7 +43,7 @@ class ExclusiveQueues(Guest):
         return ExclusiveQueuesMemory()
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        if queue.owner is not None and broker.ended_queues.get(queue.name) == "QUEUE-020":
+        if queue.owner is not None and broker.bookkeeping.ended_queues.get(queue.name) == "QUEUE-020":
             _memory(broker).left_behind[queue.name] = broker.now
             arm(broker, NAME)
 

@@ -74,7 +74,7 @@ def _settle_deliveries_of_same_number(broker: Broker, method: Method) -> None:
     if _may_hit_what_comes_back(broker, method):
         # what is handed over meanwhile is given back, or settled
         process(broker, method)
-        broker.is_unpredictable = True
+        broker.bookkeeping.is_unpredictable = True
         return
     channel = broker.channels[(method.connection, method.channel)]
     hits = list(_hits(broker, method))
@@ -85,7 +85,7 @@ def _settle_deliveries_of_same_number(broker: Broker, method: Method) -> None:
         elif channel.unacknowledged.get(tag) is not entry:
             # settled as well: a quorum queue takes back what it is given back by both, and has it twice
             if outcome is Outcome.REQUEUED:
-                broker.is_unpredictable = True
+                broker.bookkeeping.is_unpredictable = True
                 return
         else:
             _settle_at_queue(broker, channel, tag, entry, outcome, method)

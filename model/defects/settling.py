@@ -254,7 +254,7 @@ def _settle_at_next_queue(broker: Broker, method: Method) -> None:
         # the same delivery is given back twice, the second time perhaps from whoever was handed it meanwhile
         process(broker, method)
         broker.fired("ACK-024")
-        broker.is_unpredictable = True
+        broker.bookkeeping.is_unpredictable = True
         return
     follow_limiters(broker)  # the room that a lost settlement makes is counted as RabbitMQ counts it
     channel = broker.channels[(method.connection, method.channel)]

@@ -484,7 +484,7 @@ def _confuse(broker: Broker, event: Method | Teardown) -> None:
     if isinstance(event, Teardown) or event.name in _ENDS_OF_CHANNELS:
         _lose_forgotten(broker, event)
     process(broker, event)
-    broker.is_unpredictable |= before or _is_any_mixed_up(broker)
+    broker.bookkeeping.is_unpredictable |= before or _is_any_mixed_up(broker)
 
 
 def _lose_forgotten(broker: Broker, event: Method | Teardown) -> None:

@@ -29,7 +29,6 @@ from amqpspec.model.judging.pipelining import note_pipelined
 from amqpspec.model.judging.points import TIMED, TooManyExplanations, may_be_quiet, points, settled
 from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
-from amqpspec.model.outputs.debts import unproven
 from amqpspec.model.outputs.going_on import goes_on_behind
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.outputs.turns import turns_come_to_rest
@@ -91,7 +90,7 @@ class Acceptor:
                 explanation.broker.waited = event.time
             return  # that time has passed is all
         only = self.explanations[0]
-        if len(self.explanations) == 1 and not only.pending and only.broker.quiet and not self.overlapping:
+        if len(self.explanations) == 1 and not only.pending and only.is_quiet and not self.overlapping:
             self._process(only, event)
         elif not self.overlapping and all(each.is_at_rest for each in self.explanations):
             self._process_by_all(event)
@@ -99,7 +98,7 @@ class Acceptor:
             for explanation in list(self.explanations):
                 self._process(explanation, event)
         else:
-            if not only.broker.counting:
+            if not only.broker.bookkeeping.counting:
                 only.uncounted.append(event)
             for explanation in self.explanations:
                 note_pipelined(explanation.broker, explanation.pending_inputs, event)
@@ -168,7 +167,7 @@ class Acceptor:
     def barrier(self, begins: bool) -> None:
         """Between these two calls frames are judged as ever, but do not count as exercise of any requirement."""
         for explanation in self.explanations:
-            explanation.broker.counting = not begins
+            explanation.broker.bookkeeping.counting = not begins
 
     def quiescent(self) -> None:
         """Nothing is under way any more: every input has been processed, and nothing may be owed."""
@@ -200,7 +199,7 @@ class Acceptor:
 
     @property
     def exercised(self) -> Counter[str]:
-        return self.broker.exercised
+        return self.broker.bookkeeping.exercised
 
     @property
     def refuted(self) -> frozenset[str]:
@@ -289,7 +288,7 @@ class Acceptor:
     def _process_or_wait(self, event: TraceEvent) -> None:
         """Messages may expire before the broker comes to the input, which takes its time: it stays pending as well."""
         waiting = [explanation.fork() for explanation in self.explanations]
-        if not self.broker.counting:
+        if not self.broker.bookkeeping.counting:
             self.explanations[0].uncounted.append(event)
         for explanation in waiting:
             explanation.pending.append(event)
@@ -301,7 +300,7 @@ class Acceptor:
         """A quiet state permits no output, so its next input has been processed whenever the next one is seen."""
         while len(self.explanations) == 1:
             only = self.explanations[0]
-            if only.is_settled or not only.broker.quiet or self.overlapping:
+            if only.is_settled or not only.is_quiet or self.overlapping:
                 return
             if answer(only.broker.hooks.may_go_on, only.broker):
                 return
@@ -331,7 +330,7 @@ class Acceptor:
                     if candidate.keep():
                         survivors.append(candidate)
                 elif candidate.defect is None and not any(mismatch.fatal for mismatch in mismatches):
-                    # a known defect explains a frame to the letter, or it does not explain it
+                    # a known defect explains all of a frame, or it does not explain it
                     if len(flawed) < self.bound:
                         flawed.append((candidate, mismatches))
                 elif best is None or not (candidate.pending or candidate.defect or candidate.is_unusual):
@@ -380,11 +379,11 @@ class Acceptor:
                 return
         in_time = [explanation for explanation in self.explanations if explanation.broker.not_before <= self._time]
         self.explanations = in_time or self.explanations
-        quiet = [explanation for explanation in self.explanations if explanation.broker.quiet]
+        quiet = [explanation for explanation in self.explanations if explanation.is_quiet]
         lawful = [explanation for explanation in quiet if explanation.defect is None]
-        proven = [explanation for explanation in lawful if not prove or not any(unproven(explanation.broker))]
+        proven = [explanation for explanation in lawful if not prove or not any(explanation.unproven())]
         if proven:
-            note_refuted([each for each in self.explanations if not each.broker.quiet], quiet)
+            note_refuted([each for each in self.explanations if not each.is_quiet], quiet)
             latent = latent_beside(proven, quiet)
             followed = {explanation.defect.name for explanation in latent if explanation.defect is not None}
             for explanation in proven:
@@ -399,7 +398,7 @@ class Acceptor:
             # open by both, of which nobody has asked
             defective = [each for each in defective if prove and _unproven(each) < _unproven(first)]
             open_by_defect = _unproven(defective[0]) if defective else set()
-        owed = (debt for debt in unproven(first.broker) if debt.detail not in open_by_defect)
+        owed = (debt for debt in first.unproven() if debt.detail not in open_by_defect)
         missing, known_as = first_debt(first.broker, self._defects) or (next(owed, None), "")
         if missing is None:
             return
@@ -424,7 +423,7 @@ class Acceptor:
         for explanation in self.explanations:
             explanation.defect = explanation.defective_input = None
             self._defects.once_shown(explanation.broker)
-        self.finished |= self.broker.is_unpredictable
+        self.finished |= self.broker.bookkeeping.is_unpredictable
 
     def _give_up(self) -> None:
         self.reason = f"more than {self.bound} explanations are possible"
@@ -453,4 +452,4 @@ class Acceptor:
 
 def _unproven(explanation: Explanation) -> set[str]:
     """What should have come by that explanation, and no count has shown."""
-    return {debt.detail for debt in unproven(explanation.broker)}
+    return {debt.detail for debt in explanation.unproven()}

@@ -166,7 +166,7 @@ class AcceptorQuestions:
 
     def is_deleting_itself(self, queue: str) -> bool:
         usual = self._usual
-        return queue not in usual.queues and usual.ended_queues.get(queue) == "QUEUE-021"
+        return queue not in usual.queues and usual.bookkeeping.ended_queues.get(queue) == "QUEUE-021"
 
     # ---- the explanations
 

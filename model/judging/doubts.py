@@ -67,7 +67,7 @@ def _at_rest(
     try:
         for explanation in explanations:
             for point in points(explanation, defects, bound):
-                if point.is_settled and point.defect is None and point.broker.quiet:
+                if point.is_settled and point.defect is None and point.is_quiet:
                     yield point.broker
     except TooManyExplanations:
         return

@@ -20,6 +20,7 @@ from amqpspec.model.broker.owed import Expected
 from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.alternatives import alternatives_to
 from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
+from amqpspec.model.outputs.debts import Debt, unproven
 from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.model.rules.extensions.message_expiry import (
     AHEAD,
@@ -89,10 +90,10 @@ class Explanation:
     def process_pending(self, index: int) -> None:
         """Process one of the pending inputs; the one that comes under the known defect as the known defect says."""
         event = self.pending.pop(index)
-        counting = self.broker.counting
-        self.broker.counting = not any(event is other for other in self.uncounted)
+        counting = self.broker.bookkeeping.counting
+        self.broker.bookkeeping.counting = not any(event is other for other in self.uncounted)
         self.process(event)
-        self.broker.counting = counting
+        self.broker.bookkeeping.counting = counting
         if self.broker.ageing:
             tell_of_expiries(self.broker)
         if self.broker.next_timeout <= self.broker.foreseen:
@@ -102,7 +103,7 @@ class Explanation:
 
     def forget_if_unpredictable(self) -> None:
         """Where anything is explained it makes no difference any more what has been processed."""
-        if self.broker.is_unpredictable:
+        if self.is_unpredictable:
             self.pending.clear()
 
     def process(self, event: Input) -> None:
@@ -144,16 +145,16 @@ class Explanation:
     @property
     def defect_took_place(self) -> bool:
         """The known defect has taken place."""
-        return self.defect is not None and not self.defect_is_ahead and not self.broker.is_unpredictable
+        return self.defect is not None and not self.defect_is_ahead and not self.is_unpredictable
 
     def time_passes(self, now: float) -> None:
         """It is `now`: what that brings about comes about, or may (`queue_expiry`, `message_expiry`)."""
         if self.broker.expiring or self.broker.ageing:
             expiries(self.broker, now, is_certain=self.is_settled)
-            message_expiries(self.broker, now, is_certain=self.is_settled and self.broker.quiet, ahead=AHEAD)
+            message_expiries(self.broker, now, is_certain=self.is_settled and self.is_quiet, ahead=AHEAD)
             self.expect_internal_events()
         if self.broker.next_timeout <= now + AHEAD:
-            timeouts(self.broker, now, is_certain=self.is_settled and self.broker.quiet, ahead=AHEAD)
+            timeouts(self.broker, now, is_certain=self.is_settled and self.is_quiet, ahead=AHEAD)
             self.expect_internal_events()
         if self.pending:
             # what came about in another way, or not at all, is no longer expected
@@ -169,7 +170,7 @@ class Explanation:
         Nothing must have before `next_timeout` of the broker.
         """
         known = defects.asked(self.broker, OverdueTimeout)
-        if not known or not (self.is_settled and self.broker.quiet):
+        if not known or not (self.is_settled and self.is_quiet):
             return
         for event in certain_timeouts(self.broker, now):
             for defect in known:
@@ -209,6 +210,20 @@ class Explanation:
         return [event for event in self.pending if isinstance(event, TraceEvent)]
 
     @property
+    def is_unpredictable(self) -> bool:
+        """By a known defect the broker has done what nobody can follow: whatever comes, or does not, is explained."""
+        return self.broker.bookkeeping.is_unpredictable
+
+    @property
+    def is_quiet(self) -> bool:
+        """A broker that is silent now is right to be silent."""
+        return self.broker.quiet or self.broker.bookkeeping.is_unpredictable
+
+    def unproven(self) -> Iterable[Debt]:
+        """What should have come, and no count has shown."""
+        return () if self.is_unpredictable else unproven(self.broker)
+
+    @property
     def is_settled(self) -> bool:
         """No input is under way; what the broker may do by itself is none."""
         return not self.pending or all(isinstance(event, PossibleEvent) for event in self.pending)
@@ -216,7 +231,7 @@ class Explanation:
     @property
     def is_at_rest(self) -> bool:
         """Nothing is under way, and the broker may send nothing: the next input is processed when it is sent."""
-        return self.is_settled and (self.defect is None or self.is_latent) and self.broker.quiet
+        return self.is_settled and (self.defect is None or self.is_latent) and self.is_quiet
 
     @property
     def patience(self) -> float:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.judging.known_defect import DefectsFollowed
 from amqpspec.model.outputs.debts import Debt, debts
-from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
+from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.protocol.methods import Method, TraceEvent
 
 
 def observe_as_known(broker: Broker, event: TraceEvent, known: DefectsFollowed) -> Mismatches:
-    """As `observe`, with the names of the known defects that explain what is wrong."""
+    """As `observe`, with the names of the known defects that explain what is wrong. Nothing is, where nobody can follow
+    what has happened.
+    """
     mismatches = observe(broker, event)
+    if broker.bookkeeping.is_unpredictable:
+        return NONE
     if not mismatches or not known.of_outputs or not isinstance(event, Method):
         return mismatches
     return explained(broker, event, mismatches, known)

@@ -28,12 +28,12 @@ def _may_have_crashed(broker: Broker) -> bool:
 
 def _is_lately_unpredictable(explanation: Explanation) -> bool:
     """Not for long: it would explain whatever else is wrong."""
-    return explanation.broker.is_unpredictable and explanation.rests < MOST_RESTS_UNPREDICTABLE
+    return explanation.is_unpredictable and explanation.rests < MOST_RESTS_UNPREDICTABLE
 
 
 def latent_beside(proven: list[Explanation], quiet: list[Explanation]) -> list[Explanation]:
     """Of those at rest, the ones of known defects that may show later, and do not come to what is lawful anyway."""
-    if all(each.defect is None and not each.broker.is_unpredictable for each in quiet):
+    if all(each.defect is None and not each.is_unpredictable for each in quiet):
         return []
     undecided = any(_may_have_crashed(explanation.broker) for explanation in proven)
     latent = [each for each in quiet if each.is_latent or (undecided and _is_lately_unpredictable(each))]

@@ -45,7 +45,9 @@ class Seen:
         return self.part(0) == other.part(0) and self.is_in_state_of(other)
 
     def is_in_state_of(self, other: Seen) -> bool:
-        """Are their fingerprints equal?"""
+        """Are their fingerprints equal, and can both be followed, or neither?"""
+        if self.explanation.is_unpredictable is not other.explanation.is_unpredictable:
+            return False
         return all(self.part(number) == other.part(number) for number in self.parts[1:])
 
 
@@ -172,7 +174,7 @@ def _rough_key(explanation: Explanation) -> object:
         explanation.defect is None,
         # two that lead to one state are as good as one, but not before they have led there
         explanation.defect.name if explanation.defect is not None and explanation.defect_is_ahead else "",
-        broker.is_unpredictable,
+        explanation.is_unpredictable,
         tuple(queues),
         tuple(channels),
     )

@@ -152,12 +152,12 @@ def settled(
     """
     found: list[Explanation] = []
     for explanation in explanations:
-        if lazily and explanation.is_settled and explanation.broker.quiet:
+        if lazily and explanation.is_settled and explanation.is_quiet:
             found.append(explanation)
             continue
         for point in points(explanation, defects, bound):
             if point.is_settled and not (finally_ and point.has_to_clean_up):
-                if lazily and point.broker.quiet and not point.keep():
+                if lazily and point.is_quiet and not point.keep():
                     continue
                 found.append(point)
         if len(found) > bound:
@@ -169,9 +169,9 @@ def settled(
 
 def may_be_quiet(explanation: Explanation, defects: DefectsFollowed, bound: int) -> bool:
     """Is there a point at which all inputs are processed, lawfully, and nothing is owed?"""
-    if explanation.is_settled and explanation.broker.quiet:
+    if explanation.is_settled and explanation.is_quiet:
         return True
     return bool(explanation.pending) and any(
-        point.is_settled and point.defect is None and point.broker.quiet
+        point.is_settled and point.defect is None and point.is_quiet
         for point in points(explanation, defects, bound)
     )

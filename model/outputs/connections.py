@@ -76,7 +76,7 @@ def observe_on_connection(broker: Broker, event: TraceEvent) -> Mismatches:
             first = channel.owed[0] if channel.owed else None
             if channel.connection == connection.name and isinstance(first, Expected) and first.counted:
                 return unexpected(first.requirements[0], f"connection.close in place of {first.method}")
-        return unexpected(broker.reason or "CHAN-007", event.name)
+        return unexpected(broker.bookkeeping.reason or "CHAN-007", event.name)
     if event.name in ("connection.blocked", "connection.unblocked"):
         return unexpected(requirement_of(connection), event.name)
     return unexpected("CONN-026" if connection.state.in_handshake else "CONN-019", event.name)
@@ -134,7 +134,7 @@ def _observe_end(broker: Broker, connection: Connection, event: TraceEvent) -> M
     for channel in broker.channels.values():
         if channel.connection == connection.name and channel.owed and isinstance(channel.owed[0], Expected):
             return unexpected(channel.owed[0].requirements[0], f"{event.name} in place of {channel.owed[0].method}")
-    return unexpected(broker.reason or "CONN-020", event.name)
+    return unexpected(broker.bookkeeping.reason or "CONN-020", event.name)
 
 
 def _is_too_late(broker: Broker, connection: Connection, event: TraceEvent) -> bool:

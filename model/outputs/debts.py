@@ -58,7 +58,7 @@ def debts(broker: Broker) -> Iterator[Debt]:
 
 def unproven(broker: Broker) -> Iterator[Debt]:
     """Messages that should be ready, and consumers that should be gone, and that no count has shown to be so."""
-    for queue in () if broker.is_unpredictable else broker.queues.values():
+    for queue in broker.queues.values():
         if service_is_unknown(broker, queue):
             continue  # what it does with what it has nobody can tell
         if queue.unproven:

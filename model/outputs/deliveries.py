@@ -181,8 +181,8 @@ def _hand_over(
         fired.append("CONSUME-015")
     if is_first_here(message):
         shown = shown_by_dead_letter(queue, message)
-        if message.deaths[0]["reason"] == EXPIRED and not broker.counting:
-            broker.exercised.update(shown)  # it comes in its own time, whatever else is going on
+        if message.deaths[0]["reason"] == EXPIRED and not broker.bookkeeping.counting:
+            broker.bookkeeping.exercised.update(shown)  # it comes in its own time, whatever else is going on
         fired.extend(shown)
     elif message.redelivered:
         fired.extend(shown_by(broker, queue, message, consumer))
@@ -257,7 +257,7 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
         wrong: Mismatches = NONE
         nothing_was_got(broker, channel)
         if pending.counted:
-            broker.exercised["GET-001"] += 1
+            broker.bookkeeping.exercised["GET-001"] += 1
     else:
         found = find(broker, channel, queue, method)
         if isinstance(found, str):

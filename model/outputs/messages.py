@@ -77,6 +77,7 @@ from amqpspec.model.broker.dead_letter_headers import (
     wrong_of_death,
 )
 from amqpspec.model.broker.dispatch import service_is_unknown
+from amqpspec.model.broker.drops_in_doubt import undo_drop
 from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.message_order import (
     is_broken_priority,
@@ -84,7 +85,6 @@ from amqpspec.model.broker.message_order import (
     may_come_later,
     priority_requirement,
 )
-from amqpspec.model.broker.overflow import undo_drop
 from amqpspec.model.broker.queues import Arrival, Message, Queue
 from amqpspec.model.broker.reply_addresses import agree
 from amqpspec.model.broker.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_KEYS, SEVERAL_BINDINGS
@@ -287,7 +287,7 @@ def find(broker: Broker, channel: Channel, queue: Queue, method: Method) -> int 
     if place < 0 and queue.dropping:
         dropping = [each.message for each in queue.dropping]
         if (among := _place(dropping, method, body)) >= 0:
-            undo_drop(queue, dropping[among])
+            undo_drop(broker, queue, dropping[among])
             place = queue.returned
     if place < 0 and method.content is not None and is_dead_letter(method.content):
         return _stray_letter(broker, queue, body)
@@ -385,4 +385,4 @@ def _whereabouts(broker: Broker, queue: Queue, body: bytes, redelivered: bool) -
 
 def routed_by(broker: Broker, body: bytes) -> str | None:
     """The requirement that decided where a message of late went, or that it went nowhere."""
-    return next((reason for published, reason in reversed(broker.published) if published == body), None)
+    return next((reason for published, reason in reversed(broker.bookkeeping.published) if published == body), None)

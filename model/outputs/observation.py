@@ -31,7 +31,7 @@ def observe(broker: Broker, event: TraceEvent) -> Mismatches:
     the right frame would have led to.
     """
     mismatches = _observe(broker, event)
-    return (broken_promise(broker, event) or mismatches) if mismatches and not broker.is_unpredictable else NONE
+    return (broken_promise(broker, event) or mismatches) if mismatches else NONE
 
 
 def _observe(broker: Broker, event: TraceEvent) -> Mismatches:

@@ -209,7 +209,7 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
         expected.effect(broker, event.arguments)
     if expected.counted:
         for requirement in expected.requirements:
-            broker.exercised[requirement] += 1
+            broker.bookkeeping.exercised[requirement] += 1
     if isinstance(holder, Channel):
         broker.settle_debts(holder)
     elif not holder.owed:

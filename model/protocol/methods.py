@@ -88,7 +88,7 @@ def method_text(method: str, arguments: Mapping[str, Any], content: Content | No
 class TraceEvent:
     """One thing that is exchanged with a broker, or done to it.
 
-    `connection` is the letter-name of the connection in the command language ("a"), `channel` its number.
+    `connection` is the name of the connection in the command language ("a"), `channel` its number.
     `time` is seconds since the trace began: the moment just before sending, or just after receiving.
     """
 

@@ -53,7 +53,7 @@ def process(broker: Broker, event: Input, credit: str = "") -> None:
     `credit`: `Broker.credit`.
     """
     broker.stamp += 1
-    broker.credit = credit
+    broker.bookkeeping.credit = credit
     if isinstance(event, InternalEvent):
         come_about(broker, event)
         return

@@ -16,7 +16,7 @@ class ServedBroker(Broker):
 
     def __init__(self, dialect: Dialect, virtual_host: str = "/", own_user: str = "") -> None:
         super().__init__(dialect, virtual_host, own_user)
-        self.counting = False
+        self.bookkeeping.counting = False
         #: of faults that have to remember something
         self.memory: dict[Any, Any] = {}
 

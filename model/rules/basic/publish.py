@@ -70,7 +70,7 @@ def publish(broker: Broker, channel: Channel, method: Method) -> None:
     name = arguments.get("exchange", "")
     check_write(broker, channel, name, "exchange")
     missing = "TX-003" if channel.transaction is not None and broker.dialect.extensions else "PUBLISH-001"
-    exchange = find_exchange(broker, channel, name, broker.ended_exchanges.get(name, missing))
+    exchange = find_exchange(broker, channel, name, broker.bookkeeping.ended_exchanges.get(name, missing))
     if exchange.internal:
         raise ProtocolError("EXCHANGE-009", 403, f"cannot publish to internal {exchange_text(broker, channel, name)}")
     routing_key = arguments.get("routing_key", "")
@@ -167,8 +167,8 @@ def _remember(broker: Broker, channel: Channel, routes: Routes, content: Content
         if not routes.queues and blamed != ENDED_BINDING:
             blamed = requirement
     broker.blame(channel, blamed)
-    if len(content.body) <= LARGE_BODY and broker.counting:
-        broker.published.append((content.body, blamed))
+    if len(content.body) <= LARGE_BODY and broker.bookkeeping.counting:
+        broker.bookkeeping.published.append((content.body, blamed))
 
 
 def _counts_as_routed(broker: Broker, copies: tuple[tuple[Queue, Message], ...]) -> bool:
@@ -194,6 +194,6 @@ def _returned(broker: Broker, channel: Channel, pattern: Message, decided_by: st
         arguments,
         (*first, "PUBLISH-007", *shown, decided_by),
         content=pattern.content,
-        counted=broker.counting,
+        counted=broker.bookkeeping.counting,
         publish=channel.published if channel.confirming else 0,
     )

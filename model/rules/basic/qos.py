@@ -60,7 +60,7 @@ def qos(broker: Broker, channel: Channel, method: Method) -> None:
         _limit_consumers_to_come(broker, channel, count, is_global)
     for consumer in (*concerned, *sharing(broker, channel)):
         broker.refresh(consumer.queue)
-    if broker.credit:
+    if broker.bookkeeping.credit:
         broker.owe(channel, "basic.qos-ok", {})
     else:
         # the answer alone shows nothing of a limit
@@ -71,7 +71,7 @@ def qos(broker: Broker, channel: Channel, method: Method) -> None:
 def _limit_consumers_to_come(broker: Broker, channel: Channel, count: int, is_global: bool) -> None:
     """QOS-001, QOS-002, QOS-009; QOS-010: where true means false, the last call counts, whichever it is."""
     before = channel.prefetch_from
-    if not broker.counting:
+    if not broker.bookkeeping.counting:
         pass  # a barrier, which sets what is set already
     elif not count:
         channel.prefetch_from = "QOS-002"

@@ -1,5 +1,9 @@
 """Chapter basic, recover and recover-async (0-9-1 sections 1.8.3.15 and 1.8.3.16; area RECOVER).
 
+All that the channel holds goes back to its queue, also where the consumer that got it is gone, and what basic.get took;
+whoever has room is handed it, with a new tag (`model.rules.basic.requeue`). The text would have requeue=false give it
+to the original recipient: where that is taken at all (`recover_to_original_recipient`), any recipient is right.
+
 Requirements:
 
 * RECOVER-001: basic.recover(true). Requeues ALL unacked messages of the channel (consumers and gets) and answers

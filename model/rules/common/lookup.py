@@ -57,7 +57,7 @@ def find_queue(broker: Broker, channel: Channel, name: str, requirement: str) ->
     queue = broker.queues.get(name)
     if queue is None or queue.reply_address:
         # where it went by itself, that is what is shown
-        requirement = broker.ended_queues.get(name, requirement)
+        requirement = broker.bookkeeping.ended_queues.get(name, requirement)
         raise ProtocolError(requirement, 404, f"no {queue_text(broker, channel, name)}")
     check_owner(broker, channel, queue)
     return queue

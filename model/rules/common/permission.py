@@ -77,7 +77,7 @@ def check_any(broker: Broker, channel: Channel, name: str, kind: Kind) -> None:
     if permitted[_PLACES["configure"]]:
         return
     if needed is PassiveDeclarePermission.NONE or (needed is PassiveDeclarePermission.ANY and any(permitted)):
-        broker.credit = "PERMISSION-003"
+        broker.bookkeeping.credit = "PERMISSION-003"
     else:
         raise _refusal(broker, channel, name, kind, "configure", "PERMISSION-003")
 
@@ -102,7 +102,7 @@ def _check(broker: Broker, channel: Channel, name: str, kind: Kind, permission: 
     if _permits(user, vhost, name, permission):
         if not all(_permits(user, vhost, name, other) for other in others):
             broker.fired("PERMISSION-002")
-            broker.credit = "PERMISSION-002"
+            broker.bookkeeping.credit = "PERMISSION-002"
         return
     # whoever may do something else with it shows which permission it is that is needed
     requirement = "PERMISSION-002" if any(_permits(user, vhost, name, other) for other in others) else "PERMISSION-001"

@@ -19,7 +19,7 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.owed import Expected
-from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.model.protocol.methods import Table, TraceEvent
 from amqpspec.model.protocol.patterns import Anything
 
 
@@ -36,7 +36,7 @@ def clear_alarm(broker: Broker) -> None:
             continue
         connection.blocked = False
         if connection.told_of_block:
-            _tell(broker, connection, Expected("connection.unblocked", {}, ("CAP-003",), counted=broker.counting))
+            _tell(broker, connection, "connection.unblocked", {})
 
 
 def hold_back(broker: Broker, connection: Connection, event: TraceEvent) -> bool:
@@ -75,15 +75,15 @@ def _block(broker: Broker, connection: Connection) -> None:
     if connection.told_of_block:
         reason = "low on memory"
         arguments = {"reason": reason if broker.dialect.fixed_reply_texts else Anything(reason)}
-        _tell(broker, connection, Expected("connection.blocked", arguments, ("CAP-003",), counted=broker.counting))
+        _tell(broker, connection, "connection.blocked", arguments)
 
 
 def _understands(connection: Connection) -> bool:
     return connection.capabilities.get("connection.blocked") is True
 
 
-def _tell(broker: Broker, connection: Connection, expected: Expected) -> None:
-    connection.owed.append(expected)
+def _tell(broker: Broker, connection: Connection, method: str, arguments: Table) -> None:
+    connection.owed.append(Expected(method, arguments, ("CAP-003",), counted=broker.bookkeeping.counting))
     broker.debtors[(connection.name, 0)] = None
 
 

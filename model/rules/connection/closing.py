@@ -220,4 +220,4 @@ def _close(broker: Broker, method: str, event: TraceEvent | None, error: Protoco
     blame = CLOSE_BLAME
     if error.requirement in OF_TEXTS:
         blame = {**CLOSE_BLAME, "reply_text": OF_TEXTS[error.requirement]}
-    return Expected(method, arguments, requirements, blame=blame, counted=broker.counting)
+    return Expected(method, arguments, requirements, blame=blame, counted=broker.bookkeeping.counting)

@@ -162,7 +162,7 @@ def owe(
     not_before: float = 0.0,
 ) -> None:
     """The connection owes this frame; the first requirement is broken if it does not come."""
-    counted = broker.counting
+    counted = broker.bookkeeping.counting
     connection.owed.append(
         Expected(
             method, arguments, requirements, blame=blame or {}, counted=counted, patience=patience,
@@ -171,7 +171,7 @@ def owe(
     )
     broker.debtors[(connection.name, 0)] = None
     if counted:
-        broker.reason = requirements[0]
+        broker.bookkeeping.reason = requirements[0]
 
 
 def _refuse(broker: Broker, connection: Connection, event: TraceEvent | None, error: ProtocolError) -> None:

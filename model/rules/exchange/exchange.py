@@ -72,7 +72,7 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
             raise ProtocolError("EXCHANGE-002", 403, f"exchange name '{name}' contains reserved prefix 'amq.*'")
         _check_alternate(broker, channel, wanted)
         broker.exchanges[name] = wanted
-        requirement = broker.ended_exchanges.pop(name, requirement)
+        requirement = broker.bookkeeping.ended_exchanges.pop(name, requirement)
     else:
         _check_equivalence(broker, channel, exchange, wanted)
     if name != arguments.get("exchange", ""):
@@ -97,7 +97,7 @@ def _declare_passive(broker: Broker, channel: Channel, name: str, method: Method
     """EXCHANGE-005: type and properties are not looked at. Shows whether an auto-delete exchange has gone."""
     check_not_default(name)
     check_any(broker, channel, name, "exchange")
-    find_exchange(broker, channel, name, broker.ended_exchanges.get(name, "EXCHANGE-005"))
+    find_exchange(broker, channel, name, broker.bookkeeping.ended_exchanges.get(name, "EXCHANGE-005"))
     answer(broker, channel, method, "exchange.declare-ok", {}, "EXCHANGE-005")
 
 

@@ -55,9 +55,8 @@ def close_channel(broker: Broker, channel: Channel) -> None:
     returning = [each for each in channel.unacknowledged.values() if each.queue.type is not QueueType.STREAM]
     if returning:
         requirements.append("TIMEOUT-004")
-    counting, broker.counting = broker.counting, True  # it is the broker's own doing, also in a barrier
-    close_for(broker, channel, entry, *dict.fromkeys(requirements))
-    broker.counting = counting
+    with broker.bookkeeping.counting_anyway():
+        close_for(broker, channel, entry, *dict.fromkeys(requirements))
     for each in returning:
         if not each.queue.deleted and not was_dropped_at_limit(each.message):
             each.message.reason = each.queue.reason = "TIMEOUT-004"

@@ -109,9 +109,8 @@ def time_out(broker: Broker, channel: Channel, tag: int, together: Sequence[int]
     """The time of that delivery is up. `together`: that of others as well, before the client is told of it."""
     entry, is_first, is_served = _release(broker, channel, tag)
     queues = [entry.queue, *(_release(broker, channel, other)[0].queue for other in together)]
-    counting, broker.counting = broker.counting, True  # it is the broker's own doing, also in a barrier
-    _tell(broker, channel, entry, is_first=is_first, is_served=is_served)
-    broker.counting = counting
+    with broker.bookkeeping.counting_anyway():
+        _tell(broker, channel, entry, is_first=is_first, is_served=is_served)
     for queue in queues:
         queue.timeouts += 1
 
@@ -143,12 +142,11 @@ def _release(broker: Broker, channel: Channel, tag: int) -> tuple[Unacknowledged
             consumer.cancelled_at = max(broker.latest, broker.foreseen)
         consumer.reason = "TIMEOUT-014"
         broker.elect(queue, "TIMEOUT-029")
-    counting, broker.counting = broker.counting, True
-    if not is_first:
-        broker.fired("TIMEOUT-020")
-    requirement = _returned_by(broker, channel, entry, is_first=is_first)
-    give_back(broker, queue, [entry.message], requirement, failed=False, holder=channel.key)
-    broker.counting = counting
+    with broker.bookkeeping.counting_anyway():
+        if not is_first:
+            broker.fired("TIMEOUT-020")
+        requirement = _returned_by(broker, channel, entry, is_first=is_first)
+        give_back(broker, queue, [entry.message], requirement, failed=False, holder=channel.key)
     if consumer is not None:
         # those of several consumers come back in any order
         entry.message.via = (f"{channel.connection}.{channel.number} {consumer.tag}", 0)

@@ -269,7 +269,7 @@ def give_up_expired(broker: Broker, queue: Queue, message: Message, by: float) -
     requirement = GIVEN_BACK if message.redelivered else message.ttl_from
     broker.drop(queue, message, requirement)
     # it is the broker's own doing, also where only a barrier shows it
-    broker.exercised[requirement] += 1
+    broker.bookkeeping.exercised[requirement] += 1
     holder = _holder(broker, message)
     if holder is not None:
         broker.touch(broker.channels[holder], queue, keeps_state=False)
@@ -277,9 +277,8 @@ def give_up_expired(broker: Broker, queue: Queue, message: Message, by: float) -
     if not broker.is_punctual:
         broker.now = message.deadline.since + message.deadline.seconds
     broker.done_by = by
-    counting, broker.counting = broker.counting, True
-    outlive(broker, queue, message, holder)
-    broker.counting = counting
+    with broker.bookkeeping.counting_anyway():
+        outlive(broker, queue, message, holder)
     broker.now, broker.done_by = moments
 
 

@@ -67,12 +67,12 @@ def _earliest(candidate: tuple[Channel, int, Unacknowledged]) -> float:
 
 def _note_spared(broker: Broker, now: float) -> None:
     """Some of what does not time out would have by now."""
-    over = [each for each in broker.spared if each[2].latest + _tick(broker, each[0]) < now]
+    over = [each for each in broker.bookkeeping.spared if each[2].latest + _tick(broker, each[0]) < now]
     if over:
-        broker.spared = [each for each in broker.spared if each not in over]
+        broker.bookkeeping.spared = [each for each in broker.bookkeeping.spared if each not in over]
         for key, requirement, _ in over:
             if key in broker.channels and broker.channels[key].state is ChannelState.OPEN:
-                broker.exercised[requirement] += 1
+                broker.bookkeeping.exercised[requirement] += 1
 
 
 def _tick(broker: Broker, key: ChannelKey) -> float:

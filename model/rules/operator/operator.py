@@ -112,11 +112,11 @@ def _delete_vhost(broker: Broker, action: OperatorAction) -> None:
             left = {vhost: granted for vhost, granted in user.permissions.items() if vhost != name}
             broker.users[user.name] = replace(user, permissions=left)
     # what consumers are told of it
-    broker.credit = "CANCEL-015"
+    broker.bookkeeping.credit = "CANCEL-015"
     for queue in list(broker.queues.values()):
         if queue.vhost == name:
             broker.delete_queue(queue, "CONN-023")
-    broker.credit = ""
+    broker.bookkeeping.credit = ""
     for connection in list(broker.connections.values()):
         if connection.vhost == name:
             # two processes hear of it, in any order (rabbit_connection_tracking: vhost_deleted, vhost_down)

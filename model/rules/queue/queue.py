@@ -151,7 +151,7 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
         queue = broker.queues[wanted.name] = wanted
         for told in broker.hooks.queue_declared:
             told(broker, queue)
-        broker.ended_queues.pop(wanted.name, None)
+        broker.bookkeeping.ended_queues.pop(wanted.name, None)
         made(broker, queue)
         requirement = "QUEUE-001" if name else "QUEUE-006"
         if "x-consumer-timeout" in wanted.arguments and wanted.type is QueueType.CLASSIC:
@@ -207,7 +207,7 @@ def _declare_passive(broker: Broker, channel: Channel, name: str, method: Method
     check_any(broker, channel, name, "queue")
     queue = broker.queues.get(name)
     if queue is None:
-        requirement = broker.ended_queues.get(name, "QUEUE-003") if name else "CHAN-017"
+        requirement = broker.bookkeeping.ended_queues.get(name, "QUEUE-003") if name else "CHAN-017"
         raise ProtocolError(requirement, 404, f"no {queue_text(broker, channel, name)}")
     check_owner(broker, channel, queue)
     channel.last_queue = queue.name

@@ -185,7 +185,7 @@ def test_a_connection_as_wished_is_kept_where_it_matters() -> None:
 
     def shows(candidate: Sequence[Command]) -> bool:
         """Was a consumer ended that nobody is told of?"""
-        return carried_out(candidate).broker.exercised["CANCEL-010"] > 0
+        return carried_out(candidate).broker.bookkeeping.exercised["CANCEL-010"] > 0
 
     assert lines(shrink(everything, shows, DEFAULT_DIALECT, LONG)) == [
         "a.1 queue.declare q",
@@ -223,7 +223,7 @@ def test_no_single_command_of_the_result_can_be_left_out() -> None:
 
     def shows(candidate: Sequence[Command]) -> bool:
         """A message came back to a consumer with a limit and was settled later."""
-        exercised = carried_out(candidate).broker.exercised
+        exercised = carried_out(candidate).broker.bookkeeping.exercised
         return all(exercised[requirement] for requirement in ("ACK-015", "QOS-001", "ACK-013", "ACK-001"))
 
     assert shows(everything)

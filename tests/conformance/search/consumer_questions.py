@@ -21,7 +21,7 @@ PairQuestion = Callable[[Command, Command], bool]
 
 
 def exercised(*ids: str) -> Question:
-    return lambda broker, command: command is None and any(broker.exercised[id] for id in ids)
+    return lambda broker, command: command is None and any(broker.bookkeeping.exercised[id] for id in ids)
 
 
 def _channel(broker: Broker, command: Command) -> Channel | None:

@@ -56,7 +56,7 @@ def planned(commands: tuple[Command, ...]) -> Plan:
 def test_what_is_about_timeouts_happens_often_enough() -> None:
     seen: Counter[str] = Counter()
     for commands in made(1):
-        seen.update(planned(commands).broker.exercised.keys())
+        seen.update(planned(commands).broker.bookkeeping.exercised.keys())
     few = {id: seen[id] / SEQUENCES for id, least in SHARES.items() if seen[id] / SEQUENCES < least}
     assert not few
 

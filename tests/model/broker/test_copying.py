@@ -112,7 +112,7 @@ def objects(value: Any, path: str, found: dict[int, tuple[str, Any]]) -> dict[in
 
 def test_copy_is_equal(broker: Broker) -> None:
     assert fingerprint(copy_broker(broker)) == fingerprint(broker) == fingerprint(copy.deepcopy(broker))
-    assert copy_broker(broker).exercised == broker.exercised
+    assert copy_broker(broker).bookkeeping.exercised == broker.bookkeeping.exercised
 
 
 def test_copy_shares_nothing_that_changes(broker: Broker) -> None:

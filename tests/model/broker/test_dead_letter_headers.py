@@ -163,7 +163,7 @@ def test_without_its_exchange_a_message_is_gone() -> None:
     for line in lines:
         plan.carry_out(parse_command(line))
     assert not plan.broker.queues["d"].messages
-    assert plan.broker.exercised["DLX-007"] == 1
+    assert plan.broker.bookkeeping.exercised["DLX-007"] == 1
 
 
 @pytest.mark.parametrize("dialect", WITH_EXTENSIONS)

@@ -167,7 +167,7 @@ def test_what_only_words_failures_makes_no_difference(dialect: str) -> None:
     base = after(*BASE, dialect=dialect)
     longer = after(*BASE, "a.1 basic.get s", dialect=dialect)  # an error, and the connection is gone
     assert fingerprint(base) != fingerprint(longer)
-    base.exercised["ACK-001"] += 1
+    base.bookkeeping.exercised["ACK-001"] += 1
     base.reason, base.stamp = "ACK-001", 999
     for queue in base.queues.values():
         queue.reason = "ACK-001"

@@ -75,23 +75,23 @@ def test_several_settled_at_once_make_room_for_several() -> None:
     broker = after("rabbitmq-4.3", "a.1 basic.qos 2", "a.1 basic.consume q tag=t", *BACKLOG, "a.1 basic.ack 2 multiple")
     assert handed(broker) == 2
     assert len(broker.queues["q"].messages) == 1
-    assert broker.exercised["QOS-004"] == 1
+    assert broker.bookkeeping.exercised["QOS-004"] == 1
 
 
 def test_a_limit_is_exercised_when_it_holds_something_back() -> None:
     start = ("a.1 basic.qos 2", "a.1 basic.consume q tag=t")
-    assert not after("rabbitmq-4.3", *start, *publish("q", "m1", "m2")).exercised["QOS-001"]
-    assert after("rabbitmq-4.3", *start, *publish("q", "m1", "m2", "m3")).exercised["QOS-001"]
+    assert not after("rabbitmq-4.3", *start, *publish("q", "m1", "m2")).bookkeeping.exercised["QOS-001"]
+    assert after("rabbitmq-4.3", *start, *publish("q", "m1", "m2", "m3")).bookkeeping.exercised["QOS-001"]
     elsewhere = ("c.1 basic.consume q tag=t",)
     broker = after("rabbitmq-4.3", *start, *elsewhere, *BACKLOG)
-    assert not broker.exercised["QOS-001"], "somebody else takes what is left"
+    assert not broker.bookkeeping.exercised["QOS-001"], "somebody else takes what is left"
 
 
 def test_unlimited_consumers() -> None:
     explicit = after("rabbitmq-4.3", "a.1 basic.qos 0", "a.1 basic.consume q tag=t", *BACKLOG)
-    assert (handed(explicit), explicit.exercised["QOS-002"]) == (5, 4)
+    assert (handed(explicit), explicit.bookkeeping.exercised["QOS-002"]) == (5, 4)
     never_told = after("rabbitmq-4.3", "a.1 basic.consume q tag=t", *BACKLOG)
-    assert (handed(never_told), never_told.exercised["QOS-002"]) == (5, 0)
+    assert (handed(never_told), never_told.bookkeeping.exercised["QOS-002"]) == (5, 0)
 
 
 def test_the_last_of_two_calls_limits_where_global_means_nothing() -> None:
@@ -106,7 +106,7 @@ def test_the_last_of_two_calls_limits_where_global_means_nothing() -> None:
 def test_an_answer_alone_shows_nothing() -> None:
     for dialect in ("rabbitmq-3", "rabbitmq-4.3"):
         broker = after(dialect, "a.1 basic.qos 1", "a.1 basic.qos 1 global", "a.1 basic.qos 0")
-        assert not [each for each in broker.exercised if each.startswith("QOS")]
+        assert not [each for each in broker.bookkeeping.exercised if each.startswith("QOS")]
 
 
 # ------------------------------------------------------------------------------------ the limit of a channel
@@ -120,7 +120,7 @@ def test_consumers_of_several_queues_share_it(dialect: str) -> None:
     assert broker.quiet
     broker = after(dialect, *start, *publish("q", "m1", "m2"), *publish("r", "m3", "m4"), "a.1 basic.ack 1")
     assert (handed(broker, "t"), handed(broker, "u")) == (1, 1), "what one settles makes room for the other"
-    assert broker.exercised["QOS-008"]
+    assert broker.bookkeeping.exercised["QOS-008"]
 
 
 @CHANNEL_LIMITS
@@ -186,7 +186,7 @@ def test_consumers_without_acknowledgements_are_outside(dialect: str) -> None:
         *publish("r", "n1", "n2"),
     )  # fmt: skip
     assert (handed(broker), len(broker.queues["r"].messages)) == (1, 0)
-    assert broker.exercised["QOS-005"] == 1
+    assert broker.bookkeeping.exercised["QOS-005"] == 1
 
 
 @pytest.mark.known_defects

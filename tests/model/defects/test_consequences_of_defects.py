@@ -38,7 +38,7 @@ def test_room_that_a_reused_tag_gains_shows_by_what_an_error_gives_back() -> Non
     ).broker  # fmt: skip
     error = input_of(parse_command("c.1 queue.declare q"))
     assert gains.applies(broker, error)
-    broker.counting = False
+    broker.bookkeeping.counting = False
     assert not gains.applies(broker, error), "the questions of a barrier end in no error"
 
 
@@ -79,7 +79,7 @@ def test_a_queue_takes_back_once_more_what_it_still_counts_for_a_channel_that_en
     if taker:
         plan.carry_out(parse_command(taker))
     process(plan.broker, input_of(parse_command("a.1 channel.close")))
-    assert plan.broker.is_unpredictable is bool(taker)
+    assert plan.broker.bookkeeping.is_unpredictable is bool(taker)
 
 
 @pytest.mark.parametrize(("active", "left"), [("", 0), ("b.1 basic.consume q tag=s", 2)])
@@ -177,7 +177,7 @@ def test_a_publish_that_crosses_what_makes_room_crashes_the_queue_with_a_backlog
     backlog = defect("cancel-leaves-backlog")
     assert backlog.applies(broker, lift)
     backlog.process(broker, lift)
-    assert broker.is_unpredictable is crossing
+    assert broker.bookkeeping.is_unpredictable is crossing
 
 
 def test_room_that_an_exceeded_limit_gives_shows_when_what_took_it_is_delivered_again() -> None:

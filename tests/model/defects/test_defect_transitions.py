@@ -502,7 +502,7 @@ def test_the_acceptor_follows_it_and_says_so(defect: DefectTransition, dialect: 
             assert [failure.defect for failure in acceptor.failures] == [defect.name]
             assert acceptor.failures[0].requirement == defect.requirement
             assert acceptor.verdict is Verdict.FAIL
-            assert acceptor.finished is target.is_unpredictable, "judging goes on where it can"
+            assert acceptor.finished is target.bookkeeping.is_unpredictable, "judging goes on where it can"
             assert defect.name not in acceptor.refuted
         else:
             assert acceptor.failures == []
@@ -576,7 +576,7 @@ def test_a_publish_that_crosses_the_cancel_crashes_the_queue_with_a_backlog(cros
     cancel = input_of(parse_command("a.1 basic.cancel t"))
     assert backlog.applies(plan.broker, cancel)
     backlog.process(plan.broker, cancel)
-    assert plan.broker.is_unpredictable is crossing
+    assert plan.broker.bookkeeping.is_unpredictable is crossing
 
 
 #: What the next queue of a name does to others, or much later: commands, the last ones as a broker takes them that

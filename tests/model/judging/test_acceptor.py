@@ -489,7 +489,7 @@ def test_inputs_of_two_channels_are_processed_in_either_order(case: str) -> None
 # ------------------------------------------------------------------------------------------------- the bound
 
 
-def crowded(bound: int, channels: int = 5) -> Conversation:
+def many_in_flight(bound: int, channels: int = 5) -> Conversation:
     """Inputs of many channels are under way, none of them pinned."""
     talk = consuming(prefetch=1, bound=bound)
     for number in range(channels):
@@ -501,7 +501,7 @@ def crowded(bound: int, channels: int = 5) -> Conversation:
 
 
 def test_beyond_the_bound_the_verdict_is_inconclusive() -> None:
-    talk = crowded(bound=20)
+    talk = many_in_flight(bound=20)
     talk.confirm("b.1", 1)
     assert talk.acceptor.verdict is Verdict.INCONCLUSIVE
     assert talk.acceptor.reason == "more than 20 explanations are possible"
@@ -517,7 +517,7 @@ def test_beyond_the_bound_the_verdict_is_inconclusive() -> None:
 @pytest.mark.parametrize("step", ["barrier", "overdue", "owes", "delivery of the last", "nonsense"])
 def test_no_bound_turns_into_a_verdict(bound: int, step: str) -> None:
     """What was cut off may hold the right explanation: neither pass nor fail may come of that."""
-    talk = crowded(bound)
+    talk = many_in_flight(bound)
     match step:
         case "barrier":
             talk.deliver("a.1", 1, "m1").confirm("b.1", 1).rest()
@@ -536,7 +536,7 @@ def test_no_bound_turns_into_a_verdict(bound: int, step: str) -> None:
 
 
 def test_what_fits_into_the_bound_is_decided() -> None:
-    talk = crowded(bound=DEFAULT_BOUND, channels=2)
+    talk = many_in_flight(bound=DEFAULT_BOUND, channels=2)
     assert talk.fork().deliver("a.1", 1, "nonsense").acceptor.verdict is Verdict.FAIL
     talk.deliver("a.1", 1, "m1").confirm("b.1", 1).rest()
     assert talk.acceptor.verdict is Verdict.PASS

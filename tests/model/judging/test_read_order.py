@@ -62,9 +62,9 @@ def test_what_expires_behind_a_message_that_is_got_may_be_read_before_that(comes
     got = next(permitted(lawful))
     observe(lawful, got)
     expire_punctually(lawful, 0.81)
-    letter = next(permitted(lawful))
-    assert (got.name, letter.name) == ("basic.get-ok", "basic.deliver")
-    timed.acceptor.received(replace(letter, time=0.82))
+    delivery = next(permitted(lawful))
+    assert (got.name, delivery.name) == ("basic.get-ok", "basic.deliver")
+    timed.acceptor.received(replace(delivery, time=0.82))
     assert timed.acceptor.failures == [], "the other connection has not been read yet"
     if comes == "get-ok":
         timed.acceptor.received(replace(got, time=0.83))

@@ -182,7 +182,7 @@ def walk_machine(dialect: str, eager: bool, seen: Counter[str]) -> type[CommandS
             self.walk.answer(lambda count: count - 1)
             seen["sequences"] += 1
             seen["choices"] += self.walk.choices
-            seen.update(self.walk.broker.exercised)
+            seen.update(self.walk.broker.bookkeeping.exercised)
 
     Walking.dialect = dialect_named(dialect)
     return Walking
@@ -284,7 +284,7 @@ def test_walks_over_every_kind_of_command(dialect: str, kind: str) -> None:
             error.add_note("\n".join(path))
             raise
         seen["choices"] += walk.choices
-        seen.update(walk.broker.exercised)
+        seen.update(walk.broker.bookkeeping.exercised)
     assert seen["choices"] >= 20
     wanted = ["ACK-001", "CHAN-007", "CONSUME-001", "CHAN-016", "CONSUME-014"]
     if kind != "stream":

@@ -231,4 +231,4 @@ def test_an_auto_delete_exchange_that_stays() -> None:
 
 def test_what_is_remembered_of_publishes_is_bounded() -> None:
     bench = Bench(*DIRECT, *(f"a.1 basic.publish k exchange=y body=m{number}" for number in range(500)))
-    assert len(bench.acceptor.broker.published) == 64
+    assert len(bench.acceptor.broker.bookkeeping.published) == 64

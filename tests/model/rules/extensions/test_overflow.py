@@ -178,6 +178,30 @@ def test_what_was_confirmed_has_driven_out_what_it_does() -> None:
     assert talk.got("b.1", 1, "m1", left=0).failure.requirement == "OVERFLOW-001"
 
 
+@pytest.mark.parametrize(
+    ("length", "seen", "letters"),
+    [
+        (1, "m3", ["m2"]), (2, "m3", ["m1", "m2"]), (3, "m3", ["m1", "m2"]),
+        (1, "m2", ["m3"]), (2, "m2", ["m1", "m3"]), (1, "m4", ["m3"]), (2, "m4", ["m2", "m3"]),
+    ],
+)  # fmt: skip
+def test_what_was_not_driven_out_has_driven_out_nothing_elsewhere(length: int, seen: str, letters: list[str]) -> None:
+    """The dead letters go to a queue with a limit of its own. `seen`: what a get finds before the next one has come."""
+    talk = Conversation().send(f"a.1 queue.declare d durable x-max-length={length}")
+    talk.see("a.1", "queue.declare-ok", queue="d", message_count=0, consumer_count=0)
+    talk.send(f"a.1 queue.declare q durable x-queue-type=quorum x-max-length=1 {TO_D}")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    talk.send("a.1 confirm.select").see("a.1", "confirm.select-ok")
+    for tag in (1, 2):
+        talk.send(f"a.1 basic.publish q body=m{tag}").confirm("a.1", tag).rest()
+    talk.send("a.1 basic.publish q body=m3 &", "a.1 basic.publish q body=m4 &", "b.1 basic.get q &")
+    talk.confirm("a.1", 3).confirm("a.1", 4).got("b.1", 1, seen, left=0)
+    talk.send("b.1 queue.declare d passive")
+    talk.see("b.1", "queue.declare-ok", queue="d", message_count=len(letters), consumer_count=0)
+    assert ready(talk.rest().acceptor.broker, "d") == letters
+    assert not talk.acceptor.failures
+
+
 @pytest.mark.parametrize(("prefetch", "stays"), [(1, False), (2, True)])
 @pytest.mark.parametrize("ends", [("a.1 basic.reject 1 requeue",), ("a.1 channel.close",)])
 def test_what_was_handed_out_before_something_came_back_takes_no_room(
