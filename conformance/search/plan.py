@@ -77,9 +77,9 @@ class Plan:
         kept = self.broker, self._now, self.reply_address
         self.broker = copy_broker(self.broker)
         self.carry_out(command)
-        exercised = self.broker.exercised
+        exercised = self.broker.bookkeeping.exercised
         self.broker, self._now, self.reply_address = kept
-        return any(exercised[rule] > self.broker.exercised[rule] for rule in rules)
+        return any(exercised[rule] > self.broker.bookkeeping.exercised[rule] for rule in rules)
 
     def _with_address(self, arguments: Table) -> Table:
         address = self.reply_address
