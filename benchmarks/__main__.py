@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from amqpspec.targets.errors import TargetError
-from benchmarks import bulk, detection, generation, live, machine, offline
+from benchmarks import bulk, detection, generation, live, machine, offline, open_world
 from benchmarks.errors import Invalid
 from benchmarks.tables import ResultTable
 from benchmarks.unjudged import ReplayError
 
 RESULTS = Path(__file__).with_name("results.md")
-PARTS = ("live", "offline", "generation", "detection", "bulk")
+PARTS = ("live", "offline", "generation", "detection", "bulk", "open-world")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,6 +60,8 @@ def _measure(part: str, options: argparse.Namespace) -> ResultTable:
         return offline.run(options.repetitions, options.fresh)
     if part == "bulk":
         return bulk.run(options.lengths)
+    if part == "open-world":
+        return open_world.run()
     if part == "detection":
         return detection.run()
     return generation.run(options.targets, options.sequences)

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace, sequences
-from amqpspec.conformance.verdicts.judge import judge_all
+from amqpspec.conformance.verdicts.judge import judge_all, opened
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.conformance.verdicts.tally import (
     DEFECT,
@@ -190,13 +190,16 @@ def _accuracies(parts: Iterable[Part]) -> tuple[TableAccuracy, ...]:
     return tuple(TableAccuracy(*key, added_up(late[key], unexpected[key])) for key in sorted(late))
 
 
-def judge_traces(paths: Iterable[Path | str], judge: Judge | None = None) -> Iterator[SequenceJudgement]:
+def judge_traces(
+    paths: Iterable[Path | str], judge: Judge | None = None, is_open: bool = False
+) -> Iterator[SequenceJudgement]:
     """Judges every sequence of every trace, in this process. Raises `TraceError`.
 
-    Without a `judge` it is the suite's, which needs no more memory for a long sequence than for a short one.
+    Without a `judge` it is the suite's, which needs no more memory for a long sequence than for a short one; with
+    `is_open` in the open world, whatever the traces say.
     """
     for path in paths:
-        rows = read_trace(path)
+        rows = opened(read_trace(path)) if is_open else read_trace(path)
         try:
             yield from judge_all(rows) if judge is None else map(judge, sequences(rows))
         except TraceError as error:
@@ -204,10 +207,12 @@ def judge_traces(paths: Iterable[Path | str], judge: Judge | None = None) -> Ite
             raise error if str(error).startswith(str(path)) else TraceError(f"{path}: {error}") from error
 
 
-def check_in_process(paths: Iterable[Path | str], judge: Judge | None = None) -> ComplianceTable:
-    """The compliance table of some traces, made in this process; `judge` as for `judge_traces`. Raises `TraceError`."""
+def check_in_process(
+    paths: Iterable[Path | str], judge: Judge | None = None, is_open: bool = False
+) -> ComplianceTable:
+    """The compliance table of some traces, made in this process; options as of `judge_traces`. Raises `TraceError`."""
     tally = Tally()
-    for judgement in judge_traces(paths, judge):
+    for judgement in judge_traces(paths, judge, is_open):
         tally.add(judgement)
     return compliance_table(tally)
 

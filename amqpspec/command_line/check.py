@@ -11,6 +11,7 @@ from rich.text import Text
 
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.traces.extras import needed_for
+from amqpspec.conformance.verdicts.judge import judge_open
 from amqpspec.model.defects.known_defects import strength_of
 from amqpspec.model.promises.versions import newer_sentence, version_of
 from amqpspec.reports.text import plural, visible
@@ -67,13 +68,13 @@ def _judged(options: argparse.Namespace) -> ComplianceTable:
     if not options.spark:
         from amqpspec.pipeline.table import check_in_process
 
-        return check_in_process(options.traces)
+        return check_in_process(options.traces, is_open=options.open)
     with needed_for("for --spark", "spark"):
         import_module("pyspark")
         from amqpspec.pipeline.spark_check import check_with_spark
     from amqpspec.pipeline.spark_session import PipelineError
 
     try:
-        return check_with_spark(options.traces, options.spark)
+        return check_with_spark(options.traces, options.spark, judge_open if options.open else None)
     except PipelineError as error:
         raise UsageError(str(error)) from None

@@ -30,6 +30,10 @@ _DIALECT_HELP = (
 )
 
 
+#: What --open means.
+_OPEN_HELP = "in the open world: what others did is not known, as it is for recordings of applications in any case"
+
+
 def build_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="amqpspec", description="Conformance suite for AMQP 0-9-1 message brokers.")
     parser.add_argument("--version", action="version", version=f"amqpspec {tool_version()}")
@@ -131,6 +135,7 @@ def _replay(parser: argparse.ArgumentParser) -> None:
 def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help="trace files or directories of runs")
     parser.add_argument("--spark", metavar="MASTER", help="in bulk on Spark, such as 'local[*]'")
+    parser.add_argument("--open", action="store_true", help=_OPEN_HELP)
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the table as Parquet")
     parser.add_argument("--quiet", action="store_true", help="print failures only")
 
@@ -189,6 +194,7 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     importing.add_argument("--target", metavar="LABEL", help="default: what the trace says")
     judging = action("judge", "judge what was not judged yet")
     judging.add_argument("--again", action="store_true", help="and what was")
+    judging.add_argument("--open", action="store_true", help=_OPEN_HELP)
     compacting = action("compact", "put small files together, and remove what is over")
     compacting.add_argument(
         "--grace", type=_seconds, default=3600.0, metavar="SECONDS", help="keep replaced files so long (default 3600)"

@@ -13,6 +13,7 @@ from rich.text import Text
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TRACE_UNREADABLE
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.traces.extras import needed_for
+from amqpspec.conformance.verdicts.judge import judge, judge_open
 from amqpspec.reports.text import plural, visible
 
 
@@ -48,7 +49,11 @@ def _judge(options: argparse.Namespace, console: Console) -> int:
     from amqpspec.pipeline.store.store import open_store
 
     summary = judge_store(
-        open_store(options.store), options.spark, again=options.again, progress=progress_of(console, options.quiet)
+        open_store(options.store),
+        options.spark,
+        again=options.again,
+        judge=judge_open if options.open else judge,
+        progress=progress_of(console, options.quiet),
     )
     _tell(summary.problems)
     before = f", {plural(summary.before, 'part')} judged before" if summary.before else ""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from amqpspec.conformance.language.command import Command
-from amqpspec.model.protocol.field_types import Float32, WireInteger
+from amqpspec.model.protocol.field_types import Float32, WireInteger, values_within
 
 _FLOATS = '''
 
@@ -80,16 +80,6 @@ def imports_and_additions(commands: Iterable[Command]) -> tuple[str, str]:
 
 
 def _values_of(command: Command) -> Iterator[Any]:
-    yield from _within(command.arguments)
+    yield from values_within(command.arguments)
     if command.content is not None:
-        yield from _within(command.content.properties)
-
-
-def _within(value: Any) -> Iterator[Any]:
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if not isinstance(value, list | tuple):
-        yield value
-        return
-    for each in value:
-        yield from _within(each)
+        yield from values_within(command.content.properties)

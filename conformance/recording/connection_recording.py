@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.conformance.traces.trace import TraceWriter
-from amqpspec.conformance.traces.trace_row import TraceError
+from amqpspec.conformance.traces.trace_row import OPEN, TraceError
 from amqpspec.model.promises.dialects import dialect_of
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import MASK, HeaderEvent, Method, RawFrame, SocketEvent, TraceEvent
@@ -21,8 +21,6 @@ from amqpspec.targets.codec.decoder import Decoder
 from amqpspec.targets.codec.framing import FrameSyntaxError, Heartbeat, ProtocolHeader
 from amqpspec.targets.codec.server_decoder import OutOfRoom, ServerDecoder
 
-#: What a start row of a recording has as `mode`: it is judged in the open world (`model.open_world`).
-OPEN = "open"
 #: Frames that are held until it is known what broker and virtual host these are.
 _MOST_HELD = 32
 #: Characters of a product's name or version that are kept.

@@ -25,6 +25,9 @@ MAX_BODY = 64 * 1024
 #: No body is rebuilt longer than this: the largest message that any RabbitMQ accepts.
 MAX_STAND_IN = 512 * 1024 * 1024
 
+#: The `mode` of what nobody arranged: it is judged in the open world (`model.open_world`).
+OPEN = "open"
+
 _URL_USER = re.compile(r"(?<=://)\S*@")
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from amqpspec.conformance.language.names import plain, plain_failure
-from amqpspec.conformance.traces.trace_row import TraceError, TraceRow, row_event
+from amqpspec.conformance.traces.trace_row import OPEN, TraceError, TraceRow, row_event
 from amqpspec.conformance.verdicts.blame import blamed, error_of_the_suite
 from amqpspec.conformance.verdicts.every_connection import is_judged_elsewhere
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.conformance.verdicts.open_judge import OpenSequenceJudge
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.judging.acceptor_questions import AcceptorQuestions
@@ -155,13 +156,29 @@ class SequenceJudge:
         return kind == "end"
 
 
+def judge_of(start: TraceRow, acceptor: MakesAcceptor = acceptor_for) -> SequenceJudge | OpenSequenceJudge:
+    """The judge that the start row asks for; `acceptor` as for `SequenceJudge`."""
+    return OpenSequenceJudge(start) if start["mode"] == OPEN else SequenceJudge(start, acceptor)
+
+
+def opened(rows: Iterable[TraceRow]) -> Iterator[TraceRow]:
+    """The same rows, to be judged in the open world."""
+    for row in rows:
+        yield TraceRow(**{**row, "mode": OPEN}) if row["kind"] == "start" else row
+
+
+def judge_open(rows: Iterable[TraceRow]) -> SequenceJudgement:
+    """`judge` in the open world, whatever the start row says."""
+    return judge(opened(rows))
+
+
 def judge(rows: Iterable[TraceRow]) -> SequenceJudgement:
     """Judge the rows of one sequence, its start row first. Raises `TraceError` if they are not a sequence."""
     iterator = iter(rows)
     start = next(iterator, None)
     if start is None or start["kind"] != "start":
         raise TraceError("a sequence does not begin with a start row")
-    sequence = SequenceJudge(start)
+    sequence = judge_of(start)
     complete = False
     for row in iterator:
         complete = sequence.row(row)
@@ -174,14 +191,14 @@ def judge_all(rows: Iterable[TraceRow], acceptor: MakesAcceptor = acceptor_for) 
     Memory holds the state of the sequences that are open at a time, however long they are. Those without an end
     come last. `acceptor` as for `SequenceJudge`. Raises `TraceError` for a row outside any sequence.
     """
-    open_ones: dict[str, SequenceJudge] = {}
+    open_ones: dict[str, SequenceJudge | OpenSequenceJudge] = {}
     for row in rows:
         name = row["sequence"]
         sequence = open_ones.get(name)
         if sequence is None:
             if row["kind"] != "start":
                 raise TraceError(f"a row of kind {row['kind']!r} of the sequence {name!r} comes before its start row")
-            open_ones[name] = SequenceJudge(row, acceptor)
+            open_ones[name] = judge_of(row, acceptor)
         elif row["kind"] == "start":
             raise TraceError(f"the sequence {name!r} starts again before its end row")
         elif sequence.row(row):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from amqpspec.conformance.traces.trace import TraceRow, TraceWriter
@@ -55,6 +55,8 @@ class SequenceJudgement:
     product: str = ""
     #: why judging ended before the sequence was over: the identity of a failure, or a reason; None: it did not
     ended_by: str | None = None
+    #: in the open world: requirement -> why this recording does not tell whether it was kept
+    undecided: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +251,8 @@ def requirement_verdicts(judgement: SequenceJudgement) -> dict[str, Said]:
 
     A requirement that a failure blames failed. The one that the sequence was written for shares the
     sequence's fate when that is inconclusive or not applicable. The others that made a difference passed. An
-    inconclusive search is for no requirement; it is filed under "" so that no table loses it. Against the broker as it
+    inconclusive search is for no requirement; it is filed under "" so that no table loses it. What a recording does
+    not tell is inconclusive. Against the broker as it
     is known, a requirement passed all of whose failures are known defects.
     """
     verdicts = {id: (Verdict.PASS, count) for id, count in judgement.exercised.items() if count > 0}
@@ -260,6 +263,8 @@ def requirement_verdicts(judgement: SequenceJudgement) -> dict[str, Said]:
     elif aim is not None and aim not in verdicts:
         absent = judgement.verdict is Verdict.NOT_APPLICABLE
         verdicts[aim] = (Verdict.NOT_APPLICABLE if absent else Verdict.NOT_EXERCISED, 0)
+    for id in judgement.undecided:
+        verdicts[id] = (Verdict.INCONCLUSIVE, judgement.exercised.get(id, 0))
     said = {id: Said(verdict, verdict, exercised) for id, (verdict, exercised) in verdicts.items()}
     for failure in judgement.failures:
         id = failure.requirement

@@ -106,7 +106,7 @@ class Tally:
             return
         for id, (verdict, as_known, exercised) in requirement_verdicts(judgement).items():
             explained = verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
-            text = reason_of(judgement) if explained else ""
+            text = judgement.undecided.get(id) or reason_of(judgement) if explained else ""
             self._merge(part(VERDICT, id, str(verdict), text, str(as_known), exercised=exercised))
         for name, seen in defects_tested(
             judgement.failures, judgement.refuted, dialect, judgement.version

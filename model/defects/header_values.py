@@ -5,11 +5,9 @@ rabbit_exchange_type_headers).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
@@ -20,6 +18,7 @@ from amqpspec.model.defects.stream_content import is_nested
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
+from amqpspec.model.protocol.field_types import values_within
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Method, Table
 from amqpspec.model.rules.basic.publish import routes_of
 from amqpspec.model.rules.inputs import process
@@ -42,18 +41,8 @@ def _published(broker: Broker, method: Method) -> tuple[Exchange, Table] | None:
 def _has_infinite_header(broker: Broker, method: Method) -> bool:
     published = _published(broker, method)
     return published is not None and any(
-        isinstance(value, float) and not math.isfinite(value) for value in _within(published[1])
+        isinstance(value, float) and not math.isfinite(value) for value in values_within(published[1])
     )
-
-
-def _within(value: Any) -> Iterator[Any]:
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if not isinstance(value, list | tuple):
-        yield value
-        return
-    for each in value:
-        yield from _within(each)
 
 
 def _puts_decimal_into_stream(broker: Broker, method: Method) -> bool:
@@ -62,7 +51,7 @@ def _puts_decimal_into_stream(broker: Broker, method: Method) -> bool:
         return False
     exchange, headers = published
     kept = {name: value for name, value in headers.items() if not is_nested(name, value)}
-    if not any(isinstance(value, Decimal) for value in _within(kept)):
+    if not any(isinstance(value, Decimal) for value in values_within(kept)):
         return False
     queues = routes_of(broker, exchange, method.arguments.get("routing_key", ""), method.content).queues
     return bool(queues) and all(queue.type is QueueType.STREAM for queue in queues)

@@ -21,14 +21,16 @@ from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
+from amqpspec.model.judging.fit import fit
 from amqpspec.model.judging.known_defect import NO_DEFECTS, DefectsFollowed, DefectTransition
-from amqpspec.model.judging.known_outputs import first_debt, observe_as_known
+from amqpspec.model.judging.known_outputs import observe_as_known
 from amqpspec.model.judging.latent import MOST_LATENT, latent_beside, least_flawed
 from amqpspec.model.judging.merging import Seen, least_advanced, merged, merged_seen
 from amqpspec.model.judging.pipelining import note_pipelined
-from amqpspec.model.judging.points import TIMED, TooManyExplanations, may_be_quiet, points, settled
+from amqpspec.model.judging.points import TIMED, TooManyExplanations, may_be_quiet, settled
 from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
+from amqpspec.model.judging.silence import missed
 from amqpspec.model.outputs.going_on import goes_on_behind
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.outputs.turns import turns_come_to_rest
@@ -36,13 +38,11 @@ from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.protocol.methods import ClockWait, OperatorAction, TraceEvent
 from amqpspec.model.rules.connection.blocking import blocked_by_others
-from amqpspec.model.rules.extensions.message_expiry import fronts_were_seen, messages_are_at_rest
+from amqpspec.model.rules.extensions.message_expiry import messages_are_at_rest
 from amqpspec.model.rules.extensions.queue_expiry import uses_are_over
 
 #: Most explanations kept alive.
 DEFAULT_BOUND = 256
-#: Most points that one frame may fit, for each of them: those that are reached from each other are one explanation.
-MOST_POINTS = 16
 
 
 class Acceptor:
@@ -311,42 +311,18 @@ class Acceptor:
     def _received_by_all(self, event: TraceEvent, before: list[Explanation]) -> None:
         """`before`: copies of the explanations, where the frame can wait if none of them fits it."""
         self._is_certain = True
-        survivors: list[Explanation] = []
-        flawed: list[tuple[Explanation, Mismatches]] = []
-        best: tuple[Explanation, Mismatches] | None = None
-        contradicted: list[Explanation] = []
-        latent: list[Explanation] = []
-        for explanation in self.explanations:
-            for candidate in points(explanation, self._defects, self.bound, event):
-                if candidate.is_at_no_time(event):
-                    continue
-                mismatches = observe_as_known(candidate.broker, event, self._defects)
-                if mismatches and candidate.defect is not None:
-                    if candidate.defect_took_place and all(m.defect and not m.fatal for m in mismatches):
-                        latent.append(candidate)  # wrong in another way that is known, besides
-                    contradicted.append(candidate)
-                if not mismatches:
-                    fronts_were_seen(candidate.broker, event.time)
-                    if candidate.keep():
-                        survivors.append(candidate)
-                elif candidate.defect is None and not any(mismatch.fatal for mismatch in mismatches):
-                    # a known defect explains all of a frame, or it does not explain it
-                    if len(flawed) < self.bound:
-                        flawed.append((candidate, mismatches))
-                elif best is None or not (candidate.pending or candidate.defect or candidate.is_unusual):
-                    best = (candidate, mismatches)
-                if len(survivors) > MOST_POINTS * self.bound:
-                    raise TooManyExplanations
+        found = fit(self.explanations, event, self._defects, self.bound)
+        survivors, flawed, best = found.survivors, found.flawed, found.best
         if not survivors and not flawed and best is None:
             # no point was looked at
             best = self.explanations[0], observe_as_known(self.broker, event, self._defects)
-        if any(explanation.defect is None for explanation in survivors):
+        if found.is_lawful:
             seen = merged_seen(list(map(Seen, survivors)))
             self.explanations = least_advanced(seen)
             if len(self.explanations) > self.bound:
                 raise TooManyExplanations
             self._is_certain = len(seen) == 1
-            note_refuted(contradicted, self.explanations)
+            note_refuted(found.contradicted, self.explanations)
         elif survivors:
             if len(survivors) > self.bound and len(survivors := merged(survivors)) > self.bound:
                 raise TooManyExplanations
@@ -358,11 +334,11 @@ class Acceptor:
             self._record_defect(culprit.broker, event, mismatches, defect)
             self.explanations = merged(survivors)
             self._go_on_from_defect()
-        elif before and not any(all(each.defect for each in mismatches) for _, mismatches in flawed):
+        elif before and not found.is_known:
             self._wait_with(event, before)
         elif flawed:
             flawed = least_flawed(flawed)
-            self.explanations = merged([candidate for candidate, _ in flawed] + latent[:MOST_LATENT])
+            self.explanations = merged([candidate for candidate, _ in flawed] + found.latent[:MOST_LATENT])
             self._record(self.broker, event, flawed[0][1])
         elif best is not None:
             self.explanations = [best[0]]
@@ -390,26 +366,18 @@ class Acceptor:
                 explanation.declined &= followed
             self.explanations = proven + latent
             return
-        defective = [explanation for explanation in quiet if explanation.defect is not None]
-        first = next((e for e in (*lawful, *self.explanations) if e.defect is None), self.explanations[0])
-        open_by_defect: set[str] = set()
-        if lawful:
-            # what should be there by now and is not: a known defect has to do better than that, if not than what is
-            # open by both, of which nobody has asked
-            defective = [each for each in defective if prove and _unproven(each) < _unproven(first)]
-            open_by_defect = _unproven(defective[0]) if defective else set()
-        owed = (debt for debt in first.unproven() if debt.detail not in open_by_defect)
-        missing, known_as = first_debt(first.broker, self._defects) or (next(owed, None), "")
-        if missing is None:
+        silent = missed(self.explanations, self._defects, prove)
+        if silent is None:
             return
-        if missing.event is None and (untold := self._untold_queues(first.broker)):
+        broker, defective = silent.by.broker, silent.defective
+        if silent.debt.event is None and (untold := self._untold_queues(broker)):
             self.reason = f"the broker does not tell in time how many messages and consumers {untold[0]} has"
             self.finished = True
             return
         defect = defective[0].defect if defective else None
-        self._add(failure_of_debt(first.broker, missing, self.command, defect, known_as))
+        self._add(failure_of_debt(broker, silent.debt, self.command, defect, silent.known_as))
         if defective:
-            self.explanations = defective
+            self.explanations = list(defective)
             self._go_on_from_defect()
         else:
             self.finished = True
@@ -448,8 +416,3 @@ class Acceptor:
         """Keep one of each: a harmless defect may show at every step of a sequence."""
         if all(failure.identity != other.identity for other in self.failures):
             self.failures.append(failure)
-
-
-def _unproven(explanation: Explanation) -> set[str]:
-    """What should have come by that explanation, and no count has shown."""
-    return {debt.detail for debt in explanation.unproven()}

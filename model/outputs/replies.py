@@ -99,7 +99,7 @@ HARMLESS = frozenset(
 )  # fmt: skip
 
 CONFIRMS = ("basic.ack", "basic.nack")
-#: What a channel sends only where it owes it. basic.get-ok is no such one: known defects go on from it.
+#: What a channel sends only where it owes it. basic.get-ok is no such one: a judge may go on from a wrong one.
 ASKED_FOR = frozenset(name for name in METHOD_IDS if name.endswith("-ok")) - {"basic.get-ok"} | {
     "basic.get-empty", *CONFIRMS
 }  # fmt: skip
@@ -219,7 +219,7 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
 
 def counts_unacknowledged(broker: Broker, queue: Queue, right: Any, observed: Any, more: int = 0) -> bool:
     """Is the number wrong because it takes in what is delivered and not acknowledged? That is one cause, wherever it
-    shows. RabbitMQ's numbers are looked at more closely, by its known defects. `more`: perhaps so many besides.
+    shows, but of RabbitMQ, whose numbers are looked at one by one. `more`: perhaps so many besides.
     """
     if broker.dialect.extensions or not isinstance(observed, int):
         return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, ClassVar, Self
 
@@ -91,6 +91,17 @@ def same_field(one: Any, other: Any) -> bool:
         return bool(one.as_tuple() == other.as_tuple())
     equal: bool = one == other
     return equal
+
+
+def values_within(value: Any) -> Iterator[Any]:
+    """The value; of a table or a list those in it, at any depth."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if not isinstance(value, list | tuple):
+        yield value
+        return
+    for each in value:
+        yield from values_within(each)
 
 
 def _type(value: Any) -> object:

@@ -24,6 +24,11 @@ def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
     yield altered(method, consumer_tag=f"{method.arguments['consumer_tag']}x")
 
 
+@on_output("delivery-after-cancel", "CANCEL-001", "One more message follows basic.cancel-ok.", "basic.cancel-ok")
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    return _with_one_more(broker, method)
+
+
 @on_input("cancel-of-unknown-unanswered", "CANCEL-003", "Cancelling what never was is not answered.", "basic.cancel")
 def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     channel, tag = _channel_and_tag(broker, method)
@@ -105,17 +110,7 @@ def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
 
 @on_output("delivery-after-notice", "CANCEL-007", "One more message follows the broker's basic.cancel.", "basic.cancel")
 def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
-    yield method
-    channel = broker.channel(method.connection, method.channel)
-    arguments = {
-        "consumer_tag": method.arguments["consumer_tag"],
-        "delivery_tag": channel.next_tag,
-        "redelivered": False,
-        "exchange": "",
-        "routing_key": "",
-    }
-    yield Method(method.connection, method.channel, "basic.deliver", arguments, sent=False, content=Content())
-    channel.next_tag += 1
+    return _with_one_more(broker, method)
 
 
 @in_broker("notice-before-delete-ok", "CANCEL-011", "Who deletes its own consumer's queue is told before delete-ok.")
@@ -155,3 +150,18 @@ def _channel_and_tag(broker: ServedBroker, method: Method) -> tuple[Channel, str
 
 def _notice(connection: str, channel: int, tag: str) -> Method:
     return Method(connection, channel, "basic.cancel", {"consumer_tag": tag, "nowait": True}, sent=False)
+
+
+def _with_one_more(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    """The frame, and a delivery to the consumer that it names."""
+    yield method
+    channel = broker.channel(method.connection, method.channel)
+    arguments = {
+        "consumer_tag": method.arguments["consumer_tag"],
+        "delivery_tag": channel.next_tag,
+        "redelivered": False,
+        "exchange": "",
+        "routing_key": "",
+    }
+    yield Method(method.connection, method.channel, "basic.deliver", arguments, sent=False, content=Content())
+    channel.next_tag += 1

@@ -128,21 +128,6 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     proceed(altered(method, exclusive=False))
 
 
-@on_output("delivery-after-cancel", "CANCEL-001", "One more message follows basic.cancel-ok.", "basic.cancel-ok")
-def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
-    yield method
-    channel = broker.channel(method.connection, method.channel)
-    arguments = {
-        "consumer_tag": method.arguments["consumer_tag"],
-        "delivery_tag": channel.next_tag,
-        "redelivered": False,
-        "exchange": "",
-        "routing_key": "",
-    }
-    yield Method(method.connection, method.channel, "basic.deliver", arguments, sent=False, content=Content())
-    channel.next_tag += 1
-
-
 @on_input("cancel-requeues-unacked", "CANCEL-016", "basic.cancel gives back what the consumer holds.", "basic.cancel")
 def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     held = _held_by(broker, method)

@@ -1,0 +1,53 @@
+"""Judging a sequence in the open world (`model.open_world`): what an application did, recorded by a proxy or a capture.
+
+A start row whose `mode` is `open` asks for it; any other recording can be judged so as well.
+"""
+
+from __future__ import annotations
+
+from amqpspec.conformance.language.names import plain_failure
+from amqpspec.conformance.traces.trace_row import TraceError, TraceRow, row_event
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.model.open_world.judge import OpenJudge
+from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.promises.versions import judged_version
+
+
+class OpenSequenceJudge:
+    """The judge of the sequence that `start` begins. Raises `TraceError` for a dialect that does not exist."""
+
+    def __init__(self, start: TraceRow) -> None:
+        try:
+            self._judge = OpenJudge(dialect_named(start["dialect"]))
+        except UnknownDialect as error:
+            raise TraceError(f"the sequence {start['sequence']!r}: {error}") from None
+        self._start = start
+        self._frames = 0
+
+    def row(self, row: TraceRow) -> bool:
+        """Take one row of the sequence after its start row; is it complete with that?"""
+        if row["kind"] == "frame":
+            self._frames += 1
+            self._judge.event(row_event(row))
+        return row["kind"] == "end"
+
+    def judgement(self, complete: bool = True) -> SequenceJudgement:
+        """What was found; a recording may end anywhere, so `complete` makes no difference."""
+        self._judge.end()
+        findings, start = self._judge.findings, self._start
+        failures = tuple(map(plain_failure, findings.failures))
+        return SequenceJudgement(
+            sequence=start["sequence"],
+            target=start["target"],
+            dialect=start["dialect"],
+            requirement=None,
+            verdict=Verdict.FAIL if failures else Verdict.PASS,
+            failures=failures,
+            exercised=dict(sorted(findings.exercised.items())),
+            reason=None,
+            frames=self._frames,
+            repeats=start.get("repeats"),
+            version=judged_version(start.get("product") or "", start.get("version") or "", start["dialect"]),
+            undecided=dict(sorted(findings.undecided.items())),
+        )

@@ -1,0 +1,72 @@
+"""How an output fits: what the explanations say of it at all points at which the broker may have sent it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from amqpspec.model.judging.explanation import Explanation
+from amqpspec.model.judging.known_defect import DefectsFollowed
+from amqpspec.model.judging.known_outputs import observe_as_known
+from amqpspec.model.judging.points import TooManyExplanations, points
+from amqpspec.model.outputs.mismatch import Mismatches
+from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.model.rules.extensions.message_expiry import fronts_were_seen
+
+#: Most points that one frame may fit, for each explanation that may be kept: those that are reached from each other are
+#: one explanation.
+MOST_POINTS = 16
+
+#: An explanation, and what is wrong with the frame by it.
+Flawed = tuple[Explanation, Mismatches]
+
+
+@dataclass(slots=True)
+class Fit:
+    #: by these the frame is right; all of them are of known defects where no lawful one is
+    survivors: list[Explanation] = field(default_factory=list)
+    #: lawful ones by which something is wrong with it that leaves no doubt about the state
+    flawed: list[Flawed] = field(default_factory=list)
+    #: the one to say by what is wrong, where nothing fits
+    best: Flawed | None = None
+    #: of known defects, by which it is wrong
+    contradicted: list[Explanation] = field(default_factory=list)
+    #: of these the ones by which it is wrong in another way that is known, besides
+    latent: list[Explanation] = field(default_factory=list)
+
+    @property
+    def is_lawful(self) -> bool:
+        """Is the frame right without any known defect?"""
+        return any(explanation.defect is None for explanation in self.survivors)
+
+    @property
+    def is_known(self) -> bool:
+        """Are there flaws that known defects explain altogether?"""
+        return any(all(each.defect for each in mismatches) for _, mismatches in self.flawed)
+
+
+def fit(explanations: Iterable[Explanation], event: TraceEvent, defects: DefectsFollowed, bound: int) -> Fit:
+    """What each explanation says of the frame. Raises `TooManyExplanations`."""
+    found = Fit()
+    for explanation in explanations:
+        for candidate in points(explanation, defects, bound, event):
+            if candidate.is_at_no_time(event):
+                continue
+            mismatches = observe_as_known(candidate.broker, event, defects)
+            if mismatches and candidate.defect is not None:
+                if candidate.defect_took_place and all(each.defect and not each.fatal for each in mismatches):
+                    found.latent.append(candidate)
+                found.contradicted.append(candidate)
+            if not mismatches:
+                fronts_were_seen(candidate.broker, event.time)
+                if candidate.keep():
+                    found.survivors.append(candidate)
+            elif candidate.defect is None and not any(each.fatal for each in mismatches):
+                # a known defect explains all of a frame, or it does not explain it
+                if len(found.flawed) < bound:
+                    found.flawed.append((candidate, mismatches))
+            elif found.best is None or not (candidate.pending or candidate.defect or candidate.is_unusual):
+                found.best = candidate, mismatches
+            if len(found.survivors) > MOST_POINTS * bound:
+                raise TooManyExplanations
+    return found

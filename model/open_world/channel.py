@@ -1,0 +1,197 @@
+"""One channel in the open world: what its client sends, and what the broker may send on it."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from amqpspec.model.open_world.confirms import Publishes
+from amqpspec.model.open_world.deliveries import Deliveries
+from amqpspec.model.open_world.findings import Findings
+from amqpspec.model.open_world.requests import REPLIES, Requests
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.protocol.errors import REPLY_CODES
+from amqpspec.model.protocol.methods import METHOD_IDS, TraceEvent
+
+_NAMES = {identifiers: name for name, identifiers in METHOD_IDS.items()}
+SETTLEMENTS = ("basic.ack", "basic.reject", "basic.nack")
+
+
+class State(Enum):
+    CLOSED = "closed"
+    #: from the moment on at which its opening was sent
+    OPEN = "open"
+    #: the client has asked to close it
+    CLOSING = "closing"
+    #: the broker has closed it, and ignores all but close and close-ok
+    REFUSED = "refused"
+
+
+class OpenChannel:
+    """`is_seen`: nothing of it was before the recording began. Otherwise its beginning is not known."""
+
+    def __init__(self, findings: Findings, dialect: Dialect, is_seen: bool) -> None:
+        self._findings, self._dialect = findings, dialect
+        self.state = State.CLOSED if is_seen else State.OPEN
+        self._begin(is_seen)
+
+    def _begin(self, is_whole: bool) -> None:
+        self.requests = Requests(self._findings, is_whole)
+        self.publishes = Publishes(self._findings, is_whole)
+        self.deliveries = Deliveries(self._findings, self._dialect, is_whole)
+        self._is_whole = is_whole
+        #: methods that were sent on it
+        self._methods: set[str] = set()
+        #: the client asked to close it, perhaps when the broker had: that may be answered
+        self._close_crossed = False
+        #: the requirement by which what was sent must end the channel
+        self._refused_by: str | None = None
+
+    def sent(self, event: TraceEvent) -> str | None:
+        """The client sent a frame; the requirement by which the broker must end the connection for it, else None."""
+        name = event.name
+        if self.state is State.REFUSED:
+            if name == "channel.close-ok":
+                self.state = State.CLOSED
+            elif name == "channel.close":
+                self._close_crossed = True
+            return None
+        if name == "channel.open":
+            if self.state is State.OPEN and self._is_whole and "channel.open" in self._methods:
+                return "CHAN-002"
+            if self.state is State.CLOSED:
+                self.state = State.OPEN
+                self._begin(True)
+        elif self.state is State.CLOSED:
+            return "CHAN-001" if name in METHOD_IDS and name != "channel.close-ok" else None
+        self._methods.add(name)
+        if name not in METHOD_IDS:
+            self._is_whole = self.requests.is_whole = False  # what it does is not told here
+            return None
+        if name == "channel.close":
+            self.state = State.CLOSING
+            self._close_crossed = True
+        self._take(event)
+        self.requests.ask(event, self._refused_by, self.publishes.number)
+        return None
+
+    def _take(self, event: TraceEvent) -> None:
+        name = event.name
+        if name == "basic.publish":
+            self.publishes.publish(event)
+        elif name in SETTLEMENTS:
+            refused = self.deliveries.settle(event)
+            if refused is not None and self._refused_by is None and self._may_demand(refused):
+                self._refused_by = refused
+                self.publishes.refuse(refused)
+        elif name == "basic.qos":
+            self.deliveries.qos(event)
+        elif name == "basic.consume":
+            self.deliveries.consume(event)
+        elif name == "basic.cancel":
+            self.deliveries.cancel(event)
+        elif name in ("basic.recover", "basic.recover-async"):
+            self.deliveries.recover()
+        elif name.startswith("tx."):
+            self.deliveries.transaction(event)
+        elif name == "confirm.select":
+            self.publishes.select()
+
+    def _may_demand(self, requirement: str) -> bool:
+        """The text alone does not say what becomes of tag 0 and of a `multiple` whose tag is settled."""
+        return self._dialect.extensions or requirement == "ACK-007"
+
+    def received(self, event: TraceEvent) -> None:
+        """The broker sent a frame."""
+        name = event.name
+        if name == "channel.close-ok" and self._close_crossed:
+            self._close_crossed = False
+            if self.state in (State.REFUSED, State.CLOSED):
+                self.state = State.CLOSED  # both had asked to close it
+                return
+        if self.state in (State.CLOSED, State.REFUSED):
+            if self._is_whole or self.state is State.REFUSED:
+                detail = f"{name} on a channel that is {'closed' if self.state is State.CLOSED else 'closing'}"
+                self._findings.unexpected("CHAN-003", event, detail=detail)
+            return
+        if name in REPLIES:
+            self._reply(event)
+        elif name == "basic.deliver":
+            self.deliveries.delivered(event)
+        elif name in ("basic.ack", "basic.nack"):
+            self.publishes.confirmed(event)
+        elif name == "basic.return":
+            self.publishes.returned(event)
+        elif name == "basic.cancel":
+            self.deliveries.cancelled_by_broker(event)
+        elif name == "channel.close":
+            self._closed(event)
+        elif name != "channel.flow":
+            self._findings.unexpected("CHAN-011", event, detail=f"{name} from a broker")
+
+    def _reply(self, event: TraceEvent) -> None:
+        request = self.requests.answer(event)
+        name = event.name
+        if request is not None and request.refused_by is not None:
+            self._refused_by = None
+            self.requests.forgive()
+        if name == "channel.close-ok":
+            self._forget_what_was_due()
+            self.state = State.CLOSED
+        elif name == "basic.get-ok":
+            self.deliveries.got(request.event if request else None, event)
+        elif request is None:
+            return
+        elif name == "basic.consume-ok":
+            self.deliveries.consumed(request.event, event)
+        elif name == "basic.cancel-ok":
+            self.deliveries.cancelled(event)
+        elif name == "basic.recover-ok":
+            self.deliveries.recovered()
+        elif name in ("queue.declare-ok",):
+            self._declared(request.event, event)
+        if request is not None and (not self._in_transaction or name in ("tx.commit-ok", "tx.rollback-ok")):
+            self.publishes.are_routed(request.number)
+
+    @property
+    def _in_transaction(self) -> bool:
+        return "tx.select" in self._methods
+
+    def _declared(self, request: TraceEvent, reply: TraceEvent) -> None:
+        wanted, named = str(request.arguments.get("queue", "")), str(reply.arguments.get("queue", ""))
+        if not wanted or wanted != wanted.replace("\r", "").replace("\n", ""):
+            return
+        if wanted != named:
+            self._findings.wrong("QUEUE-001", reply, "queue", f"queue={wanted}")
+
+    def _closed(self, event: TraceEvent) -> None:
+        """channel.close: which code, for which method, with what reason."""
+        code = int(event.arguments.get("reply_code", 0))
+        identifiers = int(event.arguments.get("class_id", 0)), int(event.arguments.get("method_id", 0))
+        method = _NAMES.get(identifiers)
+        if self._is_whole:
+            if code in REPLY_CODES and REPLY_CODES[code][1] and self._dialect.extensions:
+                self._findings.wrong("CHAN-007", event, "reply-code", "a code that closes a channel")
+            elif identifiers != (0, 0) and method not in self._methods:
+                self._findings.wrong("CHAN-007", event, "class-id and method-id", "those of what was sent")
+            elif method in SETTLEMENTS and code == 406 and not self.deliveries.may_be_refused:
+                self._findings.unexpected("ACK-006", event, detail=f"channel.close for {method} of a known tag")
+            else:
+                self._findings.kept(self._refused_by or "CHAN-007")
+        self._forget_what_was_due()
+        self.state = State.REFUSED
+
+    def _forget_what_was_due(self) -> None:
+        self.requests.clear()
+        self._refused_by = None
+
+    def end(self) -> None:
+        """The recording, or the connection, ends while the channel is open."""
+        if self.state not in (State.OPEN, State.CLOSING) or not self._is_whole:
+            return
+        if self.publishes.unconfirmed:
+            count = self.publishes.unconfirmed
+            self._findings.undecidable("CONFIRM-003", f"{count} confirms had not come when the connection ended")
+        for request in self.requests.unanswered:
+            self._findings.undecidable("CHAN-019", f"{request.name} was not answered when the connection ended")
+        if self._refused_by is not None:
+            self._findings.undecidable(self._refused_by, "nothing came behind what had to be refused")

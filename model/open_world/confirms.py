@@ -1,0 +1,156 @@
+"""Publishes of one channel: each is confirmed once, and returned before that if at all (areas CONFIRM and PUBLISH).
+
+The n-th publish behind the first confirm.select has the number n (CONFIRM-002). When a confirm comes is open, and so
+is whether a publish is refused: that depends on queues.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from amqpspec.model.open_world.findings import Findings
+from amqpspec.model.protocol.methods import Content, TraceEvent
+
+#: So many mandatory publishes are remembered of which nothing tells whether they were returned.
+_MOST_REMEMBERED = 20_000
+_NO_ROUTE = 312
+
+
+class Publishes:
+    """`is_whole`: the beginning of the channel was seen."""
+
+    def __init__(self, findings: Findings, is_whole: bool) -> None:
+        self.number = 0
+        self._findings = findings
+        self._is_whole = is_whole
+        #: how many publishes were not counted when the channel began to confirm; None: it does not
+        self._uncounted: int | None = None
+        #: numbers that wait for their confirm, as keys in order
+        self._unconfirmed: dict[int, None] = {}
+        #: mandatory publishes by number that may still be returned
+        self._mandatory: dict[int, TraceEvent] = {}
+        #: the last ones that were confirmed
+        self._confirmed: deque[TraceEvent] = deque(maxlen=64)
+        self._forgot_some = False
+        #: a publish from this number on had to be refused with the channel, by that requirement
+        self._refused: tuple[int, str] | None = None
+
+    @property
+    def unconfirmed(self) -> int:
+        return len(self._unconfirmed)
+
+    def select(self) -> None:
+        """The client sent confirm.select."""
+        if self._uncounted is None and self._is_whole:
+            self._uncounted = self.number
+
+    def publish(self, event: TraceEvent) -> None:
+        self.number += 1
+        if self._uncounted is not None:
+            self._unconfirmed[self.number] = None
+        if event.arguments.get("mandatory"):
+            self._mandatory[self.number] = event
+            if len(self._mandatory) > _MOST_REMEMBERED:
+                del self._mandatory[next(iter(self._mandatory))]
+                self._forgot_some = True
+
+    def refuse(self, requirement: str) -> None:
+        """What comes from now on is not processed: what came before has ended the channel."""
+        if self._refused is None:
+            self._refused = self.number, requirement
+
+    def confirmed(self, event: TraceEvent) -> None:
+        """The broker sent basic.ack or basic.nack."""
+        if not self._is_whole:
+            return
+        if self._uncounted is None:
+            self._findings.unexpected("CONFIRM-003", event, detail=f"{event.name} without confirm.select")
+            return
+        tag = int(event.arguments.get("delivery_tag", 0))
+        number = tag + self._uncounted
+        if number > self.number:
+            self._findings.unexpected("CONFIRM-002", event, detail=f"{event.name} of what was not published")
+            return
+        if event.arguments.get("multiple"):
+            numbers = []
+            for each in self._unconfirmed:
+                if each > number:
+                    break
+                numbers.append(each)
+        else:
+            numbers = [number] if number in self._unconfirmed else []
+        if not numbers:
+            self._findings.unexpected("CONFIRM-003", event, detail=f"{event.name} of what was confirmed before")
+            return
+        self._findings.kept("CONFIRM-003")
+        if self._refused is not None and numbers[-1] > self._refused[0]:
+            self._findings.missing(self._refused[1], event, "channel.close")
+            self._refused = None
+        for each in numbers:
+            del self._unconfirmed[each]
+            mandatory = self._mandatory.pop(each, None)
+            if mandatory is not None:
+                self._confirmed.append(mandatory)
+
+    def returned(self, event: TraceEvent) -> None:
+        """The broker sent basic.return."""
+        found = next((n for n, each in self._mandatory.items() if _is_of(event, each)), None)
+        if found is None:
+            self._no_publish_of(event)
+            return
+        published = self._mandatory.pop(found)
+        self._findings.kept("PUBLISH-007")
+        if self._uncounted is not None:
+            self._findings.kept("CONFIRM-009")
+        if event.arguments.get("reply_code") != _NO_ROUTE:
+            self._findings.wrong("PUBLISH-007", event, "reply-code", f"reply-code={_NO_ROUTE}")
+        if not _same_properties(published.content, event.content):
+            self._findings.wrong("PUBLISH-007", event, "content", str(published))
+        if self._uncounted is None:
+            # those before it were routed, as returns come in the order of publishes
+            self.are_routed(found)
+
+    def are_routed(self, number: int) -> None:
+        """What was published up to that number, and not returned, will not be, as far as no confirm is due."""
+        for each in list(self._mandatory):
+            if each > number:
+                break
+            if self._uncounted is None or each <= self._uncounted:
+                del self._mandatory[each]
+
+    def _no_publish_of(self, event: TraceEvent) -> None:
+        if any(_is_of(event, each) for each in self._confirmed):
+            self._findings.unexpected("CONFIRM-009", event, detail="basic.return behind the confirm")
+        elif not self._is_whole or self._forgot_some:
+            self._findings.undecidable("PUBLISH-008", "what was published before was not recorded, or is too long ago")
+        else:
+            self._findings.unexpected("PUBLISH-008", event)
+
+
+def _is_of(returned: TraceEvent, published: TraceEvent) -> bool:
+    one, other = returned.arguments, published.arguments
+    return (
+        one.get("routing_key", "") == other.get("routing_key", "")
+        and one.get("exchange", "") == other.get("exchange", "")
+        and _body(returned.content) == _body(published.content)
+    )
+
+
+def _body(content: Content | None) -> bytes:
+    return content.body if content is not None else b""
+
+
+def _same_properties(one: Content | None, other: Content | None) -> bool:
+    def told(content: Content | None) -> Iterable[tuple[str, str]]:
+        properties: Mapping[str, Any] = content.properties if content is not None else {}
+        for name, value in sorted(properties.items()):
+            if name == "headers":
+                # BCC is taken out on the way (PUBLISH-011); what is not a number equals itself by its text
+                value = sorted((str(key), repr(each)) for key, each in value.items() if key != "BCC")
+            yield name, repr(value)
+
+    return [each for each in told(one) if each != ("headers", "[]")] == [
+        each for each in told(other) if each != ("headers", "[]")
+    ]

@@ -1,0 +1,179 @@
+"""The rules of a channel in the open world, on frames that are in flight, and where the beginning is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from amqpspec.model.open_world.findings import Findings
+from amqpspec.model.open_world.judge import OpenJudge
+from amqpspec.model.promises.dialects import DIALECTS
+from amqpspec.model.protocol.methods import Content, event_of
+
+BEGUN = [
+    (">", "socket.open", {}),
+    (">", "connection.start-ok", {"client_properties": {"capabilities": {"consumer_cancel_notify": True}}}),
+    ("<", "connection.open-ok", {}),
+    (">", "channel.open", {}),
+    ("<", "channel.open-ok", {}),
+]
+
+Step = tuple[str, str, dict[str, Any]]
+
+
+def findings(*steps: Step, begun: Iterable[Step] = BEGUN, dialect: str = "rabbitmq-4.0") -> Findings:
+    judge = OpenJudge(DIALECTS[dialect])
+    for direction, name, arguments in [*begun, *steps]:
+        content = None
+        if name in ("basic.publish", "basic.deliver", "basic.get-ok", "basic.return"):
+            content = Content({}, arguments.get("body", b""))
+        channel = 0 if name.startswith(("connection.", "socket.")) else 1
+        fields = {key: value for key, value in arguments.items() if key != "body"}
+        judge.event(event_of("a", channel, name, fields, direction == ">", content))
+    judge.end()
+    return judge.findings
+
+
+def failed(*steps: Step, **options: Any) -> list[str]:
+    return [each.requirement for each in findings(*steps, **options).failures]
+
+
+def consuming(limit: int = 2) -> list[Step]:
+    return [
+        (">", "basic.qos", {"prefetch_count": limit}), ("<", "basic.qos-ok", {}),
+        (">", "basic.consume", {"consumer_tag": "t"}), ("<", "basic.consume-ok", {"consumer_tag": "t"}),
+    ]  # fmt: skip
+
+
+def delivery(tag: int, **others: Any) -> Step:
+    return "<", "basic.deliver", {"consumer_tag": "t", "delivery_tag": tag} | others
+
+
+def ack(tag: int, multiple: bool = False) -> Step:
+    return ">", "basic.ack", {"delivery_tag": tag, "multiple": multiple}
+
+
+def confirm(tag: int, multiple: bool = False) -> Step:
+    return "<", "basic.ack", {"delivery_tag": tag, "multiple": multiple}
+
+
+PUBLISH: Step = (">", "basic.publish", {"routing_key": "q"})
+MANDATORY: Step = (">", "basic.publish", {"routing_key": "nosuch", "mandatory": True, "body": b"m"})
+RETURN: Step = ("<", "basic.return", {"reply_code": 312, "routing_key": "nosuch", "body": b"m"})
+SELECT: list[Step] = [(">", "confirm.select", {}), ("<", "confirm.select-ok", {})]
+QOS: list[Step] = [(">", "basic.qos", {}), ("<", "basic.qos-ok", {})]
+CLOSE: Step = ("<", "channel.close", {"reply_code": 406, "class_id": 60, "method_id": 80})
+
+
+class TestDeliveries:
+    def test_anything_may_be_delivered_within_the_limit(self) -> None:
+        steps = [*consuming(), delivery(1), delivery(2, redelivered=True), ack(1), delivery(3), ack(3, True)]
+        found = findings(*steps, delivery(4), delivery(5))
+        assert found.failures == []
+        assert found.exercised["QOS-001"] == 3
+
+    def test_more_than_the_limit(self) -> None:
+        assert failed(*consuming(), delivery(1), delivery(2), delivery(3)) == ["QOS-006"]
+
+    def test_an_acknowledgement_in_flight_makes_room(self) -> None:
+        assert failed(*consuming(1), delivery(1), ack(1), delivery(2)) == []
+
+    def test_tags_without_a_gap(self) -> None:
+        assert failed(*consuming(), delivery(1), delivery(3)) == ["CONSUME-014"]
+
+    def test_nothing_behind_cancel_ok(self) -> None:
+        cancel = (">", "basic.cancel", {"consumer_tag": "t"})
+        ok = ("<", "basic.cancel-ok", {"consumer_tag": "t"})
+        assert failed(*consuming(), cancel, delivery(1), ok, ack(1)) == []
+        assert failed(*consuming(), cancel, ok, delivery(1)) == ["CANCEL-001"]
+
+    def test_behind_recover_all_may_come_again(self) -> None:
+        recover = [(">", "basic.recover", {"requeue": True}), delivery(3), ("<", "basic.recover-ok", {})]
+        begin = [*consuming(), delivery(1), delivery(2), *recover]
+        assert failed(*begin, delivery(4), delivery(5)) == []
+        assert failed(*begin, delivery(4), delivery(5), delivery(6)) == ["QOS-006"]
+
+
+class TestSettlements:
+    def test_what_is_settled_two_times_ends_the_channel(self) -> None:
+        begin = [*consuming(), delivery(1), ack(1), ack(1)]
+        assert failed(*begin, CLOSE) == []
+        assert failed(*begin, *QOS) == ["ACK-007"]
+        assert findings(*begin).undecided.keys() == {"ACK-007"}
+
+    def test_a_reply_to_what_was_asked_before_says_nothing(self) -> None:
+        qos, ok = QOS
+        assert failed(*consuming(), delivery(1), ack(1), qos, ack(1), ok, CLOSE) == []
+
+    def test_a_known_tag_ends_nothing(self) -> None:
+        assert failed(*consuming(), delivery(1), ack(1), CLOSE) == ["ACK-006"]
+
+    def test_a_tag_that_may_be_on_its_way_may_be_refused_or_not(self) -> None:
+        assert failed(*consuming(), ack(1), delivery(1), *QOS) == []
+        assert failed(*consuming(), ack(1), CLOSE) == []
+
+
+class TestConfirms:
+    def test_any_batches(self) -> None:
+        steps = [*SELECT, PUBLISH, PUBLISH, confirm(2), PUBLISH, PUBLISH, confirm(4, True)]
+        assert failed(*steps) == []
+
+    @pytest.mark.parametrize(
+        ("steps", "requirement"),
+        [
+            ([*SELECT, PUBLISH, confirm(1), confirm(1)], "CONFIRM-003"),
+            ([*SELECT, PUBLISH, PUBLISH, confirm(2, True), confirm(1)], "CONFIRM-003"),
+            ([*SELECT, PUBLISH, confirm(2)], "CONFIRM-002"),
+            ([PUBLISH, confirm(1)], "CONFIRM-003"),
+            ([*SELECT, MANDATORY, confirm(1), RETURN], "CONFIRM-009"),
+            ([*SELECT, PUBLISH, RETURN, confirm(1)], "PUBLISH-008"),
+            ([MANDATORY, *QOS, RETURN], "PUBLISH-008"),
+        ],
+    )
+    def test_not_so(self, steps: list[Step], requirement: str) -> None:
+        assert failed(*steps) == [requirement]
+
+    def test_returns(self) -> None:
+        assert failed(MANDATORY, RETURN, *QOS) == []
+        assert failed(*SELECT, MANDATORY, MANDATORY, RETURN, confirm(1), RETURN, confirm(2)) == []
+
+    def test_a_confirm_that_has_not_come_is_not_decided(self) -> None:
+        found = findings(*SELECT, PUBLISH)
+        assert found.failures == []
+        assert found.undecided == {"CONFIRM-003": "1 confirms had not come when the connection ended"}
+
+
+class TestReplies:
+    def test_in_the_order_of_the_requests(self) -> None:
+        declare = [(">", "queue.declare", {"queue": "q"}), ("<", "queue.declare-ok", {"queue": "q"})]
+        qos, ok = QOS
+        assert failed(qos, declare[0], ok, declare[1]) == []
+        assert failed(qos, declare[0], declare[1], ok) == ["QOS-014", "QOS-014"]
+        assert failed(declare[0], ("<", "queue.declare-ok", {"queue": "x"})) == ["QUEUE-001"]
+
+    def test_consume_ok_may_be_late(self) -> None:
+        consume, consumed = consuming()[2:]
+        assert failed(consume, *QOS, consumed) == []
+        assert failed(consume, delivery(1), consumed) == ["CONSUME-001"]
+
+    def test_nothing_on_a_closed_channel(self) -> None:
+        closing = [(">", "channel.close", {}), delivery(1), ("<", "channel.close-ok", {})]
+        assert failed(*consuming(), *closing) == []
+        assert failed(*consuming(), *closing, delivery(2)) == ["CHAN-003"]
+        crossing = [CLOSE, (">", "channel.close", {}), ("<", "channel.close-ok", {})]
+        assert failed(ack(9), *crossing, (">", "channel.open", {}), ("<", "channel.open-ok", {})) == []
+
+
+class TestAnUnknownBeginning:
+    def test_what_was_before_is_not_known(self) -> None:
+        steps = [delivery(7), delivery(8), ack(3), ack(8, True), confirm(4), RETURN, ("<", "basic.qos-ok", {})]
+        assert failed(*steps, begun=()) == []
+
+    def test_what_needs_no_beginning_is_judged(self) -> None:
+        assert failed(delivery(7), delivery(9), begun=()) == ["CONSUME-014"]
+        close = [(">", "channel.close", {}), ("<", "channel.close-ok", {})]
+        assert failed(*close, (">", "channel.open", {}), ("<", "channel.open-ok", {}), confirm(1), begun=()) == [
+            "CONFIRM-003"
+        ]
