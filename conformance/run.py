@@ -54,7 +54,7 @@ SHRINKING_DEADLINE = 0.5
 
 #: Rounds of the search behind which it is looked at what the target refuses and breaks: for the first time, and from
 #: then on.
-FIRST_ROUNDS, LATER_ROUNDS = 2, 4
+FIRST_ROUNDS, LATER_ROUNDS = 2, 8
 
 
 def _extent(ended_by: Counter[str | None], by_something_new: int) -> Extent:
@@ -207,7 +207,8 @@ class Runner:
         while first * ROUND < self.options.sequences and not is_over(until) and not self._is_enough():
             learned = (self._causes.refused, frozenset(self._broken.avoided)) if self.options.learns else ()
             yield self._some_rounds(range(first, first + many), until, *learned)
-            first, many = first + many, LATER_ROUNDS
+            # where there is something to learn, more is to be expected
+            first, many = first + many, FIRST_ROUNDS if any(map(bool, learned)) else LATER_ROUNDS
 
     def _some_rounds(
         self,
@@ -235,7 +236,7 @@ class Runner:
             self._check_alive(outcome.sequence.name)
         judgement = self._causes.judged(outcome.judgement)
         self._note_end(judgement)
-        self._broken.note(judgement)
+        self._broken.note(judgement, is_scenario(judgement.sequence))
         self.tally.add(judgement)
         if judgement.requirement is not None and judgement.verdict in (Verdict.PASS, Verdict.FAIL):
             self._decided.add(judgement.sequence)

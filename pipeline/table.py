@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace, sequences
+from amqpspec.conformance.verdicts.grounds import why_not, without_ground
 from amqpspec.conformance.verdicts.judge import judge_all, opened
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.conformance.verdicts.tally import (
@@ -37,6 +38,8 @@ from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.reports.accuracy import Accuracy, added_up
 from amqpspec.reports.text import visible
+
+PASS = str(Verdict.PASS)
 
 #: Judges the rows of one sequence. Must be importable by name to be used by Spark.
 Judge = Callable[[Iterable[TraceRow]], SequenceJudgement]
@@ -140,18 +143,10 @@ def compliance_table(tally: Tally) -> ComplianceTable:
     by_kind: defaultdict[str, list[Part]] = defaultdict(list)
     for part in tally.parts():
         by_kind[part.kind].append(part)
+    groundless = without_ground(by_kind[VERDICT])
     rows = tuple(
-        TableRow(
-            part.requirement,
-            part.target,
-            part.dialect,
-            part.name,
-            part.as_known,
-            part.sequences,
-            part.exercised,
-            part.text,
-        )
-        for part in by_kind[VERDICT]
+        _groundless(row) if (row.requirement, row.target, row.dialect) in groundless and row.verdict == PASS else row
+        for row in map(_row, by_kind[VERDICT])
     )
     failures = tuple(
         TableFailure(
@@ -171,6 +166,25 @@ def compliance_table(tally: Tally) -> ComplianceTable:
         tuple(sorted({(part.target, part.name) for part in by_kind[NOT_FIXED] if part.name})),
         frozenset(part.target for part in by_kind[NOT_FIXED]),
     )
+
+
+def _row(part: Part) -> TableRow:
+    return TableRow(
+        part.requirement,
+        part.target,
+        part.dialect,
+        part.name,
+        part.as_known,
+        part.sequences,
+        part.exercised,
+        part.text,
+    )
+
+
+def _groundless(row: TableRow) -> TableRow:
+    """What was kept by a broker of which nothing shows that it has the feature."""
+    not_exercised = str(Verdict.NOT_EXERCISED)
+    return replace(row, verdict=not_exercised, as_known=not_exercised, exercised=0, reason=why_not(row.requirement))
 
 
 def _defects(parts: Iterable[Part]) -> tuple[TableDefect, ...]:

@@ -23,6 +23,9 @@ def judgeable(command: Command, plan: Plan) -> Command:
         if channel is not None and channel.transaction is not None:
             # class tx: with the flags mandatory and immediate its behaviour "is not defined"
             arguments.pop("mandatory", None)
+    elif command.method == "basic.ack" and not arguments.get("delivery_tag"):
+        # `exists` is about a non-zero delivery tag
+        arguments["multiple"] = True
     elif command.method == "queue.declare" and arguments.get("exclusive"):
         # a broker that leaves it behind, with its connection gone, lets nobody delete it
         arguments.pop("durable", None)

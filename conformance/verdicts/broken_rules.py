@@ -11,13 +11,12 @@ from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from amqpspec.conformance.scenarios.scenario_files import is_scenario
 from amqpspec.conformance.verdicts.blame import IN_THE_TEXT
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 
 #: Sequences that a rule must have ended, of so many in which it made a difference: (least, one in). A scenario does
-#: the same thing each time, so one is enough where the rule was kept in no more than one other.
-_IN_SCENARIOS, _AT_ALL = (1, 2), (3, 4)
+#: the same thing each time, so one is enough where the rule was kept in no more than two others.
+_IN_SCENARIOS, _AT_ALL = (1, 3), (3, 4)
 
 #: Rules that come with everything that an application does: to leave that alone is to search nothing.
 _COMMON = frozenset({"CHAN-003", "CONN-001", "CONSUME-001", "GET-001", "PUBLISH-002", "QUEUE-001"})
@@ -33,16 +32,15 @@ class BrokenRules:
         #: by rule the identity that ended a sequence for the first time
         self._first: dict[str, str] = {}
 
-    def note(self, judgement: SequenceJudgement) -> None:
-        kind = is_scenario(judgement.sequence)
-        self._seen[kind].update(id for id, times in judgement.exercised.items() if times)
+    def note(self, judgement: SequenceJudgement, of_scenario: bool) -> None:
+        self._seen[of_scenario].update(id for id, times in judgement.exercised.items() if times)
         ender = next((each for each in judgement.failures if each.identity == judgement.ended_by), None)
         if ender is None or ender.defect or ender.requirement in _COMMON:
             return
-        self._ended[kind][ender.requirement] += 1
+        self._ended[of_scenario][ender.requirement] += 1
         self._first.setdefault(ender.requirement, ender.identity)
         if not judgement.exercised.get(ender.requirement):
-            self._seen[kind][ender.requirement] += 1
+            self._seen[of_scenario][ender.requirement] += 1
 
     @property
     def avoided(self) -> Mapping[str, str]:

@@ -76,7 +76,8 @@ class TargetDescription:
 
 @dataclass(frozen=True, slots=True)
 class RequirementVerdict:
-    """The verdicts of one requirement over all sequences; `reason` for inconclusive and not applicable.
+    """The verdicts of one requirement over all sequences; `reason` for inconclusive and not applicable, and for not
+    exercised where it was kept without any ground (`conformance.verdicts.grounds`).
 
     `verdict` is the one against the promise. `differing` is the one against the broker as it is known, where that is
     another: every failure is a known defect of the target's version (of its dialect, where the version is not known).
