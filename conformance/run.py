@@ -20,7 +20,7 @@ from amqpspec.conformance.scenarios.configured_alike import configured_alike
 from amqpspec.conformance.scenarios.scenario_files import is_scenario, selected, sequence_name
 from amqpspec.conformance.search.machine import themes_for
 from amqpspec.conformance.search.round import ROUND
-from amqpspec.conformance.session.cleanup import Made, clean_up
+from amqpspec.conformance.session.cleanup import Cleaner, Made, clean_up
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE, OneAtATime, SetAside, under_way
@@ -73,8 +73,9 @@ class Runner:
         self.listeners: tuple[Listener, ...] = (OneAtATime(listeners),)
         self.tally = RunTally()
         self._dialect = dialect_named(target.description.dialect)
+        self._cleaner = Cleaner()
         self._place = Place(
-            target, trace, options.seed, options.pace, was_interrupted, patience=Patience(target.deadline)
+            target, trace, options.seed, options.pace, was_interrupted, Patience(target.deadline), self._cleaner
         )
         self._findings = Findings(
             self._dialect, options.shrinking_time, self._run_again, self.listeners, target.description.judged_version
@@ -105,7 +106,7 @@ class Runner:
                 if self.options.sequences and not self._is_enough():
                     self._search(workers)
             raise_if_interrupted()
-            self._findings.shrink_all()
+            self._findings.shrink_all(time.monotonic() - self._began)
             raise_if_interrupted()
             self._ask_whether_whole()
         except (TargetError, WorkerLost) as error:
@@ -114,6 +115,7 @@ class Runner:
             lost = f"interrupted after {self.tally.sequences} sequences"
             raise
         finally:
+            self._cleaner.close()
             result = self._result(lost)
             tell(self.listeners, RunFinished(result))
         return result
@@ -268,6 +270,7 @@ class Runner:
 
     def _ask_whether_whole(self) -> None:
         """Now that all connections of the run are over: does the broker serve a fresh one, and delete what is left?"""
+        self._cleaner.close()
         wrong = [not_served(self.target.address)]
         self._left_behind = clean_up(self.target.address, self._left_behind)
         if count := len(self._left_behind):

@@ -18,8 +18,8 @@ class RunOptions:
     sequences: int = 100
     steps: int = 30
     time_budget: float | None = None
-    #: seconds for shrinking all failures of the run; those found after that keep all their commands
-    shrinking_time: float = 120.0
+    #: seconds for shrinking all failures of the run; None: as long as it took till then (`Findings`)
+    shrinking_time: float | None = None
     #: no scenarios
     search_only: bool = False
     #: nothing more is begun once a failure of which that is true has been found

@@ -18,6 +18,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from multiprocessing.context import BaseContext
 from multiprocessing.synchronize import Event
+from multiprocessing.util import Finalize
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
@@ -28,6 +29,7 @@ from amqpspec.conformance.scenarios.applicability import absent_methods, needs_o
 from amqpspec.conformance.search.actions import Limits
 from amqpspec.conformance.search.machine import Made
 from amqpspec.conformance.search.round import ROUND, make_round
+from amqpspec.conformance.session.cleanup import Cleaner
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
@@ -230,9 +232,12 @@ def _begin(target: TargetUnderTest, trace: Path, options: RunOptions, stop: Even
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_run, daemon=True).start()
+    cleaner = Cleaner()
     place = Place(
-        target, TraceWriter(trace, append=True), options.seed, options.pace, stop.is_set, Patience(target.deadline)
-    )
+        target, TraceWriter(trace, append=True), options.seed, options.pace, stop.is_set, Patience(target.deadline),
+        cleaner,
+    )  # fmt: skip
+    Finalize(None, cleaner.close, exitpriority=0)
     _of_this_process.append((place, options))
 
 

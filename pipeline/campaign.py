@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import count
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.search.round import MOST_ROUNDS, ROUND
+from amqpspec.conformance.session.cleanup import Cleaner
 from amqpspec.conformance.session.command_sequence import Place
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
@@ -188,8 +190,10 @@ def _search(
     ends = None if until is None else time.monotonic() + until - time.time()
     target = share.target
     options = RunOptions(seed=campaign.seed, steps=campaign.steps, themes=campaign.themes, search_only=True)
-    place = Place(target, trace, campaign.seed, patience=Patience(target.deadline))
-    with ThisProcess(place, options, lambda: False) as worker:
+    with ExitStack() as stack:
+        cleaner = stack.enter_context(Cleaner())
+        place = Place(target, trace, campaign.seed, patience=Patience(target.deadline), cleaner=cleaner)
+        worker = stack.enter_context(ThisProcess(place, options, lambda: False))
         for number in range(share.first, share.stop, share.step):
             if ends is not None and time.monotonic() > ends:
                 return

@@ -34,6 +34,7 @@ from amqpspec.conformance.verdicts.tally import (
     Tally,
 )
 from amqpspec.model.defects.known_defects import strength_of
+from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.reports.accuracy import Accuracy, added_up
@@ -241,7 +242,7 @@ def table_view(table: ComplianceTable) -> Table:
     view.add_column("reason", overflow="fold")
     for row in table.rows:
         as_known = "" if row.as_known == row.verdict else row.as_known
-        texts = (row.requirement or "(search)", row.target, row.dialect, row.verdict, as_known)
+        texts = (row.requirement or "(search)", row.target, in_short(row.dialect), row.verdict, as_known)
         numbers = (f"{row.sequences:,}", f"{row.exercised:,}" if row.exercised else "", row.reason)
         view.add_row(*(Text(visible(text)) for text in (*texts, *numbers)))
     return view

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from amqpspec.conformance.profile.profile import choices_in_words
 from amqpspec.conformance.verdicts.judgement import RunResult
+from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence
@@ -47,7 +49,7 @@ def page_environment() -> Environment:
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
     environment.filters["css"] = lambda verdict: str(verdict).replace(" ", "-")
-    environment.globals.update(plural=plural)
+    environment.globals.update(plural=plural, in_short=in_short)
     return environment
 
 
@@ -65,6 +67,7 @@ def render_html(result: RunResult, registry: Mapping[str, Requirement] | None = 
         broker_as_known=broker_as_known(result),
         newer=newer_sentence(result.target.judged_version),
         extent=extent_lines(result),
+        choices=choices_in_words(result.target.dialect),
         defects=defect_entries(result),
         standing_signs=STANDING_SIGNS,
         plot=accuracy_plot(result),

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from amqpspec.conformance.profile.profile import choices_in_words
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.defects.known_defects import strength_of
@@ -43,6 +44,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
             "product": result.target.product,
             "version": result.target.version,
             "dialect": result.target.dialect,
+            "choices": choices_in_words(result.target.dialect),
             "newer": newer_sentence(result.target.judged_version),
         },
         "seed": result.seed,
@@ -126,6 +128,7 @@ def _failure(found: FoundFailure, as_known: bool) -> dict[str, Any]:
         "severity": str(severity_of(failure)),
         "as_known": str(Verdict.PASS if as_known else Verdict.FAIL),
         "rate": None if found.rate is None else list(found.rate),
+        "cut_short": found.cut_short,
     }
 
 

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, fails_a_run
+from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence
@@ -43,7 +44,7 @@ def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None =
         cases.append(case)
     target = result.target
     suite = TestSuite(
-        visible(f"{result.tool}: {target.product} {target.version} ({target.dialect})"),
+        visible(f"{result.tool}: {target.product} {target.version} ({in_short(target.dialect)})"),
         cases,
         properties={
             "tool": f"{result.tool} {result.tool_version}",

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
+from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
@@ -39,7 +40,7 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
     lines = [
         f"# {prose(target.product)} {prose(target.version)}: {prose(headline(result))}",
         "",
-        f"{result.tool} {result.tool_version}, dialect {target.dialect}, {result.mode}{seed}; "
+        f"{result.tool} {result.tool_version}, dialect {in_short(target.dialect)}, {result.mode}{seed}; "
         f"{plural(result.sequences, 'sequence')}, {plural(result.frames, 'frame')}.",
         "",
         *(f"- {prose(line)}." for line in extent),

@@ -206,7 +206,7 @@ def _listed(parts: list[str]) -> str:
 
 def notes(found: FoundFailure, dialect: str, version: Version | None = None) -> tuple[str, ...]:
     """What is worth knowing about a failure beside what happened: what it does to an application, its shape, how strong
-    the promise is that it breaks, whether it is known, flaky, how often.
+    the promise is that it breaks, whether it is known, flaky, as short as it can be, how often.
 
     Known is what the deviation file lists, and what is a known defect of that version (of the dialect, where the
     version is not known). The rest is new, if it fails a run.
@@ -221,6 +221,8 @@ def notes(found: FoundFailure, dialect: str, version: Version | None = None) -> 
         said.append(f"{'known defect' if as_known else 'known defect of others:'} {found.failure.defect}")
     if found.flaky and found.rate is not None:
         said.append(f"flaky: {found.rate[0]} of {found.rate[1]} repetitions")
+    if found.cut_short:
+        said.append("shrinking cut short")
     said.append(plural(found.sequences, "sequence"))
     return tuple(said)
 

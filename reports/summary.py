@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
+from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.as_known import defect_entries, headline_as_known
 from amqpspec.reports.extent import extent_lines
@@ -20,7 +21,7 @@ def render_summary(result: RunResult) -> str:
     """The summary as Markdown text. GitHub takes a mebibyte of it; this is less."""
     target = result.target
     seed = "" if result.seed is None else f", seed {result.seed}"
-    facts = f"{result.tool} {result.tool_version}, dialect {target.dialect}{seed}, " + plural(
+    facts = f"{result.tool} {result.tool_version}, dialect {in_short(target.dialect)}{seed}, " + plural(
         result.sequences, "sequence"
     )
     sign = {0: "✅", 1: "❌"}.get(result.exit_code, "⚠️")

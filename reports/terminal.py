@@ -23,7 +23,7 @@ from amqpspec.conformance.verdicts.events import (
 from amqpspec.conformance.verdicts.gate import is_minor
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, is_as_known, strength_of
-from amqpspec.model.promises.dialect_names import in_short
+from amqpspec.model.promises.dialect_names import choices_of, in_short
 from amqpspec.model.promises.registry import Requirement, requirements
 from amqpspec.model.promises.severity import rank, severity_of
 from amqpspec.model.promises.verdict import Verdict
@@ -58,6 +58,10 @@ def print_report(
 
     `next_steps`: lines for the reader. All else is in the other reports.
     """
+    if choices := choices_of(result.target.dialect):
+        what = plural(len(choices), "choice")
+        console.print(f"Judged by {what} of this broker where the text of 0-9-1 leaves one; report.html lists them")
+        console.print()
     if extent := extent_lines(result):
         console.print(_text("\n".join(extent), STYLES[Verdict.INCONCLUSIVE]))
         console.print()

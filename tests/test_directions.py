@@ -29,7 +29,9 @@ ORDERS = {
     "model": ("", "protocol", "promises", "broker", "rules", "outputs", "judging", "open_world", "defects"),
     "targets": ("", "codec", "client", "embedded", "faults", "brokers"),
     "model.rules": ("common", *CHAPTERS, "extensions", "operator", ""),
-    "conformance": ("traces", "recording", "language", "verdicts", "session", "scenarios", "search", "failures", ""),
+    "conformance": (
+        "traces", "recording", "language", "verdicts", "session", "scenarios", "search", "failures", "profile", "",
+    ),
 }
 
 

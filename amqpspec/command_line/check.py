@@ -13,6 +13,7 @@ from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.verdicts.judge import judge_open
 from amqpspec.model.defects.known_defects import strength_of
+from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.versions import newer_sentence, version_of
 from amqpspec.reports.text import plural, visible
 
@@ -42,7 +43,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         for allowed in failure.allowed:
             console.print(Text(visible(f"    allowed  {allowed}")))
         if failure.defect:
-            whose = "" if found.is_as_known else f", not known of {found.dialect} or of that version of it"
+            whose = "" if found.is_as_known else f", not known of {in_short(found.dialect)} or of that version of it"
             console.print(Text(f"    known defect {failure.defect}{whose}"))
         minor = ", minor" if found.is_minor else ""
         console.print(Text(f"    strength {strength_of(failure)}{minor}"))

@@ -59,7 +59,7 @@ def _carried_out(
     words += [word for prefix in options.only for word in ("--only", prefix)]
     words += ["--dialect", dialect] if dialect is not None else []
     words += ["--jobs", options.jobs] if options.jobs is not None else []
-    chosen = run_options([target, "--deadline", options.deadline, "--quiet", *words])
+    chosen = run_options([target, "--deadline", options.deadline, "--quiet", "--no-profile", *words])
     chosen.learns = False
     if not options.quiet:
         console.print(Text(visible(f"{name}: {target if '://' not in target else 'the target'}"), style="dim"))

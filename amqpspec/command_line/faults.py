@@ -1,4 +1,6 @@
-"""`amqpspec faults`: the faulty variants of the embedded broker, by which the suite itself is measured."""
+"""`amqpspec faults`: the variants of the embedded broker by which the suite itself is measured: the faulty ones, or
+those that are right by the text of 0-9-1 and other than RabbitMQ.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,12 @@ from rich.table import Table
 
 from amqpspec.command_line.exit_codes import CONFORMS
 from amqpspec.targets.faults.all_faults import FAULTS
+from amqpspec.targets.variants import VARIANTS
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
+    if options.right:
+        return _list_right_ones(options, console)
     if options.json:
         listed = [{"name": f.name, "requirement": f.requirement, "defect": f.defect} for f in FAULTS.values()]
         console.file.write(json.dumps(listed, indent=2) + "\n")
@@ -28,4 +33,17 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     for fault in FAULTS.values():
         table.add_row(fault.name, fault.requirement, fault.defect)
     console.print(table)
+    return CONFORMS
+
+
+def _list_right_ones(options: argparse.Namespace, console: Console) -> int:
+    if options.json:
+        listed = [
+            {"name": each.name, "sentence": each.sentence, "does": each.does, "choices": dict(each.choices)}
+            for each in VARIANTS.values()
+        ]
+        console.file.write(json.dumps(listed, indent=2, ensure_ascii=False) + "\n")
+        return CONFORMS
+    width = max(map(len, VARIANTS))
+    console.file.writelines(f"{each.name:<{width}} {each.does}\n" for each in VARIANTS.values())
     return CONFORMS

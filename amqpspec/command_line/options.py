@@ -13,7 +13,8 @@ from typing import NoReturn
 from amqpspec.command_line.exit_codes import USAGE
 from amqpspec.conformance.verdicts.gate import Gate
 from amqpspec.conformance.version import tool_version
-from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS, UnknownDialect, dialect_named
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS, UnknownDialect
+from amqpspec.targets.brokers.dialect_file import DialectFileError, dialect_in
 
 
 class Parser(argparse.ArgumentParser):
@@ -25,7 +26,8 @@ class Parser(argparse.ArgumentParser):
 
 #: What --dialect takes.
 _DIALECT_HELP = (
-    f"{', '.join(sorted(DIALECTS))}, or the text with extensions (amqp-0-9-1+basic.nack+publisher_confirms);"
+    f"{', '.join(sorted(DIALECTS))}, the text with extensions (amqp-0-9-1+basic.nack+publisher_confirms), or"
+    " FILE.toml (amqpspec profile TARGET --toml FILE.toml);"
     " default: from what the broker says of itself"
 )
 
@@ -41,6 +43,7 @@ def build_parser() -> argparse.ArgumentParser:
     _run(commands.add_parser("run", help="scenarios and stateful search on a target; writes traces and reports"))
     _replay(commands.add_parser("replay", help="run a command file, show the frames and the verdict"))
     _check(commands.add_parser("check", help="judge recorded traces again, without a broker"))
+    _profile(commands.add_parser("profile", help="what a broker chose where the text of 0-9-1 leaves a choice"))
     _diff(commands.add_parser("diff", help="the same commands on two targets: what an application would notice"))
     _report(commands.add_parser("report", help="stored runs side by side, as one HTML page"))
     _pipeline(commands.add_parser("pipeline", help="a store of recordings: judged in bulk, and its tables"))
@@ -76,6 +79,10 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(learns=True)  # `diff` sends what the target refuses again
     _target(parser)
     parser.add_argument(
+        "--no-profile", dest="profile", action="store_false",
+        help="a product that is not known is not asked first what it chose where the text leaves a choice",
+    )  # fmt: skip
+    parser.add_argument(
         "--only", action="append", default=[], metavar="ID-PREFIX", help="such as ACK or QOS-003; repeatable"
     )
     parser.add_argument(
@@ -100,6 +107,11 @@ def _run(parser: argparse.ArgumentParser) -> None:
         " into waiting for the broker; on the embedded broker, which works in the same machine, one for each)",
     )  # fmt: skip
     parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="for the search")
+    parser.add_argument(
+        "--shrinking-time", type=_seconds, metavar="SECONDS",
+        help="for shrinking all new failures; 0 leaves it out (default: as long as the run took till then, at least"
+        " 20 s, at most 120)",
+    )  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("amqpspec-out"), metavar="DIR", help="default amqpspec-out")
     parser.add_argument("--store", type=Path, metavar="STORE", help="add the trace to it (amqpspec pipeline)")
     parser.add_argument("--junit", type=Path, metavar="FILE")
@@ -138,6 +150,12 @@ def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--open", action="store_true", help=_OPEN_HELP)
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the table as Parquet")
     parser.add_argument("--quiet", action="store_true", help="print failures only")
+
+
+def _profile(parser: argparse.ArgumentParser) -> None:
+    _target(parser)
+    parser.add_argument("--toml", type=Path, metavar="FILE", help="write it as a file that --dialect takes")
+    parser.add_argument("--json", action="store_true")
 
 
 def run_options(words: Sequence[object]) -> argparse.Namespace:
@@ -205,7 +223,9 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     table.add_argument("--before", metavar="RUN", help="difference: the first run")
     table.add_argument("--after", metavar="RUN", help="difference: the second run")
     table.add_argument("--rows", type=_positive_count, default=1000, metavar="N", help="print at most so many rows")
-    for each, default in ((importing, None), (judging, None), (table, "local[*]")):
+    page = action("page", "make an HTML page of the tables: days, versions side by side, failures, latencies")
+    page.add_argument("--out", type=Path, default=Path("store.html"), metavar="FILE", help="default store.html")
+    for each, default in ((importing, None), (judging, None), (table, "local[*]"), (page, "local[*]")):
         each.add_argument(
             "--spark", metavar="MASTER", default=default,
             help="on Spark, such as 'local[*]'" + (" (default)" if default else "; default: in this process"),
@@ -234,6 +254,9 @@ def _requirements(parser: argparse.ArgumentParser) -> None:
 
 
 def _faults(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--right", action="store_true", help="those that are right by the text of 0-9-1 and other than RabbitMQ"
+    )
     parser.add_argument("--json", action="store_true")
 
 
@@ -270,9 +293,10 @@ def _place(text: str) -> tuple[str, int]:
 
 
 def _dialect(text: str) -> str:
+    """The name of the dialect, which says all of one that is in a file."""
     try:
-        return dialect_named(text).name
-    except UnknownDialect as error:
+        return dialect_in(text).name
+    except (UnknownDialect, DialectFileError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 

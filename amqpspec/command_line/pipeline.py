@@ -107,12 +107,23 @@ def _table(options: argparse.Namespace, console: Console) -> int:
     return CONFORMS
 
 
+def _page(options: argparse.Namespace, console: Console) -> int:
+    with needed_for("for amqpspec pipeline page", "spark"):
+        import_module("pyspark")
+    from amqpspec.pipeline.page_command import make_page
+
+    make_page(options.store, options.spark, options.out)
+    console.print(Text(f"{options.out}"))
+    return CONFORMS
+
+
 _ACTIONS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
     "import": _import,
     "judge": _judge,
     "compact": _compact,
     "status": _status,
     "table": _table,
+    "page": _page,
 }
 
 

@@ -61,7 +61,7 @@ class Scenarios:
         self.gate = Gate(config.getoption("--amqp-gate"))
         #: other processes test the same broker at the same time
         self.is_shared = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) > 1
-        words: list[object] = [config.getoption("--amqp-target")]
+        words: list[object] = [config.getoption("--amqp-target"), "--no-profile"]
         if (dialect := config.getoption("--amqp-dialect")) is not None:
             words += ["--dialect", dialect]
         options: argparse.Namespace = run_options(words)

@@ -68,7 +68,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     wanted = RunOptions(
         tuple(options.only), seed, options.sequences, options.steps, options.time_budget,
         search_only=options.search_only, themes=tuple(options.theme), jobs=options.jobs or _jobs(options.target),
-        learns=options.learns,
+        learns=options.learns, shrinking_time=options.shrinking_time,
     )  # fmt: skip
     finished = _Finished()
     interrupt: KeyboardInterrupt | None = None

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 from amqpspec.command_line.usage import UsageError
+from amqpspec.conformance.profile.measuring import measure
+from amqpspec.conformance.profile.shows import gentle
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.capabilities import advertised
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.promises.dialects import dialect_named, dialect_of
+from amqpspec.model.promises.dialects import dialect_named, dialect_of, is_known
 from amqpspec.reports.text import visible
 from amqpspec.targets.brokers.resolve import RunningBroker, dialect_said_by, introduction, operator_of, running_broker
 
@@ -21,7 +24,10 @@ _LONGEST_NAME = 100
 
 @contextmanager
 def target_under_test(options: argparse.Namespace) -> Iterator[TargetUnderTest]:
-    """Start the target, ask what it is, choose the dialect. Raises `UsageError` and `TargetError`."""
+    """Start the target, ask what it is, choose the dialect. Raises `UsageError` and `TargetError`.
+
+    Where the options want a profile, a product that is not known is judged by what it was seen to choose.
+    """
     if options.mode != "lockstep":
         raise UsageError(f"--mode {options.mode} is not available in this version; lockstep is")
     if options.driver != "wire":
@@ -35,16 +41,19 @@ def target_under_test(options: argparse.Namespace) -> Iterator[TargetUnderTest]:
         product = _shown(properties.get("product", "unknown"))
         version = _shown(properties.get("version", "unknown"))
         label = options.target if "://" not in options.target else str(address)
-        description = TargetDescription(label, product, version, dialect.name)
-        yield TargetUnderTest(
+        target = TargetUnderTest(
             address,
-            description,
+            TargetDescription(label, product, version, dialect.name),
             options.deadline,
             operator_of(broker),
             advertised(properties),
             channel_max=limits.channel_max,
             frame_max=limits.frame_max,
         )
+        if not asked and not said and getattr(options, "profile", False) and not is_known(properties):
+            dialect = measure(target, options.out / "profile.jsonl", gentle(), gentle()).dialect
+        description = replace(target.description, dialect=dialect.name)
+        yield replace(target, description=description, capabilities=advertised(properties) | dialect.announced)
 
 
 def _shown(said: object) -> str:

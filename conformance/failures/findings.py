@@ -16,6 +16,8 @@ from amqpspec.model.promises.severity import rank
 from amqpspec.model.promises.verdict import Failure
 from amqpspec.model.promises.versions import Version
 
+#: Seconds for shrinking all failures of a run, where nobody has said: as many as it took till then, within these.
+LEAST_TIME, MOST_TIME = 20.0, 120.0
 #: Seconds for shrinking one failure.
 SHRINKING_TIME = 20.0
 #: The same for one that takes time to show.
@@ -30,12 +32,15 @@ RunAgain = Callable[[str, str, Sequence[Command]], SequenceJudgement]
 
 
 class Findings:
-    """`found`: by identity. `shrinking_time`: seconds for all failures; those found after that keep all commands."""
+    """`found`: by identity. `shrinking_time`: seconds for all failures; None: as long as the run took till then.
+
+    Those that come when it is over keep all commands.
+    """
 
     def __init__(
         self,
         dialect: Dialect,
-        shrinking_time: float,
+        shrinking_time: float | None,
         run_again: RunAgain,
         listeners: Iterable[Listener] = (),
         version: Version | None = None,
@@ -43,7 +48,8 @@ class Findings:
         self.found: dict[str, FoundFailure] = {}
         self._shown_by: dict[str, Sequence[Command]] = {}
         self._dialect, self._version = dialect, version
-        self._shrinking_left = shrinking_time
+        self._shrinking_time = shrinking_time
+        self._shrinking_left = 0.0
         self._run_again = run_again
         self._listeners = tuple(listeners)
 
@@ -54,24 +60,33 @@ class Findings:
             self._remember(failure, sequence, commands)
 
     def _remember(
-        self, failure: Failure, sequence: str, commands: Sequence[Command], rate: tuple[int, int] | None = None
+        self,
+        failure: Failure,
+        sequence: str,
+        commands: Sequence[Command],
+        rate: tuple[int, int] | None = None,
+        cut_short: bool = False,
     ) -> FoundFailure:
-        """`rate`: how often the commands showed the failure, and of how many times."""
+        """`rate`: how often the commands showed the failure, and of how many times. `cut_short`: for want of time."""
         found = FoundFailure(
             failure,
             sequence,
             commands=tuple(map(str, commands)),
             reproducer=reproducer(commands, failure),
             rate=rate,
+            cut_short=cut_short,
         )
         self.found[failure.identity] = found
         return found
 
-    def shrink_all(self) -> None:
+    def shrink_all(self, took: float = 0.0) -> None:
         """Look for the shortest commands that show each failure, and tell of it, the gravest first.
 
-        Each has a share of the time, and what it leaves is for those behind it. Raises `TargetError`, after that.
+        `took`: seconds that the run has taken till now. Each failure has a share of the time, and what it leaves is for
+        those behind it. Raises `TargetError`, after that.
         """
+        wanted = self._shrinking_time
+        self._shrinking_left = min(max(took, LEAST_TIME), MOST_TIME) if wanted is None else wanted
         left: list[FoundFailure] = []
         for found in sorted(self.found.values(), key=lambda each: rank(each.failure)):
             if is_as_known(found.failure, self._dialect.name, self._version):
@@ -99,15 +114,17 @@ class Findings:
         began = time.monotonic()
         shortest: tuple[Command, ...] = tuple(commands)
         rate: tuple[int, int] | None = None
+        cut_short = True
         try:
             if self._shrinking_left > 0:
                 most = WAITING_SHRINKING_TIME if waits(commands) else SHRINKING_TIME
-                shortest = shrink(commands, shows, self._dialect, min(most, share, self._shrinking_left))
+                shrunk = shrink(commands, shows, self._dialect, min(most, share, self._shrinking_left))
+                shortest, cut_short = shrunk.commands, shrunk.cut_short
                 rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
                 if not rate[0]:
                     shortest = tuple(commands)
                     rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
         finally:
             self._shrinking_left -= time.monotonic() - began
-            found = self._remember(latest, sequence, shortest, rate)
+            found = self._remember(latest, sequence, shortest, rate, cut_short)
             tell(self._listeners, FailureShrunk(found))

@@ -44,7 +44,15 @@ class _Delivery:
 _Meant = tuple[Command, _Delivery | None]
 
 
-def shrink(commands: Sequence[Command], shows: Shows, dialect: Dialect, time_limit: float) -> tuple[Command, ...]:
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """The shortest commands found. `cut_short`: the time was over before each of them was tried to be left out."""
+
+    commands: tuple[Command, ...]
+    cut_short: bool
+
+
+def shrink(commands: Sequence[Command], shows: Shows, dialect: Dialect, time_limit: float) -> Shrunk:
     """Leave out commands, many at a time and then one by one, as long as the failure still shows.
 
     Ends when no single command can be left out, or after `time_limit` seconds with the best so far. `commands`
@@ -55,6 +63,7 @@ def shrink(commands: Sequence[Command], shows: Shows, dialect: Dialect, time_lim
     shortest = tuple(commands)
     at_once = MOST_SET_ASIDE if waits(commands) else 1
     size = max(len(best) // 2, 1)
+    cut_short = True
     while time.monotonic() < deadline:
         shorter = False
         place = len(best)
@@ -70,8 +79,9 @@ def shrink(commands: Sequence[Command], shows: Shows, dialect: Dialect, time_lim
         if size > 1:
             size //= 2
         elif not shorter:
+            cut_short = time.monotonic() >= deadline
             break
-    return _in_lockstep(shortest, shows, deadline)
+    return Shrunk(_in_lockstep(shortest, shows, deadline), cut_short)
 
 
 def waits(commands: Sequence[Command]) -> bool:

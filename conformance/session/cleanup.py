@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
 
-from amqpspec.model.protocol.methods import Method, TraceEvent
+from amqpspec.model.protocol.methods import Method, Table, TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.carrier import Carrier
 from amqpspec.targets.client.wire import WireClient
@@ -43,59 +47,143 @@ def part(carrier: Carrier, closed: Collection[str] = ()) -> None:
     carrier.close()
 
 
-def clean_up(address: Address, made: Iterable[Made]) -> list[Made]:
-    """Delete these on a connection of its own, and give those that the broker has not deleted.
+class Cleaner:
+    """Deletes what sequences made, on connections that it keeps for the next ones; several threads may use it.
 
-    It goes over the wire whatever carries the commands: it is no part of what is tested. A broker may close the
-    connection for a name that it will not delete: the others are deleted on another one then, each by itself. What is
-    left where the broker is gone, nobody knows: nothing is given.
+    It goes over the wire whatever carries the commands: it is no part of what is tested.
     """
-    names = [each for each in dict.fromkeys(made) if each[1]]
-    deadline = time.monotonic() + TIME_LIMIT
-    left: list[Made] = []
-    at_once = AT_ONCE
-    while names:
-        some, names = names[:at_once], names[at_once:]
+
+    def __init__(self) -> None:
+        self._idle: deque[_Connection] = deque()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Part from the broker as a well-behaved client does."""
+        while self._idle:
+            self._idle.pop().part()
+
+    def clean_up(self, address: Address, made: Iterable[Made]) -> list[Made]:
+        """Delete these, and give those that the broker has not deleted.
+
+        A broker may close the connection for a name that it will not delete: the others are deleted on another one
+        then, each by itself. What is left where the broker is gone, nobody knows: nothing is given.
+        """
+        names = [each for each in dict.fromkeys(made) if each[1]]
+        deadline = time.monotonic() + TIME_LIMIT
+        left: list[Made] = []
+        at_once = AT_ONCE
+        while names:
+            some, names = names[:at_once], names[at_once:]
+            try:
+                with self._connection(address) as connection:
+                    refused, unanswered = connection.delete(some, deadline)
+            except TargetError:
+                return []
+            left += refused
+            if not unanswered:
+                continue
+            if connection.was_kept:
+                names = unanswered + names  # it may have been over before: that says nothing of the names
+            elif len(some) == 1 or time.monotonic() > deadline:
+                left += unanswered
+            else:
+                names, at_once = unanswered + names, 1
+        return left
+
+    @contextmanager
+    def _connection(self, address: Address) -> Iterator[_Connection]:
+        """One that is idle or new, which is kept unless something went wrong on it. Raises `TargetError`."""
         try:
-            with WireClient(address) as client:
-                client.open(_CONNECTION)
-                refused, unanswered = _delete(client, some, deadline)
-        except TargetError:
-            return []
-        left += refused
-        if not unanswered:
-            continue
-        if len(some) == 1 or time.monotonic() > deadline:
-            left += unanswered
+            connection = self._idle.pop()
+        except IndexError:
+            connection = _Connection(address)
+        if connection.address != address:  # the broker was started again, elsewhere
+            connection.close()
+            connection = _Connection(address)
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        if connection.is_whole:
+            connection.was_kept = True
+            self._idle.append(connection)
         else:
-            names, at_once = unanswered + names, 1
-    return left
+            connection.part()
 
 
-def _delete(client: WireClient, names: list[Made], deadline: float) -> tuple[list[Made], list[Made]]:
-    """What was refused, and what was not answered."""
-    # a channel for each, as an error closes it
-    waiting = dict(enumerate(names, 1))
-    for channel, (kind, name) in waiting.items():
-        client.send(Method(_CONNECTION, channel, "channel.open", {}, sent=True))
-        client.send(Method(_CONNECTION, channel, f"{kind}.delete", {kind: name}, sent=True))
-    refused: list[Made] = []
-    while waiting and client.is_open(_CONNECTION):
-        event = client.receive_before(deadline)
-        if event is None or event.name == "socket.closed":
-            break
-        if event.name == "connection.close":
-            client.send(Method(_CONNECTION, 0, "connection.close-ok", {}, sent=True))
-            if len(names) == 1 and _is_not_there(event):
-                waiting.clear()
-            return refused, list(waiting.values())
-        if event.name in ("queue.delete-ok", "exchange.delete-ok", "channel.close"):
-            answered = waiting.pop(event.channel, None)
-            if answered is not None and event.name == "channel.close" and not _is_not_there(event):
-                refused.append(answered)
-    client.send(Method(_CONNECTION, 0, "connection.close", {"reply_code": 200, "reply_text": "done"}, sent=True))
-    client.receive_before(deadline)
-    return refused, list(waiting.values())
+def clean_up(address: Address, made: Iterable[Made]) -> list[Made]:
+    """As `Cleaner.clean_up`, with a connection for this once."""
+    with Cleaner() as cleaner:
+        return cleaner.clean_up(address, made)
+
+
+class _Connection:
+    """`was_kept`: it has deleted something before. `is_whole`: all that it was sent was answered, and it is open."""
+
+    def __init__(self, address: Address) -> None:
+        """Raises `TargetError`."""
+        self.address = address
+        self.was_kept = False
+        self.is_whole = False
+        self._client = WireClient(address)
+        #: channels that are open
+        self._open: set[int] = set()
+        try:
+            self._client.open(_CONNECTION)
+        except BaseException:
+            self._client.close()
+            raise
+
+    def part(self) -> None:
+        deadline = time.monotonic() + PARTING_TIME
+        if self._client.is_open(_CONNECTION):
+            self._send(0, "connection.close", {"reply_code": 200, "reply_text": "done"})
+            self._client.receive_before(deadline)
+        self.close()
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _send(self, channel: int, method: str, arguments: Table) -> None:
+        self._client.send(Method(_CONNECTION, channel, method, arguments, sent=True))
+
+    def delete(self, names: list[Made], deadline: float) -> tuple[list[Made], list[Made]]:
+        """What was refused, and what was not answered."""
+        self.is_whole = False
+        # a channel for each, as an error closes it
+        waiting = dict(enumerate(names, 1))
+        for channel, (kind, name) in waiting.items():
+            if channel not in self._open:
+                self._open.add(channel)
+                self._send(channel, "channel.open", {})
+            self._send(channel, f"{kind}.delete", {kind: name})
+        refused: list[Made] = []
+        while waiting and self._client.is_open(_CONNECTION):
+            event = self._client.receive_before(deadline)
+            if event is None or event.name == "socket.closed":
+                return refused, list(waiting.values())
+            if event.name == "connection.close":
+                self._send(0, "connection.close-ok", {})
+                if len(names) == 1 and _is_not_there(event):
+                    waiting.clear()
+                return refused, list(waiting.values())
+            if event.name == "channel.close":
+                self._send(event.channel, "channel.close-ok", {})
+                self._open.discard(event.channel)
+            if event.name in ("queue.delete-ok", "exchange.delete-ok", "channel.close"):
+                answered = waiting.pop(event.channel, None)
+                if answered is not None and event.name == "channel.close" and not _is_not_there(event):
+                    refused.append(answered)
+        self.is_whole = not waiting and self._client.is_open(_CONNECTION)
+        return refused, list(waiting.values())
 
 
 def _is_not_there(close: TraceEvent) -> bool:

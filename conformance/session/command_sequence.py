@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.names import plain_failure
+from amqpspec.conformance.session.cleanup import Cleaner
 from amqpspec.conformance.session.pacing import Lockstep, Pace
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.session import Session
@@ -62,6 +63,8 @@ class Place:
     is_stopped: Callable[[], bool] = _never
     #: what it has learned of the target; None: nothing, each sequence begins with all the patience that there is
     patience: Patience | None = None
+    #: deletes what its sequences made; None: each sequence connects for that by itself
+    cleaner: Cleaner | None = None
 
     def carry_out(self, sequence: CommandSequence) -> CarriedOut:
         """Raises `TargetError` when the target is lost."""
@@ -77,6 +80,7 @@ class Place:
             repeats=sequence.repeats,
             pace=self.pace,
             patience=patience,
+            cleaner=self.cleaner,
         )
         shown_by: dict[str, int] = {}
         with session:

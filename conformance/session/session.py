@@ -52,6 +52,7 @@ class Session:
         listeners: Iterable[Listener] = (),
         pace: Pace = Lockstep,
         patience: Patience | None = None,
+        cleaner: cleanup.Cleaner | None = None,
     ) -> None:
         self.target = target
         self.sequence = sequence
@@ -59,6 +60,7 @@ class Session:
         self._listeners = tuple(listeners)
         self._pacing = pace()
         self._made: dict[tuple[str, str], None] = {}
+        self._cleaner = cleaner
         described = target.description
         self.judge = SequenceJudge(
             trace.start(
@@ -105,7 +107,11 @@ class Session:
 
     def _clean_up(self) -> None:
         declared = self._conversation.declared.names
-        self.left_behind = tuple(cleanup.clean_up(self.target.address, {**self._made, **declared}))
+        made = {**self._made, **declared}
+        if self._cleaner is not None:
+            self.left_behind = tuple(self._cleaner.clean_up(self.target.address, made))
+        else:
+            self.left_behind = tuple(cleanup.clean_up(self.target.address, made))
 
     def run(self, command: Command) -> None:
         """Carry out one command, and what the pacing has follow it."""

@@ -8,6 +8,7 @@ Parquet, in flat memory; `sequences` sorts them into sequences; `row_event` make
 
 from __future__ import annotations
 
+import io
 import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +17,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
 from amqpspec.conformance.traces.extras import needed_for
-from amqpspec.conformance.traces.json_text import parsed
+from amqpspec.conformance.traces.json_text import parsed, parsed_lines
 from amqpspec.conformance.traces.trace_failures import failure_to_json
 from amqpspec.conformance.traces.trace_row import (
     MAX_BODY,
@@ -50,6 +51,8 @@ __all__ = [
 
 #: A line longer than this is not a trace; reading stops there instead of filling the memory.
 MAX_LINE = 64 * 1024 * 1024
+#: Octets that are read at a time, and parsed as one where nothing is wrong with them.
+_BLOCK = 64 * 1024
 
 
 class TraceWriter:
@@ -222,27 +225,68 @@ def jsonl_to_parquet(source: Path | str, destination: Path | str) -> int:
 
 
 def _read_lines(path: Path) -> Iterator[TraceRow]:
+    number = 0
+    for block in _blocks(path):
+        rows = parsed_lines(block)
+        if rows is not None and TAG_MARK in block:
+            rows = _without_tags(block, rows)
+        if rows is not None and not any(map(row_problem, rows)):
+            number += len(rows)
+            yield from cast(list[TraceRow], rows)
+            continue
+        for raw in io.BytesIO(block):
+            number += 1
+            row = _read_line(path, number, raw)
+            if row is not None:
+                yield row
+
+
+def _read_line(path: Path, number: int, raw: bytes) -> TraceRow | None:
+    """The row of that line; None: the line is empty."""
+    try:
+        row = parsed(raw)
+        if TAG_MARK in raw:
+            _undo_tags(row)
+        problem = row_problem(row)
+    except (ValueError, RecursionError) as error:
+        if not raw.isspace():
+            raise _unreadable(path, number, raw, error) from error
+        return None
+    if problem is not None:
+        key, sentence = problem
+        column = raw.decode("utf-8").find(f'"{key}"') + 1 or 1
+        raise TraceError(f"{path}:{number}:{column}: {sentence}")
+    return cast(TraceRow, row)
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """Whole lines, about as many at a time as `_BLOCK` says; the last one may be cut short."""
     try:
         with path.open("rb") as file:
-            number = 0
-            while raw := file.readline(MAX_LINE):
-                number += 1
-                try:
-                    row = parsed(raw)
-                    if TAG_MARK in raw:
-                        _undo_tags(row)
-                    problem = row_problem(row)
-                except (ValueError, RecursionError) as error:
-                    if not raw.isspace():
-                        raise _unreadable(path, number, raw, error) from error
-                    continue
-                if problem is not None:
-                    key, sentence = problem
-                    column = raw.decode("utf-8").find(f'"{key}"') + 1 or 1
-                    raise TraceError(f"{path}:{number}:{column}: {sentence}")
-                yield cast(TraceRow, row)
+            parts: list[bytes] = []
+            while block := file.read(_BLOCK):
+                end = block.rfind(b"\n") + 1
+                if end:
+                    yield b"".join((*parts, block[:end]))
+                    parts = []
+                parts.append(block[end:])
+                if len(parts) * _BLOCK > MAX_LINE:
+                    break
+            if last := b"".join(parts)[:MAX_LINE]:
+                yield last
     except OSError as error:
         raise TraceError(f"{path}: the trace cannot be read: {error.strerror or error}") from error
+
+
+def _without_tags(block: bytes, rows: list[Any]) -> list[Any] | None:
+    """The rows of those lines with their tags undone; None: it fails on one of them."""
+    try:
+        for line, row in zip(block.split(b"\n"), rows, strict=False):
+            if TAG_MARK in line:
+                _undo_tags(row)
+    except (ValueError, RecursionError):
+        return None
+    return rows
 
 
 def _undo_tags(row: Any) -> None:

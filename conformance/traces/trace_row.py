@@ -18,7 +18,7 @@ from typing import Any, Literal, TypedDict, get_args
 from amqpspec.conformance.traces.json_text import line_of
 from amqpspec.conformance.traces.trace_values import encode_value, is_plain
 from amqpspec.model.broker.measurement import Measurement
-from amqpspec.model.protocol.methods import EMPTY_CONTENT, Content, TraceEvent, event_of
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, OTHER_EVENTS, Content, Method, TraceEvent
 
 #: Longer bodies are kept as size and digest.
 MAX_BODY = 64 * 1024
@@ -150,14 +150,9 @@ def row_event(row: TraceRow) -> TraceEvent:
         content = Content(row.get("properties", {}), row["body_sha256"].encode("utf-8").ljust(size, b"."))
     else:
         content = None
-    return event_of(
-        row["connection"],
-        row["channel"],
-        row["method"],
-        row["arguments"],
-        row["direction"] == "sent",
-        content,
-        row["time"],
+    name = row["method"]
+    return OTHER_EVENTS.get(name, Method)(
+        row["connection"], row["channel"], name, row["arguments"], row["direction"] == "sent", content, row["time"]
     )
 
 
@@ -210,6 +205,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "direction": ("sent", "received"),
     "mark": get_args(Mark),
 }
+_NONE: dict[str, Any] = {}
 _DIRECTIONS = _CHOICES["direction"]
 _MARKS = _CHOICES["mark"]
 
@@ -236,7 +232,11 @@ def row_problem(row: Any) -> tuple[str, str] | None:
             and row["direction"] in _DIRECTIONS
             and type(row["method"]) is str
             and type(row["arguments"]) is dict
-            and (len(row) == 8 or (len(row) == 9 and type(row.get("body")) is str))
+            and (
+                len(row) == 8
+                or (type(row.get("body")) is str and (len(row) == 9 or (len(row) == 10 and "properties" in row)))
+            )
+            and type(row.get("properties", _NONE)) is dict
         ):
             return None
     except (KeyError, TypeError, IndexError):

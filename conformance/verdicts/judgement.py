@@ -102,7 +102,7 @@ class FoundFailure:
     `commands` is the shortest sequence known to show it, one line each; `reproducer` is what a person pastes in a
     shell to see it again; `sequences` counts the sequences that showed it. `known` is why deviation file or gate accept
     it (None: they do not), `rate` is (failed, tried) when the shrunk sequence was run again, so that what does not
-    always repeat is reported as flaky.
+    always repeat is reported as flaky. `cut_short`: there was no time to see whether fewer commands show it as well.
     """
 
     failure: Failure
@@ -112,6 +112,7 @@ class FoundFailure:
     sequences: int = 1
     known: str | None = None
     rate: tuple[int, int] | None = None
+    cut_short: bool = False
 
     @property
     def flaky(self) -> bool:

@@ -25,8 +25,14 @@ ALL, ANY, ALL_WITH_X, ANY_WITH_X = "all", "any", "all-with-x", "any-with-x"
 MATCH_KINDS = (ALL, ANY, ALL_WITH_X, ANY_WITH_X)
 
 
-def headers_match(arguments: Mapping[str, Any], headers: Mapping[str, Any], *, numbers_by_value: bool) -> bool:
-    """`numbers_by_value`: 1 and 1.0 are equal; see the dialect.
+def headers_match(
+    arguments: Mapping[str, Any],
+    headers: Mapping[str, Any],
+    *,
+    numbers_by_value: bool,
+    any_of_nothing_matches: bool = False,
+) -> bool:
+    """`numbers_by_value`: 1 and 1.0 are equal; see the dialect. `any_of_nothing_matches`: so is any of no fields.
 
     An argument without a value asks only whether the header is there. Arguments that begin with `x-` do not count,
     unless the kind of match says so; `x-match` itself never does.
@@ -38,7 +44,17 @@ def headers_match(arguments: Mapping[str, Any], headers: Mapping[str, Any], *, n
         for name, value in arguments.items()
         if not name.startswith("x-") or (with_x and name != "x-match")
     )
-    return any(found) if kind in (ANY, ANY_WITH_X) else all(found)
+    if kind not in (ANY, ANY_WITH_X):
+        return all(found)
+    return any(found) or (any_of_nothing_matches and asks_for_nothing(arguments))
+
+
+def asks_for_nothing(arguments: Mapping[str, Any]) -> bool:
+    """Is it any of fields of which there are none?"""
+    kind = arguments.get("x-match", ALL)
+    if kind not in (ANY, ANY_WITH_X):
+        return False
+    return all(name == "x-match" or (kind == ANY and name.startswith("x-")) for name in arguments)
 
 
 def _equal(wanted: Any, value: Any, numbers_by_value: bool) -> bool:

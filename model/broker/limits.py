@@ -135,7 +135,9 @@ def sharing(broker: BrokerState, channel: Channel) -> Iterator[Consumer]:
         for each in broker.channels.values():
             if _beside(each, channel):
                 yield from each.consumers.values()
-    elif channel.channel_prefetch or answer(broker.hooks.is_limited, broker, channel) is not None:
+    elif channel.consumers and (
+        channel.channel_prefetch or answer(broker.hooks.is_limited, broker, channel) is not None
+    ):
         yield from channel.consumers.values()
 
 

@@ -157,7 +157,12 @@ def _matches(
         case "fanout":
             return by_type
         case "headers":
-            fits = headers_match(binding.arguments, headers, numbers_by_value=dialect.headers_numbers_by_value)
+            fits = headers_match(
+                binding.arguments,
+                headers,
+                numbers_by_value=dialect.headers_numbers_by_value,
+                any_of_nothing_matches=dialect.text.any_of_nothing_matches,
+            )
             if fits and any(isinstance(value, datetime) for value in binding.arguments.values()):
                 return TIME_STAMPS
             return by_type if fits else None

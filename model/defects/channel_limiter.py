@@ -141,9 +141,11 @@ class ChannelLimiter(Guest):
             limiter.was_filled = False
 
     def is_limited(self, broker: Broker, channel: Channel) -> bool | None:
-        limiters = _memory(broker).limiters
-        limiter = limiters.get(channel.key) if limiters else None
-        return limiter.limit > 0 if limiter is not None and limiter.is_followed else None
+        limiters: dict[ChannelKey, Limiter] = broker.memories[NAME].limiters  # often asked, of few channels
+        if channel.key not in limiters:
+            return None
+        limiter = limiters[channel.key]
+        return limiter.limit > 0 if limiter.is_followed else None
 
     def fingerprint(self, broker: Broker) -> object:
         memory = _memory(broker)

@@ -53,8 +53,9 @@ from amqpspec.model.defects.streams import STREAM_DEFECTS, StreamReaders
 from amqpspec.model.defects.timeouts import TIMEOUT_DEFECTS, TimedDeliveries
 from amqpspec.model.defects.transactions import TRANSACTION_DEFECTS, Transactions
 from amqpspec.model.defects.virtual_hosts import VirtualHosts
-from amqpspec.model.defects.waiting_consumers import WAITING_DEFECTS, WaitingConsumers
+from amqpspec.model.defects.waiting_consumers import WaitingConsumers
 from amqpspec.model.defects.wrong_outputs import MISSING_OUTPUTS, OUTPUT_DEFECTS
+from amqpspec.model.defects.wrong_seats import WAITING_DEFECTS
 from amqpspec.model.judging.acceptor import DEFAULT_BOUND, Acceptor
 from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
 from amqpspec.model.promises.choices import Dialect

@@ -22,6 +22,7 @@ from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
 from amqpspec.model.judging.fit import fit
+from amqpspec.model.judging.independence import is_independent
 from amqpspec.model.judging.known_defect import NO_DEFECTS, DefectsFollowed, DefectTransition
 from amqpspec.model.judging.known_outputs import observe_as_known
 from amqpspec.model.judging.latent import MOST_LATENT, latent_beside, least_flawed
@@ -76,10 +77,15 @@ class Acceptor:
 
     def sent(self, event: TraceEvent) -> None:
         """The client sent this frame."""
-        self._judge_early()
+        if self._early.frames:
+            self._judge_early()
         if self.finished:
             return
         self._time = max(self._time, event.time)
+        only = self.explanations[0]
+        if len(self.explanations) == 1 and not only.pending and not self.overlapping and only.takes_at_once(event):
+            self._process(only, event)
+            return
         for explanation in list(self.explanations):
             if explanation.broker.next_timeout <= event.time:
                 self.explanations += explanation.overlooking(event.time, self._defects)
@@ -123,14 +129,18 @@ class Acceptor:
             self.finished = True
             return
         self._time = max(self._time, event.time)
-        if self._early.holds_up(event):
+        if not self._early.frames:
+            self._judge(event)
+        elif self._early.holds_up(event):
             self._early.add(event)
             return
-        self._judge(event)
-        self._early.judge_again(self._judge)
+        else:
+            self._judge(event)
+        if self._early.frames:
+            self._early.judge_again(self._judge)
 
     def _judge_early(self) -> None:
-        """Nothing comes before them any more."""
+        """Nothing comes before what came too early any more."""
         for event in self._early.take_all():
             self._judge(event, may_wait=False)
 
@@ -141,7 +151,7 @@ class Acceptor:
             explanation.note_observation(self._time)
         only = self.explanations[0]
         # to judge it may change what it is judged by
-        waits = may_wait and may_be_early(only.broker, only.pending, event)
+        waits = may_wait and event.name == "basic.deliver" and may_be_early(only.broker, only.pending, event)
         before = [each.fork() for each in self.explanations] if waits else []
         if len(self.explanations) == 1 and not only.pending:
             mismatches = observe_as_known(only.broker, event, self._defects)
@@ -157,7 +167,7 @@ class Acceptor:
         for explanation in self.explanations:
             if explanation.broker.internal_events:
                 explanation.expect_internal_events()
-        if self._is_certain:
+        if self._is_certain and self.explanations[0].pending:
             self._process_what_is_certain()
 
     def _wait_with(self, event: TraceEvent, before: list[Explanation]) -> None:
@@ -174,14 +184,15 @@ class Acceptor:
         self._judge_early()
         self._close(prove=False)
         for explanation in self.explanations:
-            for _, queue in explanation.broker.touched:
+            broker = explanation.broker
+            for _, queue in broker.touched:
                 queue.at_rest = queue.next_position
                 queue.handed_out = 0
-            explanation.broker.come_to_rest()
+            broker.come_to_rest()
             explanation.uncounted.clear()
-            turns_come_to_rest(explanation.broker)
-            uses_are_over(explanation.broker, self._time)
-            messages_are_at_rest(explanation.broker, self._time)
+            turns_come_to_rest(broker)
+            uses_are_over(broker, self._time)
+            messages_are_at_rest(broker, self._time)
 
     def overdue(self, prove: bool = True) -> None:
         """The time is up for whatever is owed. `prove`: also for what only numbers can show."""
@@ -251,9 +262,10 @@ class Acceptor:
         """Process an input. Where a known defect applies, follow that as well: there the input stays pending,
         as nothing that the lawful explanation owes says when it is processed.
         """
-        for defect in self._defects.asked(explanation.broker, kind_of(event)):
+        broker = explanation.broker
+        for defect in self._defects.asked(broker, kind_of(event)):
             # seldom: the other tests come behind it
-            if not defect.applies(explanation.broker, event):
+            if not defect.applies(broker, event):
                 continue
             if defect is not explanation.defect and defect.name not in explanation.declined:
                 defective = explanation.fork()
@@ -263,9 +275,10 @@ class Acceptor:
                 explanation.decline([defect])
         others = explanation.alternatives(event)
         explanation.process(event)
-        if explanation.broker.teardowns or explanation.broker.internal_events:
+        if broker.teardowns or broker.internal_events:
             explanation.expect_internal_events()
-        self.explanations += others
+        if others:
+            self.explanations += others
 
     def _process_by_all(self, event: TraceEvent) -> None:
         """Only what the broker may do by itself is open: it has been done before the input, or not."""
@@ -286,9 +299,15 @@ class Acceptor:
             self.explanations = merged(self.explanations)
 
     def _process_or_wait(self, event: TraceEvent) -> None:
-        """Messages may expire before the broker comes to the input, which takes its time: it stays pending as well."""
-        waiting = [explanation.fork() for explanation in self.explanations]
-        if not self.broker.bookkeeping.counting:
+        """Messages may expire before the broker comes to the input, which takes its time: it stays pending as well,
+        where that makes a difference.
+        """
+        waiting = [
+            explanation.fork()
+            for explanation in self.explanations
+            if not is_independent(explanation.broker, event, explanation.pending)
+        ]
+        if waiting and not self.broker.bookkeeping.counting:
             self.explanations[0].uncounted.append(event)
         for explanation in waiting:
             explanation.pending.append(event)
@@ -311,17 +330,22 @@ class Acceptor:
     def _received_by_all(self, event: TraceEvent, before: list[Explanation]) -> None:
         """`before`: copies of the explanations, where the frame can wait if none of them fits it."""
         self._is_certain = True
+        # else what is alike now is merged when all is at rest
+        may_be_more = any(explanation.pending for explanation in self.explanations)
         found = fit(self.explanations, event, self._defects, self.bound)
         survivors, flawed, best = found.survivors, found.flawed, found.best
         if not survivors and not flawed and best is None:
             # no point was looked at
             best = self.explanations[0], observe_as_known(self.broker, event, self._defects)
         if found.is_lawful:
-            seen = merged_seen(list(map(Seen, survivors)))
-            self.explanations = least_advanced(seen)
-            if len(self.explanations) > self.bound:
-                raise TooManyExplanations
-            self._is_certain = len(seen) == 1
+            self._is_certain = not may_be_more or len(survivors) == 1
+            if may_be_more and len(survivors) > 1:
+                seen = merged_seen(list(map(Seen, survivors)))
+                survivors = least_advanced(seen)
+                if len(survivors) > self.bound:
+                    raise TooManyExplanations
+                self._is_certain = len(seen) == 1
+            self.explanations = survivors
             note_refuted(found.contradicted, self.explanations)
         elif survivors:
             if len(survivors) > self.bound and len(survivors := merged(survivors)) > self.bound:
@@ -347,12 +371,16 @@ class Acceptor:
     def _close(self, prove: bool) -> None:
         if self.finished:
             return
-        if len(self.explanations) > 1 or self.explanations[0].pending:
+        only = self.explanations[0]
+        if len(self.explanations) > 1 or only.pending:
             try:
                 self.explanations = settled(self.explanations, self._defects, self.bound, prove, lazily=not prove)
             except TooManyExplanations:
                 self._give_up()
                 return
+        elif not prove and only.defect is None and only.is_quiet:
+            only.declined = frozenset()
+            return
         in_time = [explanation for explanation in self.explanations if explanation.broker.not_before <= self._time]
         self.explanations = in_time or self.explanations
         quiet = [explanation for explanation in self.explanations if explanation.is_quiet]

@@ -230,10 +230,12 @@ def alternatives_to(broker: Broker, event: Input) -> list[Alternative]:
     if not isinstance(event, InternalEvent):
         found += free_choices(broker, event)
     if isinstance(event, Method):
-        found += alternatives_of_the_text(broker, event)
-        if event.name in _MADE_FOR:
-            found += _MADE_FOR[event.name](broker, event)
-    if not isinstance(event, InternalEvent) or isinstance(event, Teardown):
+        if not broker.dialect.extensions:
+            found += alternatives_of_the_text(broker, event)
+        made = _MADE_FOR.get(event.name)
+        if made is not None:
+            found += made(broker, event)
+    if broker.debtors and (not isinstance(event, InternalEvent) or isinstance(event, Teardown)):
         channel = broker.channels.get((event.connection, event.channel))
         if channel is not None and channel.owed:
             found += _before_commit_fails(channel, event)

@@ -21,7 +21,7 @@ from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.alternatives import alternatives_to
 from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
 from amqpspec.model.outputs.debts import Debt, unproven
-from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.model.protocol.methods import ClockWait, TraceEvent
 from amqpspec.model.rules.extensions.message_expiry import (
     AHEAD,
     message_expiries,
@@ -146,6 +146,15 @@ class Explanation:
     def defect_took_place(self) -> bool:
         """The known defect has taken place."""
         return self.defect is not None and not self.defect_is_ahead and not self.is_unpredictable
+
+    def takes_at_once(self, event: TraceEvent) -> bool:
+        """Is the input, which comes now, the next thing that the broker does, as nothing is owed or comes about by the
+        time? Nothing must be under way.
+        """
+        broker = self.broker
+        if broker.debtors or broker.deliverable or broker.expiring or broker.ageing:
+            return False
+        return broker.next_timeout > event.time + AHEAD and not isinstance(event, ClockWait)
 
     def time_passes(self, now: float) -> None:
         """It is `now`: what that brings about comes about, or may (`queue_expiry`, `message_expiry`)."""

@@ -147,8 +147,9 @@ def free_choices(broker: Broker, event: TraceEvent) -> Iterable[Alternative]:
 
 def _other_values(broker: Broker, event: TraceEvent, choices: Iterable[FreeChoice]) -> Iterator[Alternative]:
     dialect = broker.dialect
+    channel = _channel(broker, event)
     for each in choices:
-        if each.matters(broker, _channel(broker, event), event):
+        if each.matters(broker, channel, event):
             for value in each.values:
                 if value != each.value_in(dialect):
                     yield Alternative(

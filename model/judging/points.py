@@ -15,6 +15,7 @@ from amqpspec.model.broker.internal_events import (
 )
 from amqpspec.model.broker.overflow import is_limited
 from amqpspec.model.judging.explanation import Explanation
+from amqpspec.model.judging.independence import asked_queue, is_all
 from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
 from amqpspec.model.judging.merging import merged
 from amqpspec.model.judging.pending_inputs import next_inputs
@@ -59,7 +60,19 @@ def points(
                 and not any(applying for _, applying in steps)
                 and is_unasked(point.broker, reply)
             )
-            if not is_left_out:
+            if is_left_out:
+                steps = _that_matter(point, steps)
+            elif reply is not None and steps and all(_is_mere_expiry(point, index) for index, _ in steps):
+                # where this point explains the reply, each behind it does so as well, and is not followed: none is made
+                if _is_answer(reply) and not point.is_at_no_time(reply):
+                    found.append(point)
+                    continue
+                tried = point.fork()
+                tried.behind = point.behind
+                yield tried
+                if tried.is_kept:
+                    continue
+            else:
                 found.append(point)
                 if not any(applying for _, applying in steps) and _says_nothing_of_what_is_pending(point, reply):
                     continue
@@ -74,6 +87,31 @@ def points(
         if len(reached) > bound:
             raise TooManyExplanations
         frontier = reached
+
+
+def _that_matter(
+    point: Explanation, steps: list[tuple[int, list[DefectTransition]]]
+) -> list[tuple[int, list[DefectTransition]]]:
+    """Without the messages that may as well expire behind the one input that is to be processed."""
+    sent = [index for index, _ in steps if isinstance(point.pending[index], TraceEvent)]
+    queue = asked_queue(point.pending[sent[0]]) if len(sent) == 1 else None
+    if queue is None or not all(index in sent or _is_mere_expiry(point, index) for index, _ in steps):
+        return steps
+    return [step for step in steps if step[0] in sent or _is_of(queue, point.pending[step[0]])]
+
+
+def _is_answer(reply: TraceEvent) -> bool:
+    """Was what it says settled when it was asked for?"""
+    return reply.name.endswith("-ok") and reply.name != "basic.get-ok"
+
+
+def _is_of(queue: str, event: Input) -> bool:
+    return isinstance(event, MessageExpiry) and event.queue == queue
+
+
+def _is_mere_expiry(point: Explanation, index: int) -> bool:
+    event = point.pending[index]
+    return isinstance(event, MessageExpiry) and is_all(point.broker, event)
 
 
 def _says_nothing_of_what_is_pending(point: Explanation, reply: TraceEvent | None) -> bool:
@@ -106,9 +144,11 @@ def _behind(before: Explanation, event: Input, reached: Iterator[Explanation]) -
 
 
 def _may_be_refused_later(broker: Broker, event: Input) -> bool:
-    """Is what expires dead-lettered, and are there queues that may have room for it now and none later, or so?"""
+    """Is what expires dead-lettered, to an exchange that is there, and are there queues that may have room for it now
+    and none later, or so?
+    """
     queue = broker.queues.get(event.queue) if isinstance(event, MessageExpiry) else None
-    if queue is None or EXCHANGE not in queue.arguments:
+    if queue is None or queue.arguments.get(EXCHANGE) not in broker.exchanges:
         return False
     return any(is_limited(broker, other) for other in broker.queues.values() if other is not queue)
 

@@ -30,19 +30,19 @@ class EarlyOutputs:
     """Frames that came too early, in their order, and what came behind them on the same connections."""
 
     def __init__(self) -> None:
-        self._frames: list[TraceEvent] = []
+        self.frames: list[TraceEvent] = []
 
     def add(self, event: TraceEvent) -> None:
-        self._frames.append(event)
+        self.frames.append(event)
 
     def holds_up(self, event: TraceEvent) -> bool:
         """Is one of them before it on its connection?"""
-        return bool(self._frames) and any(other.connection == event.connection for other in self._frames)
+        return bool(self.frames) and any(other.connection == event.connection for other in self.frames)
 
     def judge_again(self, judge: Callable[[TraceEvent], None]) -> None:
         """In their order; those that still come too early are added anew."""
         count = 0
-        while self._frames and len(self._frames) != count:
+        while self.frames and len(self.frames) != count:
             waiting = self.take_all()
             count = len(waiting)
             for event in waiting:
@@ -52,19 +52,17 @@ class EarlyOutputs:
                     judge(event)
 
     def take_all(self) -> list[TraceEvent]:
-        events, self._frames = self._frames, []
+        events, self.frames = self.frames, []
         return events
 
 
 def may_be_early(broker: Broker, pending: Iterable[Input], event: TraceEvent) -> bool:
-    """Is it a delivery from a queue with deadlines, which may have handed the message to another connection before; may
+    """Is this delivery from a queue with deadlines, which may have handed the message to another connection before; may
     the message have expired where another one was in front of it, which goes to another connection; or may the active
     consumer, on another connection, have been handed what was in front of it before it ended?
 
     `pending`: the inputs that are under way.
     """
-    if event.name != "basic.deliver":
-        return False
     channel = broker.channels.get((event.connection, event.channel))
     if channel is None:
         return False

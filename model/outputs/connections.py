@@ -39,7 +39,7 @@ from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpect
 from amqpspec.model.outputs.replies import take_expected
 from amqpspec.model.promises.capabilities import missing
 from amqpspec.model.promises.verdict import Shape
-from amqpspec.model.protocol.methods import NO_HEARTBEAT, SocketEvent, TraceEvent
+from amqpspec.model.protocol.methods import NO_HEARTBEAT, SocketEvent, Table, TraceEvent
 from amqpspec.model.rules.connection.blocking import requirement_of
 from amqpspec.model.rules.connection.ending import abandon_connection, end_connection
 
@@ -104,7 +104,7 @@ def _take(broker: Broker, connection: Connection, owed: Expected, event: TraceEv
     elif event.name == "connection.start":
         connection.server_properties = event.arguments.get("server_properties", {})
         if broker.dialect.text.cancel_is_advertised:
-            connection.server_properties = {"capabilities": {}, **connection.server_properties}
+            connection.server_properties = _with_all_that_it_has(broker, connection.server_properties)
         connection.mechanisms = tuple(str(event.arguments.get("mechanisms", "")).split())
         if event.arguments.get("version_major") == 8:
             connection.state = ConnectionState.FOREIGN
@@ -152,3 +152,10 @@ def _end(broker: Broker, connection: Connection) -> None:
     connection.may_end = True
     connection.owed.clear()
     broker.debtors.pop((connection.name, 0), None)
+
+
+def _with_all_that_it_has(broker: Broker, server_properties: Table) -> Table:
+    """A broker may have what it does not advertise (`Dialect.announced`)."""
+    said = server_properties.get("capabilities")
+    table = dict(said) if isinstance(said, dict) else {}
+    return {**server_properties, "capabilities": {**table, **dict.fromkeys(broker.dialect.announced, True)}}

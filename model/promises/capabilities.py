@@ -72,7 +72,7 @@ REPLACED = {"QOS-016": "per_consumer_qos"}
 
 
 def required_of(dialect: Dialect) -> tuple[str, ...]:
-    """The capabilities that a broker of the dialect has to advertise."""
+    """The capabilities that a broker of the dialect advertises."""
     return CAPABILITIES if dialect.extensions else tuple(sorted(dialect.announced))
 
 
@@ -83,7 +83,9 @@ def advertised(server_properties: Mapping[str, Any]) -> frozenset[str]:
 
 
 def missing(server_properties: Mapping[str, Any], dialect: Dialect) -> list[str]:
-    """Those of the dialect that are not advertised as the boolean true."""
+    """Those of the dialect that are not advertised as the boolean true. The text knows no such table."""
+    if not dialect.extensions:
+        return []
     found = advertised(server_properties)
     return [name for name in required_of(dialect) if name not in found]
 

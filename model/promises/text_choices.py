@@ -1,13 +1,14 @@
 """Where RabbitMQ goes a way of its own, and the text of 0-9-1 wants something else or leaves it open.
 
-Each choice names the sentence. What is free has the way that is usual here; the other ways that are right as well are
-`model.judging.alternatives_of_the_text`, and reply codes of which several are right are `CODES`.
+Each field names the sentence. What values a choice has, which of them are right, and what sets these fields is
+`model.promises.text_values`. What is free has the way that is usual here; the other ways are `model.rules.other_ways`,
+and reply codes of which several are right are `CODES`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
@@ -22,8 +23,10 @@ class TextChoices:
     name: str
     #: queue.bind, queue.unbind: "The server MUST accept a blank exchange name to mean the default exchange."
     default_exchange_can_be_bound: bool
-    #: queue.delete, exchange.delete, queue.unbind: rules `must-exist`, `not-found`; RabbitMQ answers ok
+    #: queue.delete, exchange.delete: rules `must-exist`, `not-found`; RabbitMQ answers ok
     missing_is_not_found: bool
+    #: queue.unbind `must-exist`: the same of a binding, or what it would be between
+    missing_binding_is_not_found: bool
     #: channel.flow: "If 0, the peer stops sending content frames."; RabbitMQ refuses with 540
     flow_can_be_stopped: bool
     #: basic.qos: "This field specifies the prefetch window size in octets."; how the window is kept is not judged
@@ -34,16 +37,22 @@ class TextChoices:
     channel_max_is_a_number: bool
     #: connection.tune-ok: "Zero means that the client does not impose any specific limit"
     frame_max_can_be_left_open: bool
-    #: queue.declare `equivalent`: durable and all arguments are compared, also of exclusive queues
-    all_of_a_queue_is_compared: bool
+    #: queue.declare `equivalent`: durable is compared, also of exclusive queues
+    durable_of_exclusive_is_compared: bool
+    #: queue.declare `equivalent`: all arguments are compared, also those that mean nothing to the broker
+    all_arguments_are_compared: bool
     #: queue.declare: "The client MAY declare a queue starting with "amq." if … the queue already exists."
     reserved_queues_can_be_redeclared: bool
     #: 0-9-1 section 4.2.7: an invalid heartbeat is answered with 501
     wrong_heartbeat_is_told: bool
+    #: 0-9-1 section 4.2.3: a heartbeat on a channel is answered with 503, or 501
+    heartbeat_of_channel_is_invalid: bool
     #: basic.return: "This text can be logged as an aid to resolving issues."; its code is in no table
     returns_are_in_any_words: bool
-    #: "a unique generated name", "the server will generate a unique tag"
+    #: "a unique generated name"
     any_generated_name: bool
+    #: "the server will generate a unique tag"
+    any_generated_tag: bool
     #: connection.close-ok: it is safe "to release resources for the connection and close the socket"
     close_ok_may_end_it: bool
     #: grammar of the class basic: C:CANCEL S:CANCEL-OK; only who advertises it tells of cancelled consumers
@@ -54,7 +63,16 @@ class TextChoices:
     flushed_by_passive_declare: bool
     #: basic.consume: "only this consumer can access the queue": basic.get beside it may be refused
     exclusive_consumer_may_exclude_gets: bool
-    #: reply codes that are right as well, by requirement
+    #: queue.bind alone: "If the queue name is empty, … the routing key is also empty" means the queue's name as key;
+    #: RabbitMQ reads queue.unbind so, too
+    unbind_names_key: bool = True
+    #: section 3.1.3.4 does not say whether a headers binding `any` without fields matches nothing or everything
+    any_of_nothing_matches: bool = False
+    #: a text of the broker's own is sent with basic.return, if any may be
+    return_text: str = "NO_ROUTE"
+    #: choices that are not open here, with their values (`model.promises.text_values`)
+    settled: tuple[tuple[str, str], ...] = ()
+    #: reply codes that are right, by requirement
     codes: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     #: requirements whose errors of a channel may end the connection
     any_close: frozenset[str] = frozenset()
@@ -66,8 +84,8 @@ class TextChoices:
         return self
 
 
-#: All that are a yes or a no.
-_BOOLEANS = [name for name, kind in TextChoices.__annotations__.items() if kind == "bool"]
+#: Those that RabbitMQ answers with no and the text with yes.
+_BOOLEANS = [each.name for each in fields(TextChoices) if each.type == "bool" and each.default is MISSING]
 _NONE: dict[str, Any] = dict.fromkeys(_BOOLEANS, False)
 _ALL: dict[str, Any] = dict.fromkeys(_BOOLEANS, True)
 

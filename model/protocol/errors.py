@@ -40,6 +40,8 @@ class ProtocolError(Exception):
         explanation: str,
         *,
         any_text: bool = False,
+        any_code: bool = False,
+        named_code: bool = False,
         identifiers: tuple[int, int] | None = None,
         pattern: Pattern | None = None,
     ) -> None:
@@ -52,6 +54,10 @@ class ProtocolError(Exception):
         self.is_cut = self.text != whole
         #: the text is the broker's own choice, or holds a name that it chose and nobody has been told
         self.any_text = any_text or UNKNOWN_NAME in explanation
+        #: any code that closes the same will do
+        self.any_code = any_code
+        #: the text names this one, though it leaves open those of other errors by the same requirement
+        self.named_code = named_code
         #: class and method that the close names, if not those of the frame that it is about
         self.identifiers = identifiers
         #: right texts, where more than `text` is right

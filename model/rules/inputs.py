@@ -42,6 +42,7 @@ from amqpspec.model.rules.connection.frames import admit_channel, frame_input
 from amqpspec.model.rules.connection.handshake import handshake_input, refuse_silently
 from amqpspec.model.rules.internal_events import come_about
 from amqpspec.model.rules.operator.operator import operate
+from amqpspec.model.rules.other_ways import in_settled_way
 from amqpspec.model.rules.table import RULES
 from amqpspec.model.rules.tx.tx import check_not_committing
 
@@ -57,11 +58,16 @@ def process(broker: Broker, event: Input, credit: str = "") -> None:
     if isinstance(event, InternalEvent):
         come_about(broker, event)
         return
-    if event.time:
-        broker.now = event.time
-        broker.latest = max(broker.latest, event.time)
-        broker.stirred = min(broker.stirred, event.time)
-    if isinstance(event, OperatorAction):
+    now = event.time
+    if now:
+        broker.now = now
+        if now > broker.latest:
+            broker.latest = now
+        if now < broker.stirred:
+            broker.stirred = now
+    if isinstance(event, Method):
+        _process_of_client(broker, event)
+    elif isinstance(event, OperatorAction):
         operate(broker, event)
         for each in list(broker.connections.values()):
             for held in released(broker, each):
@@ -125,7 +131,10 @@ def _on_channel(broker: Broker, connection: Connection, frame: Method | RawFrame
         if rule is None:
             raise ProtocolError("CHAN-011", 503, "unimplemented method")
         check_not_committing(broker, channel, method)
-        rule(broker, channel, method)
+        if broker.dialect.text.settled:
+            in_settled_way(broker, channel, method, rule)
+        else:
+            rule(broker, channel, method)
     except (FrameError, SilentEnd):
         raise
     except ProtocolError as error:

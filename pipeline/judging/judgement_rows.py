@@ -77,7 +77,7 @@ def judgement_row(
     return _start_columns(start, first_row) | {
         "commands": commands,
         "verdict": str(judgement.verdict),
-        "reason": reason_of(judgement) if explained else None,
+        "reason": reason_of(judgement) if explained else _undecided(judgement),
         "ended_by": judgement.ended_by,
         "frames": judgement.frames,
         "said": [
@@ -99,6 +99,11 @@ def judgement_row(
             for seconds, times in sorted(counts.items())
         ],
     }  # fmt: skip
+
+
+def _undecided(judgement: SequenceJudgement) -> str | None:
+    """What a recording did not tell, with the requirements concerned."""
+    return "; ".join(f"{id}: {reason}" for id, reason in judgement.undecided.items()) or None
 
 
 def problem_row(start: TraceRow, first_row: int, problem: str, frames: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """An in-house broker in a file that is named as TARGET: `amqpspec run broker.toml` (docs/in-house-broker.md).
 
 address = "amqp://guest:guest@127.0.0.1:{port}/"     # {port}: a free one, which the broker is told
-dialect = "amqp-0-9-1"                               # optional, as all that follows
+dialect = "amqp-0-9-1"                               # or FILE.toml; optional, as all that follows
 start = ["./mybroker", "--port", "{port}"]           # stays in the foreground, ends with the run
 start-timeout = 30
 
@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
+from amqpspec.model.promises.dialects import UnknownDialect
 from amqpspec.targets.address import Address, AddressError, logged_in, parse_address
 from amqpspec.targets.brokers.command_operator import PLACEHOLDER, PLACEHOLDERS
+from amqpspec.targets.brokers.dialect_file import dialect_in
 from amqpspec.targets.brokers.operator import UNDONE_BY
 
 _KEYS = ("address", "dialect", "start", "start-timeout", "operator")
@@ -85,7 +86,7 @@ def _read(path: Path, table: dict[str, Any]) -> BrokerFile:
     if not isinstance(dialect, str):
         raise ValueError("dialect is not a text")
     if dialect:
-        dialect_named(dialect)
+        dialect = dialect_in(dialect, path.parent).name
     timeout = table.get("start-timeout", START_TIMEOUT)
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < float("inf"):
         raise ValueError("start-timeout is not a number of seconds")

@@ -95,7 +95,10 @@ def _broker(target: str, dialect: Dialect | None, clock: Clock) -> AbstractConte
     kind, _, rest = target.partition(":")
     if kind == "embedded":
         from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+        from amqpspec.targets.variants import VARIANTS
 
+        if rest in VARIANTS:
+            return EmbeddedBroker(VARIANTS[rest].dialect, clock=clock)
         return EmbeddedBroker(dialect, fault=rest or None, clock=clock)
     if kind == "docker" and rest:
         from amqpspec.targets.brokers.docker_broker import DockerBroker

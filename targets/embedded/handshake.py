@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import platform
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import metadata
 
 from amqpspec.model.promises.choices import Dialect
@@ -106,6 +107,7 @@ def server_properties(dialect: Dialect) -> Table:
     }
 
 
+@cache  # each connection.start says it, and reading it takes longer than all else of a handshake
 def _version() -> str:
     try:
         return metadata.version("amqpspec")

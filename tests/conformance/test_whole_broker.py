@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,7 @@ import pytest
 from amqpspec.conformance import run as run_module
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
-from amqpspec.conformance.session import session
-from amqpspec.conformance.session.cleanup import Made
+from amqpspec.conformance.session.cleanup import Cleaner, Made
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.judgement import RunResult, TargetDescription
@@ -21,6 +21,7 @@ from amqpspec.reports.html import render_html
 from amqpspec.reports.json_report import render_json
 from amqpspec.reports.junit import render_junit
 from amqpspec.reports.markdown import render_markdown
+from amqpspec.targets.address import Address
 from amqpspec.targets.brokers import health
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.client.wire import WireClient
@@ -55,14 +56,20 @@ def test_what_a_sequence_could_not_delete_is_deleted_when_all_connections_are_ov
     """The queues of sequences are not deleted behind them here: one may be in use by another connection."""
     there: list[Made] = []
 
-    def leave(address: object, made: dict[Made, None]) -> list[Made]:
-        there.extend(made)
-        return list(made)
+    class Leaves(Cleaner):
+        def clean_up(self, address: Address, made: Iterable[Made]) -> list[Made]:
+            there.extend(made)
+            return list(made)
 
-    monkeypatch.setattr(session.cleanup, "clean_up", leave)
+    monkeypatch.setattr(run_module, "Cleaner", Leaves)
     result = a_run(tmp_path)
     assert there, "something was left"
     assert (result.left_behind, result.not_whole) == ((), ())
+
+
+class LeavesTheLocked(Cleaner):
+    def clean_up(self, address: Address, made: Iterable[Made]) -> list[Made]:
+        return [("queue", "locked")]
 
 
 def test_what_cannot_be_deleted_is_in_every_report_and_fails_the_run(
@@ -74,7 +81,7 @@ def test_what_cannot_be_deleted_is_in_every_report_and_fails_the_run(
         for method, arguments in (("channel.open", {}), ("queue.declare", {"queue": "locked", "exclusive": True})):
             owner.send(Method("owner", 1, method, arguments, sent=True))
             assert owner.receive(10.0) is not None
-        monkeypatch.setattr(session.cleanup, "clean_up", lambda address, made: [("queue", "locked")])
+        monkeypatch.setattr(run_module, "Cleaner", LeavesTheLocked)
         options = RunOptions(only=("CONN-001",), seed=1, sequences=0, shrinking_time=0.0)
         result = Runner(TargetUnderTest(broker.address, DESCRIPTION), trace, options).run()
     assert set(result.left_behind) == {"queue locked"}
@@ -91,7 +98,7 @@ def test_what_cannot_be_deleted_is_in_every_report_and_fails_the_run(
 def test_a_broker_that_is_gone_at_the_end_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with EmbeddedBroker() as broker, TraceWriter(tmp_path / "trace.jsonl") as trace:
 
-        def end(findings: object) -> None:
+        def end(findings: object, took: float) -> None:
             broker.__exit__(None, None, None)
 
         monkeypatch.setattr(run_module.Findings, "shrink_all", end)

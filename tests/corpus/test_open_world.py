@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from amqpspec.command_line import main
 from amqpspec.conformance.traces.trace import TraceRow, read_trace, sequences
 from amqpspec.conformance.verdicts.judge import judge_open
 from amqpspec.model.promises.verdict import Verdict
@@ -29,6 +30,11 @@ def found(recording: str) -> Iterator[tuple[bool, str]]:
 @pytest.mark.parametrize("recording", [each.stem for each in RECORDINGS])
 def test_nothing_is_blamed_that_the_law_permits(recording: str) -> None:
     assert [said for failed, said in found(recording) if not failed] == []
+
+
+def test_a_trace_of_the_suite_can_be_judged_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--open", "--quiet", str(DIRECTORY / "rabbitmq-3.10-search-traffic.parquet")]) in (0, 4)
+    assert "frames judged" in capsys.readouterr().out
 
 
 def test_faulty_variants_are_caught() -> None:

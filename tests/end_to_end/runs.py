@@ -29,7 +29,7 @@ def run_suite(
     seed: int = 0,
     deadline: float = 5.0,
     time_budget: float | None = None,
-    shrinking_time: float = 120.0,
+    shrinking_time: float | None = 120.0,
     search_only: bool = False,
     enough: Callable[[Failure], bool] | None = None,
     dialect: Dialect | None = None,

@@ -6,16 +6,18 @@ A dialect is data. Model code asks it, and never asks for a version.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from amqpspec.model.promises.capabilities import advertised
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.promises.dialect_names import SEPARATOR
+from amqpspec.model.promises.dialect_names import CHOICE, SEPARATOR, choices_of
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_named, text_with
 from amqpspec.model.promises.dialects.rabbitmq_3 import RABBITMQ_3
 from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
+from amqpspec.model.promises.dialects.settled import UnknownChoice, with_choices
 from amqpspec.model.promises.versions import RABBITMQ, dialect_name_of, version_of
 
 DIALECTS: dict[str, Dialect] = {
@@ -35,10 +37,22 @@ class UnknownDialect(ValueError):
 
 def dialect_named(name: str) -> Dialect:
     """The dialect of that name; `UnknownDialect` with the known names otherwise."""
-    found = DIALECTS.get(name) or text_named(name)
+    found = DIALECTS.get(name) or _text_named(name)
     if found is None:
         raise UnknownDialect(f"unknown dialect {name!r}: choose from {', '.join(DIALECTS)}{_more(name)}")
     return found
+
+
+@cache
+def _text_named(name: str) -> Dialect | None:
+    """The text with the extensions and choices of such a name; None: it is no such name. Raises `UnknownDialect`."""
+    found = text_named(name.partition(CHOICE)[0])
+    if found is None or CHOICE not in name:
+        return found
+    try:
+        return with_choices(found, choices_of(name))
+    except UnknownChoice as error:
+        raise UnknownDialect(f"unknown dialect {name!r}: {error}") from None
 
 
 def _more(name: str) -> str:
@@ -56,8 +70,13 @@ def dialect_of(server_properties: Mapping[str, Any]) -> Dialect:
     """
     if server_properties.get("product") == EMBEDDED_PRODUCT:
         said = str(server_properties.get("dialect", ""))
-        return DIALECTS.get(said) or text_named(said) or DEFAULT_DIALECT
+        return DIALECTS.get(said) or _text_named(said) or DEFAULT_DIALECT
     if server_properties.get("product") != RABBITMQ:
         return text_with(advertised(server_properties))
     version = version_of(str(server_properties.get("version", "")))
     return DIALECTS[dialect_name_of(version)] if version is not None else DEFAULT_DIALECT
+
+
+def is_known(server_properties: Mapping[str, Any]) -> bool:
+    """Is it a product whose dialect is known by what it says of itself?"""
+    return server_properties.get("product") in (EMBEDDED_PRODUCT, RABBITMQ)

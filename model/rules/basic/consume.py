@@ -133,7 +133,7 @@ def consume(broker: Broker, channel: Channel, method: Method) -> None:
 
 def _chosen_tag(broker: Broker) -> str:
     """What begins the tags that the broker makes up."""
-    return "" if broker.dialect.text.any_generated_name else CHOSEN_TAG
+    return "" if broker.dialect.text.any_generated_tag else CHOSEN_TAG
 
 
 def _own_message_waits(channel: Channel, consumer: Consumer) -> bool:

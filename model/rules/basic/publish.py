@@ -116,6 +116,12 @@ def deliver(broker: Broker, channel: Channel, publication: Publication) -> tuple
     return copies
 
 
+def return_at_once(broker: Broker, channel: Channel, publication: Publication) -> None:
+    """What no queue takes comes back before the transaction is over, of which the text says nothing."""
+    channel.owed.append(_returned(broker, channel, publication.pattern, publication.routes.decided_by))
+    broker.debtors[channel.key] = None
+
+
 def routes_of(broker: Broker, exchange: Exchange, routing_key: str, content: Content) -> Routes:
     """Where the exchange sends such a message. A headers exchange does not see BCC."""
     keys = (routing_key, *further_keys(broker, content))
@@ -186,7 +192,7 @@ def _returned(broker: Broker, channel: Channel, pattern: Message, decided_by: st
         "reply_code": 312, "reply_text": "NO_ROUTE", "exchange": pattern.exchange, "routing_key": pattern.routing_key,
     }  # fmt: skip
     if broker.dialect.text.returns_are_in_any_words:
-        arguments |= {"reply_code": OneOf((312, 313)), "reply_text": Anything("NO_ROUTE")}
+        arguments |= {"reply_code": OneOf((312, 313)), "reply_text": Anything(broker.dialect.text.return_text)}
     shown = ("CONFIRM-009",) if channel.confirming else ()
     first = ("TX-003",) if channel.transaction is not None and broker.dialect.extensions else ()
     return Expected(

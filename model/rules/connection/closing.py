@@ -194,10 +194,15 @@ def _drop_answers_of_queues(broker: Broker, channel: Channel) -> None:
     broker.settle_debts(channel)
 
 
-def _codes(broker: Broker, error: ProtocolError) -> int | OneOf:
+def _codes(broker: Broker, error: ProtocolError) -> int | OneOf | Anything:
     """The reply codes that are right: the text may leave open which, or name several."""
-    codes = dict.fromkeys((error.code, *broker.dialect.text.codes.get(error.requirement, ())))
-    return OneOf(tuple(codes)) if len(codes) > 1 else error.code
+    if error.any_code:
+        return Anything(error.code)
+    codes = broker.dialect.text.codes.get(error.requirement, ())
+    if len(codes) == 1:  # settled, for what has no code of its own
+        return error.code if error.named_code else codes[0]
+    codes = tuple(dict.fromkeys((error.code, *codes)))
+    return OneOf(codes) if len(codes) > 1 else error.code
 
 
 def _close(broker: Broker, method: str, event: TraceEvent | None, error: ProtocolError) -> Expected:

@@ -138,7 +138,7 @@ def _other(broker: Broker, connection: Connection, frame: RawFrame) -> RawFrame 
         raise _bad_frame(broker, "CONN-015", kind, payload, f"{{invalid_frame_end_marker,{end}}}", fatal=True)
     if kind == _HEARTBEAT and not payload:
         if frame.channel:
-            code = 503 if broker.dialect.text.wrong_heartbeat_is_told else 505
+            code = 503 if broker.dialect.text.heartbeat_of_channel_is_invalid else 505
             raise _printed("CHAN-020", code, kind, payload, "")
         return None
     if kind == _HEARTBEAT and broker.dialect.text.wrong_heartbeat_is_told:

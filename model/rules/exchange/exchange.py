@@ -117,7 +117,7 @@ def delete(broker: Broker, channel: Channel, method: Method) -> None:
         delete_exchange(broker, exchange)
     requirement = "EXCHANGE-007" if method.arguments.get("if_unused") else "EXCHANGE-003"
     if exchange is None and broker.dialect.text.missing_is_not_found:
-        raise ProtocolError(requirement, 404, f"no {exchange_text(broker, channel, name)}")
+        raise ProtocolError(requirement, 404, f"no {exchange_text(broker, channel, name)}", named_code=True)
     answer(broker, channel, method, "exchange.delete-ok", {}, requirement)
 
 
@@ -149,6 +149,7 @@ def _check_equivalence(broker: Broker, channel: Channel, exchange: Exchange, wan
                 broker.dialect.exchange_type_change if argument == "type" else 406,
                 f"inequivalent arg '{argument}' for {where}:"
                 f" received '{value_text(received)}' but current is '{value_text(current)}'",
+                named_code=argument == "type",
             )
     if not broker.dialect.extensions:
         if wanted.arguments != exchange.arguments:

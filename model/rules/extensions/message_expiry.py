@@ -169,7 +169,7 @@ def messages_are_at_rest(broker: Broker, now: float) -> None:
     """Whatever was sent has been processed by now."""
     broker.latest = max(broker.latest, now)
     broker.rested = broker.latest
-    for queue in list(broker.ageing):
+    for queue in list(broker.ageing) if broker.ageing else ():
         if queue.deleted or not front_known_by(broker.dialect, queue, broker.latest):
             del broker.ageing[queue]
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.internal_events import QueueExpiry
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.promises.queue_types import QueueType
@@ -89,13 +90,20 @@ def expiries(broker: Broker, now: float, is_certain: bool = True) -> None:
 
 def next_expiry(broker: Broker) -> float:
     """When, for a broker that knows the times itself, the next queue or message expires; `NEVER` if none does."""
-    if not broker.expiring:
-        return min(next_message_expiry(broker), next_due(broker))
+    if not _has_deadlines(broker):
+        return NEVER
     moments = [queue.idle_since + seconds for queue, seconds in _idle(broker)]
     return min([*moments, next_message_expiry(broker), next_due(broker)])
 
 
+def _has_deadlines(broker: Broker) -> bool:
+    """Seldom: it is asked about at each frame."""
+    return bool(broker.expiring or broker.ageing or broker.timing)
+
+
 def expire_punctually(broker: Broker, now: float) -> None:
+    if not _has_deadlines(broker):
+        return
     expire_messages_punctually(broker, now)
     time_out_punctually(broker, now)
     for queue, seconds in list(_idle(broker)):

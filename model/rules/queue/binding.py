@@ -53,7 +53,7 @@ _PLAIN = re.compile(r"[ !#-\[\]-~]{1,40}")
 
 def bind(broker: Broker, channel: Channel, method: Method) -> None:
     """BIND-001, BIND-006: in effect before bind-ok is sent. A missing exchange is named before a missing queue."""
-    name, routing_key = _named(broker, channel, method.arguments)
+    name, routing_key = _named(broker, channel, method.arguments, True)
     source_name = without_line_breaks(method.arguments.get("exchange", ""))
     check_write(broker, channel, name, "queue")
     if not broker.dialect.text.default_exchange_can_be_bound:
@@ -72,7 +72,7 @@ def bind(broker: Broker, channel: Channel, method: Method) -> None:
 
 def unbind(broker: Broker, channel: Channel, method: Method) -> None:
     """BIND-002: what is not there is unbound already. Only a binding that is there has an owner (QUEUE-019)."""
-    name, routing_key = _named(broker, channel, method.arguments)
+    name, routing_key = _named(broker, channel, method.arguments, False)
     source_name = without_line_breaks(method.arguments.get("exchange", ""))
     check_write(broker, channel, name, "queue")
     if not broker.dialect.text.default_exchange_can_be_bound:
@@ -88,17 +88,21 @@ def unbind(broker: Broker, channel: Channel, method: Method) -> None:
             check_owner(broker, channel, queue)
             remove_binding(broker, source, place)
             requirements = ("BIND-006",)
-    if requirements[-1] == "BIND-002" and broker.dialect.text.missing_is_not_found:
+    if requirements[-1] == "BIND-002" and broker.dialect.text.missing_binding_is_not_found:
         raise ProtocolError("BIND-002", 404, f"no such binding of {queue_text(broker, channel, name)}")
     broker.owe(channel, "queue.unbind-ok", {}, *requirements)
 
 
-def _named(broker: Broker, channel: Channel, arguments: Table) -> tuple[str, str]:
-    """Queue and routing key; both empty mean the queue last declared (rabbit_channel:expand_shortcuts)."""
+def _named(broker: Broker, channel: Channel, arguments: Table, is_bound: bool) -> tuple[str, str]:
+    """Queue and routing key; both empty mean the queue last declared (rabbit_channel:expand_shortcuts).
+
+    For queue.unbind that is a choice of the dialect (`is_bound`: it is not queue.unbind).
+    """
     named = arguments.get("queue", "")
     routing_key = arguments.get("routing_key", "")
     name = without_line_breaks(shortcut(broker, channel, named))
-    return name, name if not named and not routing_key else routing_key
+    is_shortened = not named and not routing_key and (is_bound or broker.dialect.text.unbind_names_key)
+    return name, name if is_shortened else routing_key
 
 
 def binding_of(destination: Queue | Exchange, routing_key: str, arguments: Table) -> Binding:

@@ -132,7 +132,7 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
         # also if it exists: rabbit_channel:check_name
         raise ProtocolError("QUEUE-005", 403, f"queue name '{name}' contains reserved prefix 'amq.*'")
     wanted = _wanted(channel, name, arguments)
-    if broker.dialect.text.all_of_a_queue_is_compared:
+    if broker.dialect.text.durable_of_exclusive_is_compared:
         wanted.durable = bool(arguments.get("durable"))
     if not name:
         _check_server_names(wanted)

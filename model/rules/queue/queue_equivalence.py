@@ -54,7 +54,7 @@ def check_equivalence(broker: Broker, channel: Channel, queue: Queue, wanted: Qu
             raise _inequivalent(
                 broker, channel, queue, "QUEUE-007", field, f"received '{received}' but current is '{current}'"
             )
-    if broker.dialect.text.all_of_a_queue_is_compared:
+    if broker.dialect.text.all_arguments_are_compared:
         if wanted.arguments != queue.arguments:
             raise _inequivalent(broker, channel, queue, "QUEUE-007", "arguments", "they differ")
         return

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from amqpspec.conformance.failures.findings import REPEATS, Findings
+from amqpspec.conformance.failures.findings import LEAST_TIME, MOST_TIME, REPEATS, Findings
+from amqpspec.conformance.failures.shrink import Shrunk
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.verdicts.events import Event, FailureShrunk
@@ -21,7 +22,7 @@ COMMANDS = [parse_command(line) for line in ("a.1 queue.declare q", "a.1 basic.g
 Shows = Callable[[list[str]], bool]
 
 
-def findings(shows: Shows, shrinking_time: float = 60.0) -> tuple[Findings, list[Event], list[list[str]]]:
+def findings(shows: Shows, shrinking_time: float | None = 60.0) -> tuple[Findings, list[Event], list[list[str]]]:
     """Findings about a target that fails whenever `shows` says so; what is told; the commands of each run."""
     told: list[Event] = []
     runs: list[list[str]] = []
@@ -50,6 +51,7 @@ def test_the_shortest_commands_are_remembered_and_told() -> None:
     found = shrunk(told).found
     assert found.commands == ("a.1 queue.purge q",)
     assert found.rate == (REPEATS, REPEATS)
+    assert not found.cut_short
     assert runs[-REPEATS:] == [["a.1 queue.purge q"]] * REPEATS
     assert subject.found == {FAILURE.identity: found}
 
@@ -69,6 +71,7 @@ def test_without_time_nothing_is_run() -> None:
     assert runs == []
     assert shrunk(told).found.commands == tuple(map(str, COMMANDS))
     assert shrunk(told).found.rate is None
+    assert shrunk(told).found.cut_short, "it may be longer than it has to be, and says so"
 
 
 def test_a_target_that_is_lost_meanwhile_loses_no_failure() -> None:
@@ -92,9 +95,9 @@ def test_the_gravest_is_shrunk_first_and_has_the_largest_share_of_the_time(monke
     )
     shares: list[float] = []
 
-    def shrink(commands: Sequence[Command], shows: object, dialect: object, time_limit: float) -> Sequence[Command]:
+    def shrink(commands: Sequence[Command], shows: object, dialect: object, time_limit: float) -> Shrunk:
         shares.append(time_limit)
-        return commands
+        return Shrunk(tuple(commands), cut_short=False)
 
     monkeypatch.setattr("amqpspec.conformance.failures.findings.shrink", shrink)
     told: list[Event] = []
@@ -110,3 +113,43 @@ def test_the_gravest_is_shrunk_first_and_has_the_largest_share_of_the_time(monke
     assert [each.identity for each in shown] == [each.identity for each in (lost, FAILURE, words)]
     assert shares[0] == pytest.approx(9.0 * 2 / 4)
     assert all(share > 9.0 / 4 for share in shares), "each has time of its own"
+
+
+@pytest.mark.parametrize(("took", "seconds"), [(0.0, LEAST_TIME), (50.0, 50.0), (1000.0, MOST_TIME)])
+def test_shrinking_takes_as_long_as_the_run_did_where_nobody_has_said(
+    took: float, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares: list[float] = []
+
+    def shrink(commands: Sequence[Command], shows: object, dialect: object, time_limit: float) -> Shrunk:
+        shares.append(time_limit)
+        return Shrunk(tuple(commands), cut_short=True)
+
+    monkeypatch.setattr("amqpspec.conformance.failures.findings.shrink", shrink)
+    monkeypatch.setattr("amqpspec.conformance.failures.findings.SHRINKING_TIME", float("inf"))
+    subject, told, _ = findings(lambda lines: True, shrinking_time=None)
+    subject.shrink_all(took)
+    assert shares == [seconds]
+    assert shrunk(told).found.cut_short
+
+
+def test_a_failure_that_shows_in_several_sequences_is_shrunk_once() -> None:
+    subject, told, _ = findings(lambda lines: "a.1 queue.purge q" in lines)
+    subject.note(FAILURE, "search 8", COMMANDS[-1:])
+    subject.shrink_all()
+    assert shrunk(told).found.sequence == "search 7"
+
+
+def test_a_known_defect_is_not_shrunk() -> None:
+    known = Failure(
+        "QUEUE-026", Shape.WRONG_ARGUMENT, "queue.declare-ok", "", "o", (), (), defect="quorum-consumer-count"
+    )
+    told: list[Event] = []
+
+    def run_again(name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
+        raise AssertionError("its shortest sequence is in docs/findings.md")
+
+    subject = Findings(dialect_named(DIALECT), 60.0, run_again, [told.append])
+    subject.note(known, "search 7", COMMANDS)
+    subject.shrink_all()
+    assert not shrunk(told).found.cut_short

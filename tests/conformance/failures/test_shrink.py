@@ -24,6 +24,12 @@ def commands(*lines: str) -> list[Command]:
     return [parse_command(line) for line in lines]
 
 
+def shortest(everything: Sequence[Command], shows: Callable[[Sequence[Command]], bool]) -> Sequence[Command]:
+    shrunk = shrink(everything, shows, DEFAULT_DIALECT, LONG)
+    assert not shrunk.cut_short, "there was time enough"
+    return shrunk.commands
+
+
 def lines(found: Sequence[Command]) -> list[str]:
     return [str(command) for command in found]
 
@@ -58,7 +64,7 @@ def test_what_is_needed_is_all_that_is_left(length: int, needed: set[int]) -> No
         assert candidate, "nothing at all cannot show anything"
         return needed <= {command.arguments["prefetch_count"] for command in candidate}
 
-    found = shrink(everything, shows, DEFAULT_DIALECT, LONG)
+    found = shortest(everything, shows)
     assert [command.arguments["prefetch_count"] for command in found] == sorted(needed)
 
 
@@ -71,7 +77,7 @@ def test_commands_that_are_needed_in_pairs() -> None:
         pairs = all((number in present) == (number + 1 in present) for number in range(0, 16, 2))
         return pairs and {6, 7} <= present
 
-    assert len(shrink(everything, shows, DEFAULT_DIALECT, LONG)) == 2
+    assert len(shortest(everything, shows)) == 2
 
 
 def test_a_tag_goes_on_meaning_the_same_delivery() -> None:
@@ -92,7 +98,7 @@ def test_a_tag_goes_on_meaning_the_same_delivery() -> None:
     )
     shows = settled(b"m3", "ACK-001")
     assert shows(everything)
-    found = shrink(everything, shows, DEFAULT_DIALECT, LONG)
+    found = shortest(everything, shows)
     assert lines(found) == [
         "a.1 queue.declare q",
         "b.1 basic.publish q body=m3",
@@ -113,13 +119,13 @@ def test_a_tag_on_another_channel_of_the_same_message() -> None:
         "b.1 basic.ack 2",
         "b.1 basic.reject 1",
     )
-    assert lines(shrink(everything, settled(b"m2", "ACK-001"), DEFAULT_DIALECT, LONG)) == [
+    assert lines(shortest(everything, settled(b"m2", "ACK-001"))) == [
         "a.1 queue.declare q",
         "a.1 basic.publish q body=m2",
         "b.1 basic.get q",
         "b.1 basic.ack 1",
     ]
-    assert lines(shrink(everything, settled(b"m1", "ACK-013"), DEFAULT_DIALECT, LONG)) == [
+    assert lines(shortest(everything, settled(b"m1", "ACK-013"))) == [
         "a.1 queue.declare q",
         "a.1 basic.publish q body=m1",
         "b.1 basic.get q",
@@ -149,7 +155,7 @@ def test_a_tag_means_what_one_of_two_consumers_of_a_stream_got() -> None:
         ]
         return bodies == [b"m2"]
 
-    assert lines(shrink(everything, shows, DEFAULT_DIALECT, LONG))[-1] == "a.1 basic.ack 1"
+    assert lines(shortest(everything, shows))[-1] == "a.1 basic.ack 1"
 
 
 def test_what_need_not_be_in_flight_is_not() -> None:
@@ -158,7 +164,7 @@ def test_what_need_not_be_in_flight_is_not() -> None:
     def shows(candidate: Sequence[Command]) -> bool:
         return any(one.in_flight and one.connection == "b" for one in candidate) and candidate[0].connection == "a"
 
-    assert lines(shrink(everything, shows, DEFAULT_DIALECT, LONG)) == [
+    assert lines(shortest(everything, shows)) == [
         "a.1 basic.qos 1",
         "b.1 basic.qos 2 &",
     ]
@@ -168,8 +174,8 @@ def test_content_in_pieces_stays_in_pieces() -> None:
     everything = commands(
         "a.1 basic.publish q unfinished &", "a.1! frame.header class-id=60 body-size=2 &", "a.1! frame.body body=m1"
     )
-    shortest = shrink(everything, lambda candidate: len(candidate) == 3, DEFAULT_DIALECT, LONG)
-    assert [one.in_flight for one in shortest[1:]] == [True, False]
+    found = shortest(everything, lambda candidate: len(candidate) == 3)
+    assert [one.in_flight for one in found[1:]] == [True, False]
 
 
 def test_a_connection_as_wished_is_kept_where_it_matters() -> None:
@@ -187,7 +193,7 @@ def test_a_connection_as_wished_is_kept_where_it_matters() -> None:
         """Was a consumer ended that nobody is told of?"""
         return carried_out(candidate).broker.bookkeeping.exercised["CANCEL-010"] > 0
 
-    assert lines(shrink(everything, shows, DEFAULT_DIALECT, LONG)) == [
+    assert lines(shortest(everything, shows)) == [
         "a.1 queue.declare q",
         "c connection.open consumer_cancel_notify=false",
         "c.1 basic.consume q consumer-tag=t",
@@ -201,7 +207,7 @@ def test_a_tag_that_never_meant_anything_stays() -> None:
     def shows(candidate: Sequence[Command]) -> bool:
         return candidate[-1].arguments.get("delivery_tag") == 40
 
-    assert lines(shrink(everything, shows, DEFAULT_DIALECT, LONG)) == ["a.1 basic.ack 40"]
+    assert lines(shortest(everything, shows)) == ["a.1 basic.ack 40"]
 
 
 def test_no_single_command_of_the_result_can_be_left_out() -> None:
@@ -227,7 +233,7 @@ def test_no_single_command_of_the_result_can_be_left_out() -> None:
         return all(exercised[requirement] for requirement in ("ACK-015", "QOS-001", "ACK-013", "ACK-001"))
 
     assert shows(everything)
-    found = shrink(everything, shows, DEFAULT_DIALECT, LONG)
+    found = shortest(everything, shows)
     assert shows(found)
     assert len(found) < len(everything) // 2
     for index in range(len(found)):
@@ -236,8 +242,8 @@ def test_no_single_command_of_the_result_can_be_left_out() -> None:
 
 def test_what_cannot_be_shortened_is_given_back() -> None:
     everything = commands("a.1 queue.declare q", "a.1 basic.get q")
-    assert shrink(everything, lambda candidate: len(candidate) == 2, DEFAULT_DIALECT, LONG) == tuple(everything)
-    assert shrink(everything[:1], lambda candidate: False, DEFAULT_DIALECT, LONG) == tuple(everything[:1])
+    assert shortest(everything, lambda candidate: len(candidate) == 2) == tuple(everything)
+    assert shortest(everything[:1], lambda candidate: False) == tuple(everything[:1])
 
 
 @pytest.mark.parametrize("limit", [0.0, 0.05, 0.3])
@@ -259,10 +265,11 @@ def test_the_time_limit(limit: float) -> None:
         return wanted
 
     began = time.monotonic()
-    found = shrink(everything, shows, DEFAULT_DIALECT, limit)
+    shrunk = shrink(everything, shows, DEFAULT_DIALECT, limit)
     assert late <= 1, "the time may end on the way to one more try, and not to two"
     assert (tried == 0) == (limit == 0.0) or limit == 0.05, "a busy machine may take that before the first try"
-    assert len(found) == best, "the best so far"
+    assert len(shrunk.commands) == best, "the best so far"
+    assert shrunk.cut_short
     assert best > 200, "it had no time to finish"
 
 
@@ -281,6 +288,6 @@ def test_what_waits_is_tried_many_at_a_time_with_the_same_end() -> None:
             running.remove(candidate)
         return {2, 7} <= limits and candidate[-1].method == "clock.wait"
 
-    found = shrink(everything, shows, DEFAULT_DIALECT, LONG)
+    found = shortest(everything, shows)
     assert lines(found) == ["a.1 basic.qos 2", "a.1 basic.qos 7", "broker clock.wait 1"]
     assert max(at_once) <= MOST_SET_ASIDE

@@ -1,0 +1,38 @@
+"""`amqpspec profile`: which choice a broker made where the text leaves one, and which extensions it has."""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.console import Console
+
+from amqpspec.command_line.exit_codes import CONFORMS
+from amqpspec.command_line.targets import target_under_test
+from amqpspec.command_line.usage import UsageError
+from amqpspec.conformance.profile.measuring import measure
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.reports.profile_report import print_profile, profile_as_json
+from amqpspec.targets.brokers.dialect_file import dialect_file
+
+
+def execute(options: argparse.Namespace, console: Console) -> int:
+    file = options.toml
+    if file is not None and not file.absolute().parent.is_dir():
+        raise UsageError(f"{file}: there is no directory {file.absolute().parent}")
+    with target_under_test(options) as target:
+        profile = measure(target)
+    described = target.description
+    if file is not None:
+        own = dialect_named(described.dialect)
+        who = f"{described.product} {described.version}"
+        if own.extensions:
+            text = dialect_file(own.name, (), {}, f"{who}, which is known")
+        else:
+            title = f"{who}: what it has, and chose where the text leaves a choice (amqpspec profile)"
+            text = dialect_file(profile.base, profile.held_to, profile.settled, title)
+        file.write_text(text, encoding="utf-8")
+    if options.json:
+        console.file.write(profile_as_json(profile, described))
+    else:
+        print_profile(console, profile, described)
+    return CONFORMS

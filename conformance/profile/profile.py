@@ -1,0 +1,94 @@
+"""A profile: what was seen of each choice and each extension, and the dialect that comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialect_names import choices_of
+from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
+from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
+from amqpspec.model.promises.dialects.settled import TEXT_CHOICES, with_choices
+from amqpspec.model.promises.text_values import TextChoice, Value
+
+#: What a profile is measured beside.
+BASE = AMQP_0_9_1
+
+
+@dataclass(frozen=True, slots=True)
+class SeenChoice:
+    """What was seen of one choice."""
+
+    choice: TextChoice
+    #: the values that explain all that came; none: nothing that is known does
+    values: tuple[Value, ...]
+    #: what came and no value explains; "": nothing
+    observed: str = ""
+
+    @property
+    def value(self) -> Value | None:
+        """The one that it was; None: none, or it cannot be told. What explains everything is named last."""
+        certain = [each for each in self.values if not each.is_rest] or list(self.values)
+        return certain[0] if len(certain) == 1 else None
+
+    @property
+    def is_right(self) -> bool:
+        """Does the text allow what was seen?"""
+        return any(each.right for each in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenExtension:
+    """What was seen of one extension."""
+
+    capability: str
+    announced: bool
+    works: bool
+    #: what came where it does not
+    observed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    choices: tuple[SeenChoice, ...]
+    extensions: tuple[SeenExtension, ...]
+    #: what the broker announces and nobody can show, which it is held to all the same
+    taken_at_its_word: tuple[str, ...] = ()
+
+    @property
+    def base(self) -> str:
+        """The name of the dialect that it is measured beside."""
+        return BASE.name
+
+    @property
+    def held_to(self) -> tuple[str, ...]:
+        """The extensions that it announces or shows."""
+        seen = {each.capability for each in self.extensions if each.announced or each.works}
+        return tuple(each for each in EXTENSIONS if each in seen or each in self.taken_at_its_word)
+
+    @property
+    def settled(self) -> dict[str, str]:
+        """Choice to value, of those that the text leaves open and that were seen to be made."""
+        found: dict[str, str] = {}
+        for each in self.choices:
+            if each.choice.is_open and each.value is not None and each.value.right:
+                found[each.choice.name] = each.value.name
+        return found
+
+    @property
+    def dialect(self) -> Dialect:
+        """The text, with what the broker announces or shows, and with the choices that the text leaves it. What the
+        text does not allow is no part of it.
+        """
+        return with_choices(text_with(self.held_to), self.settled)
+
+
+def choices_in_words(dialect_name: str) -> list[str]:
+    """One line for each choice that the dialect has settled: what the broker does."""
+    lines = []
+    for name, value_name in choices_of(dialect_name).items():
+        choice = TEXT_CHOICES[name]
+        value = choice.value(value_name)
+        if value is not None:
+            lines.append(f"{choice.about} {value.does}" + ("" if value.right else " (against the text)"))
+    return lines

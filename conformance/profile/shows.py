@@ -1,0 +1,32 @@
+"""The command files that show a choice (`shows/`, named after it) or an extension (`extensions/`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from amqpspec.conformance.language.command_file import CommandFile, read_command_file
+
+_DIRECTORY = Path(__file__).parent
+
+
+@cache
+def shows() -> Mapping[str, CommandFile]:
+    """By the name of the choice."""
+    return _read(_DIRECTORY / "shows")
+
+
+@cache
+def shows_of_extensions() -> Mapping[str, CommandFile]:
+    """By the name of the capability."""
+    return _read(_DIRECTORY / "extensions")
+
+
+def gentle() -> list[str]:
+    """The choices and capabilities that are shown by what every broker survives."""
+    return [name for name, file in {**shows(), **shows_of_extensions()}.items() if not file.rough]
+
+
+def _read(directory: Path) -> Mapping[str, CommandFile]:
+    return {path.stem: read_command_file(path)[0] for path in sorted(directory.glob("*.amqp"))}

@@ -1,0 +1,223 @@
+"""Other ways that the text of 0-9-1 leaves open: what a broker does with a method in place of the rule.
+
+Which choice and value each is: `model.promises.text_freedoms` and `text_contradictions`, with the sentences. A broker
+whose dialect has settled that value goes that way; where the choice is open, the judge tries it as an alternative
+(`model.judging.alternatives_of_the_text`). A refusal may have any code that closes the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from amqpspec.model.broker.broker import Broker, Rule
+from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.headers_matching import asks_for_nothing
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import Method
+from amqpspec.model.rules.basic.publish import return_at_once
+
+#: Does the method, in this state, come under the choice?
+Applies = Callable[[Broker, Channel, Method], bool]
+#: Processes the method; the rule is what would process it else.
+Way = Callable[[Broker, Channel, Method, Rule], None]
+
+
+@dataclass(frozen=True, slots=True)
+class OtherWay:
+    """A value of a choice, and what is done with the methods that come under it."""
+
+    choice: str
+    value: str
+    methods: tuple[str, ...]
+    applies: Applies
+    process: Way
+
+
+def in_settled_way(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
+    """Process the method as the dialect has settled it: by the rule, or in another way."""
+    settled = broker.dialect.text.settled
+    for each in BY_METHOD.get(method.name, ()):
+        if (each.choice, each.value) in settled and each.applies(broker, channel, method):
+            rule = partial(_process, each.process, rule)
+    rule(broker, channel, method)
+
+
+def _process(way: Way, rule: Rule, broker: Broker, channel: Channel, method: Method) -> None:
+    way(broker, channel, method, rule)
+
+
+# -------------------------------------------------------------------------------------------- the ways
+
+
+def _as_settled(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
+    """The rule asks the dialect."""
+    rule(broker, channel, method)
+
+
+def _ignore(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
+    """Nothing comes of it."""
+
+
+def _refuse(requirement: str, code: int) -> Way:
+    def refuse(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
+        raise ProtocolError(requirement, code, "refused", any_text=True, any_code=True)
+
+    return refuse
+
+
+def _ignore_auto_delete(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
+    queue = broker.queues[method.arguments["queue"]]
+    rule(broker, channel, replace(method, arguments={**method.arguments, "auto_delete": queue.auto_delete}))
+
+
+def _reject_at_once(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
+    transaction, channel.transaction = channel.transaction, None
+    rule(broker, channel, method)
+    channel.transaction = transaction
+
+
+def _return_at_once(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
+    _drop_mandatory(broker, channel, method, rule)
+    if channel.transaction is not None and not channel.transaction.publications[-1].routes.queues:
+        return_at_once(broker, channel, channel.transaction.publications[-1])
+
+
+def _drop_mandatory(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
+    """What has a queue is published as ever: that it would come back at the commit is nothing to the others."""
+    rule(broker, channel, method)
+    if channel.transaction is not None:
+        publications = channel.transaction.publications
+        publications[-1] = replace(publications[-1], mandatory=False)
+
+
+def _without(exchange: str) -> Way:
+    def process(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
+        broker.exchanges.pop(exchange, None)
+        rule(broker, channel, method)
+
+    return process
+
+
+# ------------------------------------------------------------------------------------- what comes under them
+
+
+
+
+def _has_arguments(broker: Broker, channel: Channel, method: Method) -> bool:
+    """Has it arguments that mean nothing by what the broker has?"""
+    table = method.arguments.get("arguments") or {}
+    known = {"x-priority"} if method.name == "basic.consume" and broker.dialect.has("consumer_priorities") else set()
+    return not (table.keys() <= known) and not method.arguments.get("passive")
+
+
+def _is_immediate(broker: Broker, channel: Channel, method: Method) -> bool:
+    return bool(method.arguments.get("immediate"))
+
+
+def _has_size(broker: Broker, channel: Channel, method: Method) -> bool:
+    return bool(method.arguments.get("prefetch_size"))
+
+
+def _is_beside_exclusive_consumer(broker: Broker, channel: Channel, method: Method) -> bool:
+    queue = broker.queues.get(method.arguments.get("queue", "") or channel.last_queue or "")
+    return queue is not None and any(consumer.exclusive for consumer in queue.consumers)
+
+
+def _acknowledges_nothing(broker: Broker, channel: Channel, method: Method) -> bool:
+    return not method.arguments.get("delivery_tag") and not method.arguments.get("multiple")
+
+
+def _is_out_of_turn(broker: Broker, channel: Channel, method: Method) -> bool:
+    return channel.state is ChannelState.OPEN
+
+
+def _differs_in_auto_delete(broker: Broker, channel: Channel, method: Method) -> bool:
+    queue = broker.queues.get(method.arguments.get("queue", ""))
+    if queue is None or method.arguments.get("passive"):
+        return False
+    return bool(method.arguments.get("auto_delete")) != queue.auto_delete
+
+
+def _has_unacknowledged(broker: Broker, channel: Channel, method: Method) -> bool:
+    queue = broker.queues.get(method.arguments.get("queue", "") or channel.last_queue or "")
+    if queue is None or not method.arguments.get("if_empty") or queue.messages:
+        return False
+    return any(each.queue is queue for held in broker.channels.values() for each in held.unacknowledged.values())
+
+
+def _is_in_transaction(broker: Broker, channel: Channel, method: Method) -> bool:
+    tag = method.arguments.get("delivery_tag", 0)
+    transaction = channel.transaction
+    return transaction is not None and tag in channel.unacknowledged and tag not in transaction.reserved
+
+
+def _is_mandatory_in_transaction(broker: Broker, channel: Channel, method: Method) -> bool:
+    return channel.transaction is not None and bool(method.arguments.get("mandatory"))
+
+
+def _names_nothing(broker: Broker, channel: Channel, method: Method) -> bool:
+    return not method.arguments.get("queue") and not method.arguments.get("routing_key")
+
+
+def _may_ask_for_nothing(broker: Broker, channel: Channel, method: Method) -> bool:
+    return any(
+        asks_for_nothing(binding.arguments)
+        for exchange in broker.exchanges.values()
+        if exchange.type == "headers"
+        for binding in exchange.bindings
+    )
+
+
+def _names(exchange: str, other: str) -> Applies:
+    def applies(broker: Broker, channel: Channel, method: Method) -> bool:
+        return method.arguments.get("exchange") == exchange and other in broker.exchanges
+
+    return applies
+
+
+_SOFT, _HARD = "refused-on-channel", "refused-on-connection"
+_NAMING = ("exchange.declare", "exchange.delete", "queue.bind", "queue.unbind", "basic.publish")
+
+OTHER_WAYS: tuple[OtherWay, ...] = (
+    *(
+        OtherWay(f"{what}-arguments", value, (method,), _has_arguments, _refuse("QUEUE-001", code))
+        for value, code in ((_SOFT, 406), (_HARD, 540))
+        for what, method in (
+            ("queue", "queue.declare"), ("exchange", "exchange.declare"), ("consumer", "basic.consume")
+        )
+    ),
+    *(
+        OtherWay(
+            "get-beside-exclusive", value, ("basic.get",), _is_beside_exclusive_consumer, _refuse("GET-001", code)
+        )
+        for value, code in ((_SOFT, 403), (_HARD, 530))
+    ),
+    OtherWay("immediate", "refused", ("basic.publish",), _is_immediate, _refuse("PUBLISH-009", 540)),
+    OtherWay("prefetch-size", "refused", ("basic.qos",), _has_size, _refuse("QOS-007", 540)),
+    OtherWay("ack-of-zero", "ignored", ("basic.ack", "basic.reject"), _acknowledges_nothing, _ignore),
+    OtherWay("close-ok-of-channel", "ignored", ("channel.close-ok",), _is_out_of_turn, _ignore),
+    OtherWay("auto-delete", "ignored", ("queue.declare",), _differs_in_auto_delete, _ignore_auto_delete),
+    OtherWay("if-empty", "refused", ("queue.delete",), _has_unacknowledged, _refuse("QUEUE-023", 406)),
+    OtherWay("reject-in-transaction", "at-once", ("basic.reject",), _is_in_transaction, _reject_at_once),
+    OtherWay(
+        "mandatory-in-transaction", "at-once", ("basic.publish",), _is_mandatory_in_transaction, _return_at_once
+    ),
+    OtherWay(
+        "mandatory-in-transaction", "dropped", ("basic.publish",), _is_mandatory_in_transaction, _drop_mandatory
+    ),
+    OtherWay("unbind-without-names", "empty-key", ("queue.unbind",), _names_nothing, _as_settled),
+    OtherWay("any-without-fields", "everything", ("basic.publish",), _may_ask_for_nothing, _as_settled),
+    OtherWay(
+        "headers-exchange", "amq.match", _NAMING, _names("amq.headers", "amq.match"), _without("amq.headers")
+    ),
+    OtherWay(
+        "headers-exchange", "amq.headers", _NAMING, _names("amq.match", "amq.headers"), _without("amq.match")
+    ),
+)  # fmt: skip
+
+BY_METHOD: Mapping[str, tuple[OtherWay, ...]] = {
+    name: tuple(each for each in OTHER_WAYS if name in each.methods)
+    for name in dict.fromkeys(name for each in OTHER_WAYS for name in each.methods)
+}

@@ -1,0 +1,84 @@
+"""A profile for people, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from amqpspec.conformance.profile.profile import Profile, SeenChoice, SeenExtension
+from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.reports.text import plural, visible
+
+
+def print_profile(console: Console, profile: Profile, target: TargetDescription) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("choice", "the text allows", "this broker", "as"):
+        table.add_column(column)
+    for each in profile.choices:
+        table.add_row(
+            Text(each.choice.about),
+            Text("\n".join(value.does for value in each.choice.right)),
+            Text(visible(_seen(each)), style="" if each.is_right else "red"),
+            Text(", ".join(each.value.like) if each.value is not None else ""),
+        )
+    console.print(f"{target.product} {target.version}", style="bold")
+    console.print(table)
+    for extension in profile.extensions:
+        line = Text(visible(f"{extension.capability}: {_extension(extension)}"))
+        console.print(line, style="red" if extension.announced and not extension.works else "")
+    open_ones = [each for each in profile.choices if each.choice.is_open]
+    wrong = sum(not each.is_right for each in profile.choices)
+    against = f", {plural(wrong, 'way')} that it does not allow" if wrong else ""
+    console.print(f"{len(profile.settled)} of {len(open_ones)} choices that the text leaves open were seen{against}")
+
+
+def _seen(seen: SeenChoice) -> str:
+    """What the broker does, in words."""
+    value = seen.value
+    if value is not None:
+        return value.does if value.right else f"{value.does}, against the text"
+    if seen.values:
+        return f"cannot be seen ({' or '.join(each.name for each in seen.values)})"
+    return f"what nothing allows: {seen.observed}"
+
+
+def _extension(seen: SeenExtension) -> str:
+    if seen.works:
+        return "announced, and works" if seen.announced else "not announced, and works"
+    if seen.announced:
+        return f"announced, and does not work: {seen.observed}"
+    return f"not there: {seen.observed}"
+
+
+def profile_as_json(profile: Profile, target: TargetDescription) -> str:
+    whole: dict[str, Any] = {
+        "target": {"product": target.product, "version": target.version},
+        "dialect": profile.dialect.name,
+        "choices": [
+            {
+                "name": each.choice.name,
+                "about": each.choice.about,
+                "sentence": each.choice.sentence,
+                "allowed": [value.name for value in each.choice.right],
+                "value": each.value.name if each.value is not None else None,
+                "does": _seen(each),
+                "right": each.is_right,
+                "as": list(each.value.like) if each.value is not None else [],
+            }
+            for each in profile.choices
+        ],
+        "extensions": [
+            {
+                "name": each.capability,
+                "announced": each.announced,
+                "works": each.works,
+                "observed": each.observed,
+            }
+            for each in profile.extensions
+        ],
+    }
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
