@@ -223,6 +223,8 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     table.add_argument("--before", metavar="RUN", help="difference: the first run")
     table.add_argument("--after", metavar="RUN", help="difference: the second run")
     table.add_argument("--rows", type=_positive_count, default=1000, metavar="N", help="print at most so many rows")
+    conserving = action("conservation", "what became of each message, where all clients of a run were recorded")
+    conserving.add_argument("--run", required=True, metavar="NAME", help="of the store")
     page = action("page", "make an HTML page of the tables: days, versions side by side, failures, latencies")
     page.add_argument("--out", type=Path, default=Path("store.html"), metavar="FILE", help="default store.html")
     for each, default in ((importing, None), (judging, None), (table, "local[*]"), (page, "local[*]")):

@@ -107,6 +107,22 @@ def _table(options: argparse.Namespace, console: Console) -> int:
     return CONFORMS
 
 
+def _conservation(options: argparse.Namespace, console: Console) -> int:
+    from amqpspec.pipeline.judging.conservation import conservation_of_run
+    from amqpspec.pipeline.store.store import open_store
+
+    found = conservation_of_run(open_store(options.store), options.run)
+    for each in found.violations:
+        line = f"{each.requirement} in {each.queue} at {each.time:.3f} s: {each.body}: {each.what}"
+        console.print(Text(visible(line), style="red"), soft_wrap=True)
+    for queue, why in sorted(found.undecided.items()):
+        console.print(Text(visible(f"not decidable of {queue}: {why}"), style="yellow"), soft_wrap=True)
+    console.print(
+        Text(f"{plural(found.messages, 'message')}, {plural(found.queues, 'queue')}: {len(found.violations):,} wrong")
+    )
+    return DEVIATES if found.violations else INCONCLUSIVE if found.undecided else CONFORMS
+
+
 def _page(options: argparse.Namespace, console: Console) -> int:
     with needed_for("for amqpspec pipeline page", "spark"):
         import_module("pyspark")
@@ -124,6 +140,7 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
     "status": _status,
     "table": _table,
     "page": _page,
+    "conservation": _conservation,
 }
 
 
