@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -14,13 +15,14 @@ from pathlib import Path
 from rich.console import Console
 
 from amqpspec.command_line.options import available_processors, random_seed
-from amqpspec.command_line.targets import target_under_test
+from amqpspec.command_line.targets import StartedTarget
 from amqpspec.command_line.usage import UsageError
+from amqpspec.conformance.failures.ladder import with_ladders
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.search.machine import THEMES, themes_for
 from amqpspec.conformance.traces.extras import needed_for
-from amqpspec.conformance.traces.trace import TraceWriter, jsonl_to_parquet
+from amqpspec.conformance.traces.trace import TraceWriter, jsonl_to_parquet, read_trace
 from amqpspec.conformance.verdicts.deviations import (
     Deviation,
     excused_identities,
@@ -73,7 +75,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     finished = _Finished()
     interrupt: KeyboardInterrupt | None = None
     with ExitStack() as stack:
-        target = stack.enter_context(target_under_test(options))
+        started = stack.enter_context(StartedTarget(options))
+        target = started.target
         dialect = dialect_named(target.description.dialect)
         if options.theme and not themes_for(dialect, wanted.themes):
             raise UsageError(f"--theme {', '.join(options.theme)}: there is nothing of it to search in {dialect.title}")
@@ -86,12 +89,13 @@ def execute(options: argparse.Namespace, console: Console) -> int:
 
             listeners.append(stack.enter_context(LiveDisplay(console)))
         try:
-            Runner(target, trace, wanted, listeners).run()
+            Runner(target, trace, wanted, listeners, started.restarts).run()
         except KeyboardInterrupt as error:
             interrupt = error
     if finished.result is None:
         raise interrupt or AssertionError("a run tells its result")
-    result = _judged(finished.result, listed, options)
+    result = with_ladders(finished.result, read_trace(options.out / "trace.jsonl"))
+    result = _judged(result, listed, options)
     _write_reports(result, options)
     if options.store:
         _add_to_store(options)
@@ -186,7 +190,11 @@ def _write_reports(result: RunResult, options: argparse.Namespace) -> None:
     from amqpspec.reports.summary import render_summary
 
     registry = requirements()
-    (options.html or options.out / "report.html").write_text(render_html(result, registry), encoding="utf-8")
+    replays = {
+        found.failure.identity: f"amqpspec replay {shlex.quote(str(file))} {shlex.quote(_again_at(result, options))}"
+        for found, file in _command_files(result, options.out)
+    }
+    (options.html or options.out / "report.html").write_text(render_html(result, registry, replays), encoding="utf-8")
     (options.json or options.out / "report.json").write_text(render_json(result), encoding="utf-8")
     if options.junit:
         options.junit.write_text(render_junit(result, registry), encoding="utf-8")
@@ -234,9 +242,14 @@ def _print(result: RunResult, options: argparse.Namespace, console: Console) -> 
     console.print(f"report: {options.html or options.out / 'report.html'}   trace: {options.out / 'trace.jsonl'}")
 
 
+def _again_at(result: RunResult, options: argparse.Namespace) -> str:
+    """The target as it is given again, without credentials."""
+    return options.target if "://" not in options.target else result.target.label
+
+
 def _next_steps(result: RunResult, options: argparse.Namespace) -> Iterator[str]:
     """What the reader may do about the failures."""
-    target = options.target if "://" not in options.target else result.target.label
+    target = _again_at(result, options)
     files = _command_files(result, options.out)
     if file := next((file for found, file in files if found.known is None and not result.is_as_known(found)), None):
         yield f"see it again: amqpspec replay {file} {target}"

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 from amqpspec.conformance.verdicts.blame import IN_THE_TEXT
+from amqpspec.conformance.verdicts.causes import Argument
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 
 #: Sequences that a rule must have ended, of so many in which it made a difference: (least, one in). A scenario does
@@ -20,6 +22,13 @@ _IN_SCENARIOS, _AT_ALL = (1, 3), (3, 4)
 
 #: Rules that come with everything that an application does: to leave that alone is to search nothing.
 _COMMON = frozenset({"CHAN-003", "CONN-001", "CONSUME-001", "GET-001", "PUBLISH-002", "QUEUE-001"})
+
+
+class Learned(NamedTuple):
+    """What is known of a target by now: the arguments that it refuses, and the rules that it breaks nearly each time."""
+
+    refused: frozenset[Argument] = frozenset()
+    avoided: frozenset[str] = frozenset()
 
 
 class BrokenRules:
