@@ -52,7 +52,7 @@ class Round:
     most: int
     #: what the target is known to refuse
     refused: frozenset[Argument] = frozenset()
-    #: rules that it breaks nearly each time
+    #: rules that it breaks again and again
     avoided: frozenset[str] = frozenset()
 
 

@@ -40,7 +40,7 @@ def _blocked(cause: Cause) -> str:
 
 def _left_alone(result: RunResult) -> str:
     rules = ", ".join(sorted(rule for rule, _ in result.left_alone))
-    return f"The search left alone what comes under {rules}: the broker breaks that nearly each time"
+    return f"The search left alone what comes under {rules}: the broker breaks that again and again"
 
 
 def _shown(identity: str) -> str:

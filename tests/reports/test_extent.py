@@ -29,7 +29,7 @@ def test_how_many_ended_by_something_new_is_said() -> None:
 
 def test_what_the_search_leaves_alone_is_said() -> None:
     (line,) = extent_lines(replace(result(), left_alone=(("TX-005", "TX-005|x|y"), ("ACK-013", "ACK-013|x|y"))))
-    assert line == "The search left alone what comes under ACK-013, TX-005: the broker breaks that nearly each time"
+    assert line == "The search left alone what comes under ACK-013, TX-005: the broker breaks that again and again"
 
 
 def test_a_cause_is_said_with_what_it_blocks() -> None:
