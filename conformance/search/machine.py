@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command_arguments import UNFINISHED
 from amqpspec.conformance.search.actions import QUEUES, TYPES, Draw
 from amqpspec.conformance.search.consumer_mistakes import ConsumerMistakes
 from amqpspec.conformance.search.consumers import CONSUMERS, SHARED_KINDS
@@ -81,6 +82,10 @@ def themes_for(dialect: Dialect, chosen: tuple[str, ...] = ()) -> list[Theme]:
 def themes(dialect: Dialect, chosen: tuple[str, ...]) -> st.SearchStrategy[Theme]:
     """One of the themes, as often as it is due."""
     return st.sampled_from([theme for theme in themes_for(dialect, chosen) for _ in range(theme.share)])
+
+
+#: Rules about frames between a publish and its content.
+_BEFORE_THE_CONTENT = frozenset({"CHAN-012", "CHAN-013", "CHAN-014"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +163,16 @@ class CommandSearch(
             command = without(command, self.refused)
             if not self.dialect.extensions:
                 command = judgeable(command, self.plan)
-            if self.avoided and self.plan.comes_under(command, self.avoided):
+            if self.avoided and self._is_avoided(command):
                 return
             self.plan.carry_out(command)
             self.commands.append(command)
+
+    def _is_avoided(self, command: Command) -> bool:
+        """Also a publish without its content, where everything that could follow it is: a barrier does as well."""
+        if command.arguments.get(UNFINISHED) and not self.avoided.isdisjoint(_BEFORE_THE_CONTENT):
+            return True
+        return self.plan.comes_under(command, self.avoided)
 
     def teardown(self) -> None:
         self.made.append(Made(tuple(self.commands), self.theme_waits))
