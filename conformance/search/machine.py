@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from amqpspec.conformance.language.command import Command
-from amqpspec.conformance.language.command_arguments import UNFINISHED
 from amqpspec.conformance.search.actions import QUEUES, TYPES, Draw
 from amqpspec.conformance.search.consumer_mistakes import ConsumerMistakes
 from amqpspec.conformance.search.consumers import CONSUMERS, SHARED_KINDS
@@ -170,7 +169,8 @@ class CommandSearch(
 
     def _is_avoided(self, command: Command) -> bool:
         """Also a publish without its content, where everything that could follow it is: a barrier does as well."""
-        if command.arguments.get(UNFINISHED) and not self.avoided.isdisjoint(_BEFORE_THE_CONTENT):
+        is_unfinished = command.method == "basic.publish" and command.content is None
+        if is_unfinished and not self.avoided.isdisjoint(_BEFORE_THE_CONTENT):
             return True
         return self.plan.comes_under(command, self.avoided)
 
