@@ -1,8 +1,9 @@
 """How long an owed frame may take.
 
-At first as long as was said; once several deadlines have passed in vain, a multiple of the slowest answer so far, which
+At first as long as was said; once several deadlines have passed in vain, a multiple of the slowest answer of late, which
 on a busy machine is long as well. So a broker that owes many frames, and never sends them, is not waited for at length
-each time.
+each time. An answer that took long counts for less with each that comes behind it: one moment in which the machine
+stood still says little of the hundreds of answers since.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from dataclasses import dataclass
 
 #: Deadlines that pass in vain before there is less patience.
 IN_VAIN = 3
-#: So many times as long as the slowest answer so far.
+#: So many times as long as the slowest answer of late.
 MULTIPLE = 10
+#: What an answer counts for once another one has come, of what it counted for before: a third behind a hundred.
+FADING = 0.99
 #: Seconds that an owed frame may take in any case.
 FLOOR = 1.0
 
@@ -23,6 +26,7 @@ class Patience:
 
     #: seconds
     most: float
+    #: the slowest answer of late
     slowest: float = 0.0
     in_vain: int = 0
 
@@ -35,7 +39,7 @@ class Patience:
 
     def waited(self, seconds: float) -> None:
         """What was owed has come, after so long."""
-        self.slowest = max(self.slowest, seconds)
+        self.slowest = max(self.slowest * FADING, seconds)
 
     def waited_in_vain(self) -> None:
         self.in_vain += 1
