@@ -1,7 +1,7 @@
 """How long an owed frame may take.
 
-At first as long as was said; once several deadlines have passed in vain, a multiple of the slowest answer of late, which
-on a busy machine is long as well. So a broker that owes many frames, and never sends them, is not waited for at length
+At first as long as was said; once several deadlines have passed in vain, a multiple of the slowest answer of late,
+which on a busy machine is long as well. So a broker that owes many frames, and never sends them, is not waited for at length
 each time. An answer that took long counts for less with each that comes behind it: one moment in which the machine
 stood still says little of the hundreds of answers since.
 """
@@ -18,6 +18,8 @@ MULTIPLE = 10
 FADING = 0.99
 #: Seconds that an owed frame may take in any case.
 FLOOR = 1.0
+#: The same once so many deadlines have passed in vain: there is no doubt any more that frames are missing.
+LOW_FLOOR, MANY_IN_VAIN = 0.3, 20
 
 
 @dataclass(slots=True)
@@ -35,7 +37,8 @@ class Patience:
         """Seconds that an owed frame may take."""
         if self.in_vain < IN_VAIN:
             return self.most
-        return min(self.most, max(FLOOR, MULTIPLE * self.slowest))
+        floor = FLOOR if self.in_vain < MANY_IN_VAIN else LOW_FLOOR
+        return min(self.most, max(floor, MULTIPLE * self.slowest))
 
     def waited(self, seconds: float) -> None:
         """What was owed has come, after so long."""

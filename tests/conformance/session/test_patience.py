@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqpspec.conformance.session.patience import FADING, FLOOR, IN_VAIN, MULTIPLE, Patience
+from amqpspec.conformance.session.patience import FADING, FLOOR, IN_VAIN, LOW_FLOOR, MANY_IN_VAIN, MULTIPLE, Patience
 
 
 @pytest.fixture
@@ -36,6 +36,13 @@ def test_one_slow_answer_among_hundreds_is_forgotten(patience: Patience) -> None
     for _ in range(300):
         patience.waited(0.001)
     assert patience.deadline == FLOOR
+
+
+def test_a_broker_that_owes_again_and_again_is_waited_for_shortly_but_for_a_busy_machine(patience: Patience) -> None:
+    patience.in_vain = MANY_IN_VAIN
+    assert patience.deadline == LOW_FLOOR
+    patience.waited(0.2)
+    assert patience.deadline == MULTIPLE * 0.2
 
 
 def test_it_is_never_more_than_was_said(patience: Patience) -> None:
