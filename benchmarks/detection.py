@@ -1,4 +1,4 @@
-"""How soon each planted defect is blamed on the requirement that it breaks: by the search alone, and by the scenarios."""
+"""How soon each planted defect is blamed on the requirement that it breaks, by the search alone and by scenarios."""
 
 from __future__ import annotations
 

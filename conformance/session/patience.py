@@ -1,9 +1,9 @@
 """How long an owed frame may take.
 
 At first as long as was said; once several deadlines have passed in vain, a multiple of the slowest answer of late,
-which on a busy machine is long as well. So a broker that owes many frames, and never sends them, is not waited for at length
-each time. An answer that took long counts for less with each that comes behind it: one moment in which the machine
-stood still says little of the hundreds of answers since.
+which on a busy machine is long as well. So a broker that owes many frames, and never sends them, is not waited for at
+length each time. An answer that took long counts for less with each that comes behind it: one moment in which the
+machine stood still says little of the hundreds of answers since.
 """
 
 from __future__ import annotations
