@@ -69,14 +69,14 @@ class QuorumQueueClients(Guest):
 
     def deleted_by_client(self, broker: Broker, channel: Channel, queue: Queue) -> None:
         """It hears of the end first: nothing of its own crosses that."""
-        _memory(broker).registered.setdefault(channel.key, set()).add(queue.name)
+        broker.memories[NAME].registered.setdefault(channel.key, set()).add(queue.name)
 
     def queue_declared(self, broker: Broker, queue: Queue) -> None:
-        for names in _memory(broker).registered.values():
+        for names in broker.memories[NAME].registered.values():
             names.discard(queue.name)
 
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        _memory(broker).registered.pop(channel.key, None)
+        broker.memories[NAME].registered.pop(channel.key, None)
 
     def fingerprint(self, broker: Broker) -> object:
         memory = _memory(broker)
