@@ -338,7 +338,6 @@ class Acceptor:
             # no point was looked at
             best = self.explanations[0], observe_as_known(self.broker, event, self._defects)
         if found.is_lawful:
-            note_refuted(found.contradicted, survivors)
             self._is_certain = not may_be_more or len(survivors) == 1
             if may_be_more and len(survivors) > 1:
                 seen = merged_seen(list(map(Seen, survivors)))
@@ -347,6 +346,7 @@ class Acceptor:
                     raise TooManyExplanations
                 self._is_certain = len(seen) == 1
             self.explanations = survivors
+            note_refuted(found.contradicted, self.explanations)
         elif survivors:
             if len(survivors) > self.bound and len(survivors := merged(survivors)) > self.bound:
                 raise TooManyExplanations
