@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from amqpspec.targets.errors import TargetError
-from benchmarks import bulk, detection, generation, live, machine, offline, open_world
+from benchmarks import bulk, detection, generation, live, machine, offline, open_world, recording_cost
 from benchmarks.errors import Invalid
 from benchmarks.tables import ResultTable
 from benchmarks.unjudged import ReplayError
 
 RESULTS = Path(__file__).with_name("results.md")
-PARTS = ("live", "offline", "generation", "detection", "bulk", "open-world")
+PARTS = ("live", "offline", "generation", "detection", "bulk", "open-world", "recording")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,6 +62,8 @@ def _measure(part: str, options: argparse.Namespace) -> ResultTable:
         return bulk.run(options.lengths)
     if part == "open-world":
         return open_world.run()
+    if part == "recording":
+        return recording_cost.run(options.targets)
     if part == "detection":
         return detection.run()
     return generation.run(options.targets, options.sequences)
