@@ -231,8 +231,8 @@ def _begin(target: TargetUnderTest, trace: Path, options: RunOptions, stop: Even
     threading.Thread(target=_end_with_the_run, daemon=True).start()
     cleaner = Cleaner()
     place = Place(
-        target, TraceWriter(trace, append=True), options.seed, options.pace, stop.is_set, Patience(target.deadline),
-        cleaner,
+        target, TraceWriter(trace, append=True, goes_on=True), options.seed, options.pace, stop.is_set,
+        Patience(target.deadline), cleaner,
     )  # fmt: skip
     Finalize(None, cleaner.close, exitpriority=0)
     _of_this_process.append((place, options))

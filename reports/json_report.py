@@ -29,6 +29,9 @@ def report_object(result: RunResult) -> dict[str, Any]:
     `strength` is how strong the promise is that a failure or a known defect breaks: "promised", "conventional" or
     "arguable"; what is only arguable fails no run. `severity` is what a failure does to an application
     (`model.promises.severity`); the gravest are listed first.
+    `frames` are those that show it, in order, as far as the one that is wrong: `kind` is "command", "sent", "received",
+    "wrong" (a frame that is not allowed), "missing" (one that did not come) or "gap" (some are left out), `place` the
+    connection and channel.
     `extent` says how many scenarios and sequences of the search were judged to their end, and what ended the others;
     `decided` are the scenarios that were carried out and decided;
     `causes` what the broker refuses in one way again and again, and how many sequences are `blocked` by that;
@@ -127,6 +130,7 @@ def _failure(found: FoundFailure, as_known: bool) -> dict[str, Any]:
         "as_known": str(Verdict.PASS if as_known else Verdict.FAIL),
         "rate": None if found.rate is None else list(found.rate),
         "cut_short": found.cut_short,
+        "frames": [{"kind": str(each.kind), "place": each.place, "text": each.text} for each in found.ladder],
     }
 
 

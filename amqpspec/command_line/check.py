@@ -11,6 +11,7 @@ from rich.text import Text
 
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.traces.extras import needed_for
+from amqpspec.conformance.traces.trace import TraceError
 from amqpspec.conformance.verdicts.judge import judge_open
 from amqpspec.model.defects.known_defects import strength_of
 from amqpspec.model.promises.dialect_names import in_short
@@ -29,6 +30,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
             # before anything is judged in vain
             from amqpspec.pipeline.table_file import write_table
     table = _judged(options)
+    if not table.sequences and not table.repeats:
+        raise TraceError(f"{', '.join(map(str, options.traces))}: no sequence in it, so nothing was judged")
     if options.out:
         write_table(table, options.out)
     if not options.quiet:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE
 from amqpspec.command_line.targets import target_under_test
+from amqpspec.conformance.failures.ladder import HANDSHAKE
 from amqpspec.conformance.language.command_file import read_command_file
 from amqpspec.conformance.language.names import plain
 from amqpspec.conformance.session.session import Session
@@ -24,12 +25,6 @@ from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict, worst
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.text import visible
-
-#: Frames that every connection begins with: they would hide what the commands bring about.
-HANDSHAKE = {
-    "connection.start", "connection.start-ok", "connection.tune", "connection.tune-ok", "connection.open",
-    "connection.open-ok",
-}  # fmt: skip
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:

@@ -14,12 +14,15 @@ from typing import NamedTuple
 
 from amqpspec.conformance.traces.trace import TraceRow, TraceWriter
 from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome
+from amqpspec.conformance.verdicts.rung import Rung
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.defects.known_defects import is_as_known, strength_of
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.promises.versions import Version, judged_version
 
+#: The requirement that a target breaks which is lost in the middle of a run.
+SERVES_ON = "SERVER-001"
 #: One undecided sequence in so many leaves a run decided.
 _DECIDED_OF_ONE_UNDECIDED = 100
 
@@ -109,6 +112,8 @@ class FoundFailure:
     known: str | None = None
     rate: tuple[int, int] | None = None
     cut_short: bool = False
+    #: the frames that show it, where the trace was looked at (`conformance.failures.ladder`)
+    ladder: tuple[Rung, ...] = ()
 
     @property
     def flaky(self) -> bool:

@@ -6,6 +6,7 @@ import queue
 import socket
 import struct
 import time
+from collections import deque
 from collections.abc import Callable
 
 from amqpspec.targets.errors import TargetError
@@ -26,13 +27,21 @@ class BrokerUnavailable(TargetError):
 class LogMemory:
     """What to quote of a broker's log when it fails: the first line about an error, else the last line."""
 
+    #: Last lines that are kept, and characters of each.
+    LINES, LONGEST = 12, 300
+
     def __init__(self) -> None:
         self._first_error = ""
         self._last = ""
+        self._lines: deque[str] = deque(maxlen=self.LINES)
+
+    def last_lines(self) -> tuple[str, ...]:
+        return tuple(self._lines)
 
     def add(self, text: str) -> None:
         for line in filter(None, map(str.strip, text.splitlines())):
             self._last = line
+            self._lines.append(line[: self.LONGEST])
             if not self._first_error and "error" in line.lower():
                 self._first_error = line
 
