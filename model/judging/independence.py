@@ -20,11 +20,12 @@ def is_independent(broker: Broker, event: Input, others: Iterable[Input]) -> boo
     queue = asked_queue(event)
     if queue is None:
         return False
-    return all(
-        isinstance(each, MessageExpiry) and each.queue != queue and is_all(broker, each)
-        for each in others
-        if isinstance(each, InternalEvent)
-    )
+    return all(is_elsewhere(broker, queue, each) for each in others if isinstance(each, InternalEvent))
+
+
+def is_elsewhere(broker: Broker, queue: str, event: Input) -> bool:
+    """Does a message expire, and that queue hears nothing of it? "": whichever queue does makes no difference."""
+    return isinstance(event, MessageExpiry) and (not queue or (event.queue != queue and is_all(broker, event)))
 
 
 def asked_queue(event: Input) -> str | None:

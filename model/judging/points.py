@@ -15,7 +15,7 @@ from amqpspec.model.broker.internal_events import (
 )
 from amqpspec.model.broker.overflow import is_limited
 from amqpspec.model.judging.explanation import Explanation
-from amqpspec.model.judging.independence import asked_queue, is_all
+from amqpspec.model.judging.independence import asked_queue, is_all, is_elsewhere
 from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
 from amqpspec.model.judging.merging import merged
 from amqpspec.model.judging.pending_inputs import next_inputs
@@ -95,7 +95,12 @@ def _that_matter(
     """Without the messages that may as well expire behind the one input that is to be processed."""
     sent = [index for index, _ in steps if isinstance(point.pending[index], TraceEvent)]
     queue = asked_queue(point.pending[sent[0]]) if len(sent) == 1 else None
-    if queue is None or not all(index in sent or _is_mere_expiry(point, index) for index, _ in steps):
+    if queue is None:
+        return steps
+    others = [point.pending[index] for index, _ in steps if index not in sent]
+    if all(is_elsewhere(point.broker, queue, each) for each in others):
+        return [step for step in steps if step[0] in sent]
+    if not all(isinstance(each, MessageExpiry) and is_all(point.broker, each) for each in others):
         return steps
     return [step for step in steps if step[0] in sent or _is_of(queue, point.pending[step[0]])]
 

@@ -44,7 +44,8 @@ def test_it_is_known_of_what_neither_changes_nor_asks_the_queue(line: str, expec
 @pytest.mark.parametrize(("exchange", "expected"), [("amq.fanout", False), ("missing", True)])
 def test_it_is_not_where_the_message_goes_on_to_another_queue(exchange: str, expected: bool) -> None:
     broker = Timed(f"{EXPIRING} x-dead-letter-exchange={exchange}").acceptor.broker
-    assert is_independent(broker, sent("a.1 basic.qos 5"), [MessageExpiry("q", 0)]) is expected
+    assert is_independent(broker, sent("a.1 basic.get other"), [MessageExpiry("q", 0)]) is expected
+    assert is_independent(broker, sent("a.1 basic.qos 5"), [MessageExpiry("q", 0)]), "no queue hears of that"
 
 
 def test_what_may_have_expired_costs_an_answer_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
