@@ -92,26 +92,23 @@ def points(
 def _that_matter(
     point: Explanation, steps: list[tuple[int, list[DefectTransition]]]
 ) -> list[tuple[int, list[DefectTransition]]]:
-    """Without the messages that may as well expire behind the one input that is to be processed."""
+    """Without the messages that may as well expire behind the inputs that are to be processed."""
     sent = [index for index, _ in steps if isinstance(point.pending[index], TraceEvent)]
-    queue = asked_queue(point.pending[sent[0]]) if len(sent) == 1 else None
-    if queue is None:
+    asked = [asked_queue(point.broker, point.pending[index]) for index in sent]
+    queues = {queue for queue in asked if queue is not None}
+    if None in asked or not asked:
         return steps
-    others = [point.pending[index] for index, _ in steps if index not in sent]
-    if all(is_elsewhere(point.broker, queue, each) for each in others):
+    others = {index: point.pending[index] for index, _ in steps if index not in sent}
+    if all(is_elsewhere(point.broker, queues, each) for each in others.values()):
         return [step for step in steps if step[0] in sent]
-    if not all(isinstance(each, MessageExpiry) and is_all(point.broker, each) for each in others):
+    if not all(isinstance(each, MessageExpiry) and is_all(point.broker, each) for each in others.values()):
         return steps
-    return [step for step in steps if step[0] in sent or _is_of(queue, point.pending[step[0]])]
+    return [step for step in steps if step[0] in sent or not is_elsewhere(point.broker, queues, others[step[0]])]
 
 
 def _is_answer(reply: TraceEvent) -> bool:
     """Was what it says settled when it was asked for?"""
     return reply.name.endswith("-ok") and reply.name != "basic.get-ok"
-
-
-def _is_of(queue: str, event: Input) -> bool:
-    return isinstance(event, MessageExpiry) and event.queue == queue
 
 
 def _is_mere_expiry(point: Explanation, index: int) -> bool:
