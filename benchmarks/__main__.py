@@ -8,13 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from amqpspec.targets.errors import TargetError
-from benchmarks import bulk, detection, generation, live, machine, offline, open_world, recording_cost
+from benchmarks import bulk, detection, generation, live, machine, offline, open_world, recording_cost, whole
 from benchmarks.errors import Invalid
 from benchmarks.tables import ResultTable
 from benchmarks.unjudged import ReplayError
 
 RESULTS = Path(__file__).with_name("results.md")
-PARTS = ("live", "offline", "generation", "detection", "bulk", "open-world", "recording")
+PARTS = ("whole", "live", "offline", "generation", "detection", "bulk", "open-world", "recording")
+
+#: Targets of whole runs, those in the way of which there is more to find last.
+WHOLE = (
+    "embedded", "docker:amqpspec/rabbitmq:4.3", "docker:amqpspec/rabbitmq:4.0", "docker:amqpspec/rabbitmq:3.10",
+    "docker:amqpspec/garagemq", "docker:amqpspec/broker-j:9.2",
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,6 +48,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--targets", nargs="+", default=["embedded", "docker:amqpspec/rabbitmq:4.3"], metavar="TARGET",
         help="of live and generation (default: embedded and docker:amqpspec/rabbitmq:4.3)",
     )  # fmt: skip
+    parser.add_argument(
+        "--whole-targets", nargs="+", default=list(WHOLE), metavar="TARGET",
+        help=f"of whole (default: {', '.join(WHOLE)})",
+    )  # fmt: skip
     parser.add_argument("--seconds", type=float, default=10.0, help="live: of each measurement (default 10)")
     parser.add_argument("--repetitions", type=int, default=3, help="live and offline (default 3)")
     parser.add_argument("--sequences", type=int, default=500, help="generation (default 500)")
@@ -54,6 +64,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _measure(part: str, options: argparse.Namespace) -> ResultTable:
+    if part == "whole":
+        return whole.run(options.whole_targets)
     if part == "live":
         return live.run(options.targets, options.seconds, options.repetitions)
     if part == "offline":

@@ -10,7 +10,7 @@ from pathlib import Path
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.search.plan import Plan
-from amqpspec.conformance.session import cleanup
+from amqpspec.conformance.session.cleanup import Cleaner
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
@@ -53,7 +53,7 @@ def _search(label: str, target: TargetUnderTest, sequences: int) -> tuple[str, .
     watch = Stopwatch()
     watch.watch(Connections, "_await_input", "waiting")
     watch.watch(WireClient, "open", "opening")
-    watch.watch(cleanup, "clean_up", "cleaning up")
+    watch.watch(Cleaner, "clean_up", "cleaning up")
     for method in ("__init__", "command", "event", "mark", "judgement"):
         watch.watch(SequenceJudge, method, "judging")
     watch.watch(TraceWriter, "_write", "trace")

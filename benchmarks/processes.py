@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,16 +28,25 @@ class Cost:
     processor: dict[str, float] = field(default_factory=dict)
 
 
-def run(command: Sequence[str], directory: Path) -> Cost:
-    """Run a command to its end. Raises `subprocess.CalledProcessError` if that is not exit code 0."""
+def run(
+    command: Sequence[str], directory: Path, *, codes: Collection[int] = (0,), longest: float | None = None
+) -> Cost:
+    """Run a command to its end. Raises `subprocess.SubprocessError` if that is none of these exit codes, or takes
+    longer than `longest` seconds.
+    """
     cost, done = Cost(), threading.Event()
     with subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, text=True) as process:
         watcher = threading.Thread(target=_watch, args=(process.pid, cost, done), daemon=True)
         watcher.start()
-        cost.output, _ = process.communicate()
-        done.set()
-        watcher.join()
-    if process.returncode:
+        try:
+            cost.output, _ = process.communicate(timeout=longest)
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            raise
+        finally:
+            done.set()
+            watcher.join()
+    if process.returncode not in codes:
         raise subprocess.CalledProcessError(process.returncode, command)
     return cost
 

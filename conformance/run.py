@@ -7,26 +7,28 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from amqpspec.conformance.failures.findings import Findings
 from amqpspec.conformance.interruption import raise_if_interrupted, was_interrupted
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
+from amqpspec.conformance.losses import Losses, Restarts, given_up
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import applicable, not_applicable
 from amqpspec.conformance.scenarios.configured_alike import configured_alike
 from amqpspec.conformance.scenarios.scenario_files import is_scenario, selected, sequence_name
-from amqpspec.conformance.search.machine import themes_for
-from amqpspec.conformance.search.round import ROUND
+from amqpspec.conformance.search_of_run import SearchOfRun
 from amqpspec.conformance.session.cleanup import Cleaner, Made, clean_up
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
 from amqpspec.conformance.session.patience import Patience
-from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE, OneAtATime, SetAside, under_way
+from amqpspec.conformance.session.side_by_side import OneAtATime, under_way
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
-from amqpspec.conformance.verdicts.causes import Argument, Causes
+from amqpspec.conformance.under_way import UnderWay
+from amqpspec.conformance.verdicts.broken_rules import BrokenRules, Learned
+from amqpspec.conformance.verdicts.causes import Causes
 from amqpspec.conformance.verdicts.events import (
     Listener,
     RunFinished,
@@ -35,36 +37,39 @@ from amqpspec.conformance.verdicts.events import (
     SequenceStarted,
     tell,
 )
-from amqpspec.conformance.verdicts.judgement import Extent, RunResult, SequenceJudgement
+from amqpspec.conformance.verdicts.judgement import SERVES_ON, Extent, RunResult, SequenceJudgement
 from amqpspec.conformance.verdicts.run_tally import RunTally
 from amqpspec.conformance.version import tool_version
-from amqpspec.conformance.workers import MadeRound, Round, WorkerLost, Workers, is_over, workers_for
+from amqpspec.conformance.workers import WorkerLost, Workers, workers_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.severity import rank
-from amqpspec.model.promises.verdict import Verdict
-from amqpspec.targets.brokers.health import check_alive, not_served
+from amqpspec.model.promises.verdict import Failure, Verdict
+from amqpspec.targets.brokers.health import check_alive, is_alive, not_served
 from amqpspec.targets.brokers.shared_configuration import SharedConfiguration
-from amqpspec.targets.errors import TargetError, TargetUnreachable
+from amqpspec.targets.errors import OperatorError, TargetError, TargetUnreachable
 
 #: Seconds that an owed frame may take while a failure is shrunk.
 SHRINKING_DEADLINE = 0.5
 
 
-#: Rounds of the search behind which it is looked at what the target refuses: for the first time, and from then on.
-FIRST_ROUNDS, LATER_ROUNDS = 4, 8
-
-
-def _extent(ended_by: Counter[str | None]) -> Extent:
+def _extent(ended_by: Counter[str | None], by_something_new: int) -> Extent:
     reasons = tuple((reason, times) for reason, times in ended_by.most_common() if reason is not None)
-    return Extent(ended_by.total(), ended_by[None], reasons)
+    return Extent(ended_by.total(), ended_by[None], reasons, by_something_new)
 
 
 class Runner:
-    """One run. A target that is lost ends it early: the result says so, and has what was found till then."""
+    """One run. A target that is lost ends it early, unless somebody starts it again (`conformance.losses`): the result
+    says so, and has what was found till then.
+    """
 
     def __init__(
-        self, target: TargetUnderTest, trace: TraceWriter, options: RunOptions, listeners: Iterable[Listener] = ()
+        self,
+        target: TargetUnderTest,
+        trace: TraceWriter,
+        options: RunOptions,
+        listeners: Iterable[Listener] = (),
+        restarts: Restarts | None = None,
     ) -> None:
         self.target = target
         self.options = options
@@ -81,11 +86,21 @@ class Runner:
         self._left_behind: list[Made] = []
         self._not_whole: tuple[str, ...] = ()
         self._causes = Causes()
+        self._broken = BrokenRules()
         #: for scenarios (True) and the search: why sequences were not judged to their end; None: they were
         self._ended_by: dict[bool, Counter[str | None]] = {True: Counter(), False: Counter()}
+        #: and by what was not reported before
+        self._ended_anew: Counter[bool] = Counter()
         #: names of scenarios
         self._decided: set[str] = set()
         self._began = time.monotonic()
+        self._restarts = restarts
+        self._losses = Losses()
+        self._under_way = UnderWay()
+        self._search = SearchOfRun(
+            self._dialect, options, self.listeners, self._under_way, self._take, self._is_enough,
+            lambda: Learned(self._causes.refused, frozenset(self._broken.avoided)),
+        )  # fmt: skip
 
     def run(self) -> RunResult:
         """Run everything; the result is also the last event, which comes after an interruption as well."""
@@ -96,12 +111,9 @@ class Runner:
         tell(self.listeners, RunStarted(self.target.description, self.options.seed, self.options.pace().mode, planned))
         lost: str | None = None
         try:
-            with workers_for(self._place, self.options, self._is_enough) as workers:
-                self._run_scenarios(scenarios, workers)
-                if self.options.sequences and not self._is_enough():
-                    self._search(workers)
+            self._through_losses(lambda: self._run_all(scenarios))
             raise_if_interrupted()
-            self._findings.shrink_all(time.monotonic() - self._began)
+            self._through_losses(lambda: self._findings.shrink_all(time.monotonic() - self._began))
             raise_if_interrupted()
             self._ask_whether_whole()
         except (TargetError, WorkerLost) as error:
@@ -118,6 +130,72 @@ class Runner:
     def _is_enough(self) -> bool:
         enough = self.options.enough
         return enough is not None and any(enough(found.failure) for found in self._findings.found.values())
+
+    def _run_all(self, scenarios: Sequence[CommandFile]) -> None:
+        """All that is not over yet."""
+        left = [each for each in scenarios if not self._under_way.is_over(sequence_name(each))]
+        with workers_for(self._place, self.options, self._is_enough) as workers:
+            self._run_scenarios(left, workers)
+            if self.options.sequences and not self._is_enough():
+                self._search.go_on(workers, self._place.carry_out, self.target.clock)
+
+    # -------------------------------------------------------------------------------------- a target that is lost
+
+    def _through_losses(self, work: Callable[[], None]) -> None:
+        """Do it, again each time that the target is lost and started again. Raises `TargetError` where it is not."""
+        while True:
+            try:
+                work()
+                return
+            except TargetError as error:
+                raise_if_interrupted()
+                log = self._start_again(error)
+                self._one_by_one(error, log)
+
+    def _start_again(self, error: TargetError) -> tuple[str, ...]:
+        """Gives the last that it had written."""
+        if self._restarts is None or (isinstance(error, OperatorError) and is_alive(self.target.address)):
+            raise error
+        log = self._restarts.last_lines()
+        self.target = self._restarts.start_again()
+        self._cleaner.close()
+        self._cleaner = Cleaner()
+        self._place = replace(self._place, target=self.target, cleaner=self._cleaner)
+        self._left_behind.clear()
+        return log
+
+    def _one_by_one(self, error: TargetError, log: Sequence[str]) -> None:
+        """Carry out what was under way when the target was lost, until it is known which sequence does that.
+
+        Behind each command it is asked whether the broker still answers. Sequences that wait take too long for it; they
+        are carried out beside each other again.
+        """
+        suspects = self._under_way.busy
+        for suspect in suspects:
+            commands: list[Command] = []
+
+            def next_one(command: Command, begun: list[Command] = commands) -> None:
+                if begun:
+                    check_alive(self.target.address)
+                begun.append(command)
+
+            try:
+                outcome = self._place.carry_out(suspect, next_one)
+                self._check_alive(suspect.name)
+            except TargetError as again:
+                raise_if_interrupted()
+                log = self._start_again(again)
+                failure = self._losses.note(str(again), log, suspect, commands)
+                self._take_judged(given_up(suspect, failure, self.target))
+                self._stop_if_enough(failure, again)
+                return
+            self._take(outcome)
+        under_way = [*(each.name for each in suspects), *self._under_way.names]
+        self._stop_if_enough(self._losses.note(str(error), log, None, under_way=under_way), error)
+
+    def _stop_if_enough(self, failure: Failure, error: TargetError) -> None:
+        if self._losses.is_enough(failure):
+            raise TargetUnreachable(f"started again, and lost by the same cause as before: {error}")
 
     # ----------------------------------------------------------------------------------------- scenarios
 
@@ -150,70 +228,12 @@ class Runner:
 
     def _sequence(self, scenario: CommandFile) -> CommandSequence:
         """The sequence of a scenario, which is about to be carried out."""
-        name = sequence_name(scenario)
-        tell(self.listeners, SequenceStarted(name, scenario.requirement))
-        return CommandSequence(name, scenario.commands, scenario.requirement)
+        sequence = CommandSequence(sequence_name(scenario), scenario.commands, scenario.requirement)
+        tell(self.listeners, SequenceStarted(sequence.name, sequence.requirement))
+        return self._under_way.begin(sequence, waits=scenario.waits)
 
     def _begin(self, scenario: CommandFile) -> CarriedOut:
         return self._place.carry_out(self._sequence(scenario))
-
-    # -------------------------------------------------------------------------------------------- search
-
-    def _search(self, workers: Workers) -> None:
-        """Search until the number of sequences is reached."""
-        if not themes_for(self._dialect, self.options.themes):
-            return
-        until = None
-        if self.options.time_budget is not None:
-            until = time.monotonic() + self.options.time_budget
-        with SetAside(self._place.carry_out, self.target.clock) as waiting:
-            for rounds in self._rounds(until):
-                for made in workers.made(rounds):
-                    self._carry_out(made, workers, waiting, until)
-            for each in waiting.taken(but=0):
-                if not self._is_enough():
-                    self._take(each)
-
-    def _carry_out(self, rounds: Sequence[MadeRound], workers: Workers, waiting: SetAside, until: float | None) -> None:
-        """What waits is begun at once. Of that as many are taken behind each round as if it had been made by then."""
-        round_of: dict[str, int] = {}
-        chosen: list[CommandSequence] = []
-        still_to_come = [0] * len(rounds)
-        for number, made in enumerate(rounds):
-            for sequence, waits in made:
-                if waits:
-                    tell(self.listeners, SequenceStarted(sequence.name))
-                    waiting.begin(sequence)
-                    still_to_come[:number] = (1 + many for many in still_to_come[:number])
-                else:
-                    round_of[sequence.name] = number
-                    chosen.append(sequence)
-        outcomes = workers.carried_out(chosen, until)
-        outcome = next(outcomes, None)
-        for number in range(len(rounds)):
-            while outcome is not None and round_of[outcome.sequence.name] == number:
-                tell(self.listeners, SequenceStarted(outcome.sequence.name))
-                self._take(outcome)
-                outcome = next(outcomes, None)
-            for each in waiting.taken(but=MOST_SET_ASIDE + still_to_come[number]):
-                self._take(each)
-
-    def _rounds(self, until: float | None) -> Iterator[Iterator[Round]]:
-        """Some at a time: what was learned of the target by then is heeded by the next ones."""
-        first, many = 0, FIRST_ROUNDS
-        while first * ROUND < self.options.sequences and not is_over(until) and not self._is_enough():
-            refused = self._causes.refused if self.options.learns else frozenset()
-            yield self._some_rounds(range(first, first + many), until, refused)
-            first, many = first + many, LATER_ROUNDS
-
-    def _some_rounds(
-        self, numbers: Iterable[int], until: float | None, refused: frozenset[Argument]
-    ) -> Iterator[Round]:
-        for number in numbers:
-            left = self.options.sequences - number * ROUND
-            if left <= 0 or is_over(until) or self._is_enough():
-                return
-            yield Round(number, min(left, ROUND), refused)
 
     # ------------------------------------------------------------------------------------ what comes of them
 
@@ -227,13 +247,21 @@ class Runner:
         if outcome.judgement.verdict is Verdict.FAIL or outcome.overdue:
             self._check_alive(outcome.sequence.name)
         judgement = self._causes.judged(outcome.judgement)
-        self._ended_by[is_scenario(judgement.sequence)][judgement.ended_by] += 1
+        self._take_judged(judgement)
+        for failure in judgement.failures:
+            self._findings.note(failure, outcome.sequence.name, outcome.commands_until(failure.identity))
+
+    def _take_judged(self, judgement: SequenceJudgement) -> None:
+        self._under_way.end(judgement.sequence)
+        of_scenario = is_scenario(judgement.sequence)
+        self._ended_by[of_scenario][judgement.ended_by] += 1
+        new = {each.identity for each in judgement.failures}.difference(self._findings.found)
+        self._ended_anew[of_scenario] += judgement.ended_by in new
+        self._broken.note(judgement, of_scenario)
         self.tally.add(judgement)
         if judgement.requirement is not None and judgement.verdict in (Verdict.PASS, Verdict.FAIL):
             self._decided.add(judgement.sequence)
         tell(self.listeners, SequenceFinished(judgement))
-        for failure in judgement.failures:
-            self._findings.note(failure, outcome.sequence.name, outcome.commands_until(failure.identity))
 
     def _run_again(self, name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
         """Run commands of the sequence `repeats`, or some of them, that belong to no count, with little patience."""
@@ -250,11 +278,13 @@ class Runner:
             check_alive(self.target.address)
         except TargetError as error:
             raise TargetUnreachable(f"behind {sequence}: {error}") from error
+        self._losses.served += 1
 
     def _ask_whether_whole(self) -> None:
         """Now that all connections of the run are over: does the broker serve a fresh one, and delete what is left?"""
         self._cleaner.close()
         wrong = [not_served(self.target.address)]
+        self._losses.served += 1
         self._left_behind = clean_up(self.target.address, self._left_behind)
         if count := len(self._left_behind):
             wrong.append(f"{count} of the queues and exchanges that this run made cannot be deleted")
@@ -267,14 +297,15 @@ class Runner:
         failures = [
             replace(self._findings.found.get(identity, counted), sequences=counted.sequences)
             for identity, counted in self.tally.found.items()
-        ]
+        ] + self._losses.failures()
+        said = self.tally.requirements(requirements().values(), dialect, not_applicable(self.target))
         return RunResult(
             tool="amqpspec",
             tool_version=tool_version(),
             target=self.target.description,
             seed=self.options.seed,
             mode=self.options.pace().mode,
-            requirements=self.tally.requirements(requirements().values(), dialect, not_applicable(self.target)),
+            requirements=tuple(self._losses.verdict() if each.id == SERVES_ON else each for each in said),
             failures=tuple(sorted(failures, key=lambda found: rank(found.failure))),
             sequences=self.tally.sequences,
             frames=self.tally.frames,
@@ -286,7 +317,8 @@ class Runner:
             left_behind=tuple(f"{kind} {name}" for kind, name in self._left_behind),
             not_whole=self._not_whole,
             causes=self._causes.causes,
-            scenarios_extent=_extent(self._ended_by[True]),
-            search_extent=_extent(self._ended_by[False]),
+            left_alone=tuple(self._broken.avoided.items()) if self.options.learns else (),
+            scenarios_extent=_extent(self._ended_by[True], self._ended_anew[True]),
+            search_extent=_extent(self._ended_by[False], self._ended_anew[False]),
             decided=frozenset(self._decided),
         )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
+from types import MappingProxyType
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from amqpspec.conformance.profile.profile import choices_in_words
-from amqpspec.conformance.verdicts.judgement import RunResult
+from amqpspec.conformance.verdicts.judgement import Cause, FoundFailure, RunResult
 from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.registry import Requirement
+from amqpspec.model.promises.severity import Severity, severity_of
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line, accuracy_rows, seconds_text
@@ -25,6 +28,7 @@ from amqpspec.reports.extent import extent_lines
 from amqpspec.reports.overview import (
     SIGNS,
     VERDICTS,
+    Entry,
     again,
     areas,
     entries,
@@ -34,7 +38,11 @@ from amqpspec.reports.overview import (
     severity_line,
     whole_lines,
 )
+from amqpspec.reports.sources import source_parts
 from amqpspec.reports.text import plural, visible
+
+#: Longer ladders of frames are folded.
+MOST_OPEN = 24
 
 
 def page_environment() -> Environment:
@@ -53,11 +61,28 @@ def page_environment() -> Environment:
     return environment
 
 
-def render_html(result: RunResult, registry: Mapping[str, Requirement] | None = None) -> str:
-    """The report as one HTML page."""
+def _gravest(entry: Entry) -> Severity:
+    return severity_of(entry.failures[0].failure)
+
+
+def render_html(
+    result: RunResult,
+    registry: Mapping[str, Requirement] | None = None,
+    replays: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """The report as one HTML page. `replays`: by identity the command that shows a failure again."""
     environment = page_environment()
-    environment.globals.update(again=again, notes=notes, seconds_text=seconds_text)
+
+    def causes_of(found: FoundFailure) -> list[Cause]:
+        return [cause for cause in result.causes if cause.failure == found.failure.identity]
+
+    environment.globals.update(
+        again=again, notes=notes, seconds_text=seconds_text, source_parts=source_parts, causes_of=causes_of
+    )
     listed = entries(result, registry)
+    is_new = {entry.id: not (entry.differs or entry.is_excused) for entry in listed}
+    worst = failing(listed)
+    new = [entry for entry in worst if is_new[entry.id]]
     return environment.get_template("report.html").render(
         result=result,
         target=result.target,
@@ -75,7 +100,11 @@ def render_html(result: RunResult, registry: Mapping[str, Requirement] | None = 
         accuracy_rows=accuracy_rows(result),
         areas=areas(listed),
         entries=listed,
-        failing=failing(listed),
+        failing=worst,
+        new_by_severity=[(severity, list(some)) for severity, some in groupby(new, _gravest)],
+        accepted=[entry for entry in worst if not is_new[entry.id]],
+        most_open=MOST_OPEN,
+        replays={found.failure.identity: replays.get(found.failure.identity, "") for found in result.failures},
         severities=severity_line(result),
         whole=whole_lines(result),
         summary=[(verdict, result.summary[verdict], result.summary_as_known[verdict]) for verdict in VERDICTS],

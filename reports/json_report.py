@@ -29,9 +29,13 @@ def report_object(result: RunResult) -> dict[str, Any]:
     `strength` is how strong the promise is that a failure or a known defect breaks: "promised", "conventional" or
     "arguable"; what is only arguable fails no run. `severity` is what a failure does to an application
     (`model.promises.severity`); the gravest are listed first.
+    `frames` are those that show it, in order, as far as the one that is wrong: `kind` is "command", "sent", "received",
+    "wrong" (a frame that is not allowed), "missing" (one that did not come) or "gap" (some are left out), `place` the
+    connection and channel.
     `extent` says how many scenarios and sequences of the search were judged to their end, and what ended the others;
     `decided` are the scenarios that were carried out and decided;
     `causes` what the broker refuses in one way again and again, and how many sequences are `blocked` by that;
+    `left_alone` the rules that the search leaves alone, each with the identity that is the reason;
     `left_behind` what the run made and the broker did not delete; `not_whole` what is wrong with the broker at the end.
     `measurements` are of times that were up, all in seconds: `late` is by how much the broker was late, at least and
     at most, `expected` the same as the model expects it, `tick` the time between two looks at its clock.
@@ -55,6 +59,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
         "seconds": round(result.seconds, 3),
         "extent": {"scenarios": asdict(result.scenarios_extent), "search": asdict(result.search_extent)},
         "causes": [asdict(cause) for cause in result.causes],
+        "left_alone": dict(result.left_alone),
         "left_behind": list(result.left_behind),
         "decided": sorted(result.decided),
         "not_whole": list(result.not_whole),
@@ -127,6 +132,7 @@ def _failure(found: FoundFailure, as_known: bool) -> dict[str, Any]:
         "as_known": str(Verdict.PASS if as_known else Verdict.FAIL),
         "rate": None if found.rate is None else list(found.rate),
         "cut_short": found.cut_short,
+        "frames": [{"kind": str(each.kind), "place": each.place, "text": each.text} for each in found.ladder],
     }
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from amqpspec.conformance.verdicts.known_behaviour import Standing
+from amqpspec.conformance.verdicts.rung import Kind, Rung
 from amqpspec.model.promises.verdict import Verdict
 
 REPORT = "report.json"
@@ -53,6 +54,8 @@ class StoredFailure:
     sequences: int
     #: showed in each repetition of its commands, and wherever it would have shown, as far as that is known
     is_steady: bool = True
+    #: the frames that show it, where the report has them
+    ladder: tuple[Rung, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,4 +172,5 @@ def _failure(each: Mapping[str, Any], defects: Mapping[str, StoredDefect]) -> St
         str(each.get("sequence", "")),
         int(each.get("sequences", 1)),
         is_steady,
+        tuple(Rung(Kind(rung["kind"]), str(rung["place"]), str(rung["text"])) for rung in each.get("frames", ())),
     )

@@ -32,6 +32,7 @@ from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import headline_as_known, not_seen
 from amqpspec.reports.extent import extent_lines
 from amqpspec.reports.overview import SIGNS, VERDICTS, Entry, entries, headline, notes, severity_line, whole_lines
+from amqpspec.reports.progress import Progress
 from amqpspec.reports.text import plural, visible
 
 STYLES: Mapping[Verdict, str] = {
@@ -98,9 +99,10 @@ def print_report(
         console.print(_text(measured))
     if newer := newer_sentence(result.target.judged_version):
         console.print(_text(newer, STYLES[Verdict.INCONCLUSIVE]))
+    # a log is read as it stands; a terminal wraps by itself
     if as_known := headline_as_known(result):
-        console.print(_text(as_known))
-    console.print(headline_text(result))
+        console.print(_text(as_known), soft_wrap=True)
+    console.print(headline_text(result), soft_wrap=True)
 
 
 def _brief_lines(failing: Iterable[tuple[Entry, FoundFailure]], result: RunResult) -> Iterator[Text]:
@@ -210,6 +212,7 @@ class LiveDisplay:
         self._dialect = ""
         self._version: Version | None = None
         self._frames = 0
+        self._progress = Progress()
         self._running: dict[str, None] = {}
         self._live = Live(console=console, get_renderable=self._line, refresh_per_second=8, transient=True)
 
@@ -224,6 +227,7 @@ class LiveDisplay:
         self._live.stop()
 
     def __call__(self, event: Event) -> None:
+        self._progress(event)
         match event:
             case SequenceStarted():
                 self._running[event.sequence] = None
@@ -263,6 +267,7 @@ class LiveDisplay:
         for verdict in VERDICTS:
             if count := self._counts[verdict]:
                 line.append(f"  {SIGNS[verdict]} {count:,} {verdict}", style=STYLES[verdict])
+        line.append(f"  {self._progress.times()}", style="dim")
         line.append(f"  {plural(self._frames, 'frame')}", style="dim")
         if self._running:
             line.append(visible(f"  {next(reversed(self._running))}"), style="dim")

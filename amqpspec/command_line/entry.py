@@ -23,10 +23,18 @@ from amqpspec.reports.stored_run import StoredRunError
 from amqpspec.targets.errors import TargetError
 
 
+class _Console(Console):
+    """Who reads the output may have left: then nobody is told, and all else goes on."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `amqpspec ARGUMENTS`; gives the exit code. Prints no traceback for anything a user or a broker can do."""
     options = build_parser().parse_args(arguments)
-    console = Console(highlight=False)
+    console = _Console(highlight=False)
     try:
         with ended_by_signals():
             return _dispatch(options.command, options, console)

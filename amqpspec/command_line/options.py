@@ -70,7 +70,7 @@ def _target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--deadline", type=_positive, default=5.0, metavar="SECONDS",
         help="the most that an owed frame may take (default 5); after three that never came, ten times the slowest"
-        " answer so far, at least 1 s",
+        " answer of late, at least 1 s, and 0.3 s after twenty",
     )  # fmt: skip
     parser.add_argument("--quiet", action="store_true", help="print the verdict only")
 
@@ -78,6 +78,9 @@ def _target(parser: argparse.ArgumentParser) -> None:
 def _run(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(learns=True)  # `diff` sends what the target refuses again
     _target(parser)
+    parser.add_argument(
+        "more", nargs="*", metavar="TARGET", help="further targets, one after another with one seed, and a page of all"
+    )
     parser.add_argument(
         "--no-profile", dest="profile", action="store_false",
         help="a product that is not known is not asked first what it chose where the text leaves a choice",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -14,13 +15,16 @@ from pathlib import Path
 from rich.console import Console
 
 from amqpspec.command_line.options import available_processors, random_seed
-from amqpspec.command_line.targets import target_under_test
+from amqpspec.command_line.output_files import heard_or_not, held, require_writable, write
+from amqpspec.command_line.several_targets import run_each
+from amqpspec.command_line.targets import StartedTarget
 from amqpspec.command_line.usage import UsageError
+from amqpspec.conformance.failures.ladder import with_ladders
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.search.machine import THEMES, themes_for
 from amqpspec.conformance.traces.extras import needed_for
-from amqpspec.conformance.traces.trace import TraceWriter, jsonl_to_parquet
+from amqpspec.conformance.traces.trace import TraceError, TraceWriter, jsonl_to_parquet, read_trace
 from amqpspec.conformance.verdicts.deviations import (
     Deviation,
     excused_identities,
@@ -41,6 +45,10 @@ from amqpspec.model.promises.verdict import Failure
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
+    return run_each(options, console, _execute) if options.more else _execute(options, console)
+
+
+def _execute(options: argparse.Namespace, console: Console) -> int:
     select(options.only)  # an unknown prefix is an error before anything is started
     if options.search_only and options.only:
         raise UsageError("--only chooses scenarios, and --search-only runs none")
@@ -54,11 +62,12 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     listed = read_deviations(options.deviations) if options.deviations else ()
     _make_directory(options.out)
     for path in (
-        options.html, options.json, options.junit, options.markdown, options.badge, options.parquet,
+        options.out / "trace.jsonl", options.html or options.out / "report.html",
+        options.json or options.out / "report.json", options.junit, options.markdown, options.badge, options.parquet,
         options.write_deviations,
     ):  # fmt: skip
-        if path is not None and not path.absolute().parent.is_dir():
-            raise UsageError(f"{path}: there is no directory {path.absolute().parent}")
+        if path is not None:
+            require_writable(path)
     if options.store:
         _require_store(options.store)
     if options.parquet:
@@ -73,36 +82,53 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     finished = _Finished()
     interrupt: KeyboardInterrupt | None = None
     with ExitStack() as stack:
-        target = stack.enter_context(target_under_test(options))
+        stack.enter_context(held(options.out))
+        started = stack.enter_context(StartedTarget(options))
+        target = started.target
         dialect = dialect_named(target.description.dialect)
         if options.theme and not themes_for(dialect, wanted.themes):
             raise UsageError(f"--theme {', '.join(options.theme)}: there is nothing of it to search in {dialect.title}")
-        trace = stack.enter_context(TraceWriter(options.out / "trace.jsonl"))
+        trace = stack.enter_context(TraceWriter(options.out / "trace.jsonl", goes_on=True))
         if options.stop_at_first:
             wanted = replace(wanted, enough=fails_the_run(listed, target.description, options.gate))
         listeners: list[Listener] = [finished]
-        if console.is_terminal and not options.quiet:
+        if not options.quiet:
+            from amqpspec.reports.progress import PlainProgress
             from amqpspec.reports.terminal import LiveDisplay
 
-            listeners.append(stack.enter_context(LiveDisplay(console)))
+            display = LiveDisplay(console) if console.is_terminal else PlainProgress(console)
+            listeners.append(stack.enter_context(display) if isinstance(display, LiveDisplay) else display)
         try:
-            Runner(target, trace, wanted, listeners).run()
+            Runner(target, trace, wanted, listeners, started.restarts).run()
         except KeyboardInterrupt as error:
             interrupt = error
+    if trace.lost is not None:
+        print(f"amqpspec: {trace.path} is not whole: {trace.lost}", file=sys.stderr)
     if finished.result is None:
         raise interrupt or AssertionError("a run tells its result")
-    result = _judged(finished.result, listed, options)
+    result = _judged(_with_ladders(finished.result, options), listed, options)
     _write_reports(result, options)
     if options.store:
         _add_to_store(options)
     if interrupt is not None:
         raise interrupt
-    _print(result, options, console)
-    for problem in result.problems:
-        print(f"amqpspec: {options.deviations}: {problem}", file=sys.stderr)
-    if options.update_deviations:
-        print(update(listed, result, date.today()) or f"# {options.deviations} may stay as it is")
+    with heard_or_not():
+        _print(result, options, console)
+        for problem in result.problems:
+            print(f"amqpspec: {options.deviations}: {problem}", file=sys.stderr)
+        if options.update_deviations:
+            print(update(listed, result, date.today()) or f"# {options.deviations} may stay as it is")
+        sys.stdout.flush()
     return result.exit_code
+
+
+def _with_ladders(result: RunResult, options: argparse.Namespace) -> RunResult:
+    """The result with the frames of its failures, as far as the trace could be written."""
+    try:
+        return with_ladders(result, read_trace(options.out / "trace.jsonl"))
+    except (TraceError, OSError) as error:
+        print(f"amqpspec: the frames of failures are left out: {error}", file=sys.stderr)
+        return result
 
 
 class _Finished:
@@ -123,7 +149,7 @@ def _judged(result: RunResult, listed: Sequence[Deviation], options: argparse.Na
     if options.write_deviations:
         missing = deviations_of(result, date.today())
         kept = [each for each in listed if problem_of(each, result, date.today()) is None]
-        options.write_deviations.write_text(as_toml([*kept, *missing]), encoding="utf-8")
+        write(options.write_deviations, as_toml([*kept, *missing]))
         result = with_deviations(result, missing)
     return through(result, options.gate)
 
@@ -186,21 +212,26 @@ def _write_reports(result: RunResult, options: argparse.Namespace) -> None:
     from amqpspec.reports.summary import render_summary
 
     registry = requirements()
-    (options.html or options.out / "report.html").write_text(render_html(result, registry), encoding="utf-8")
-    (options.json or options.out / "report.json").write_text(render_json(result), encoding="utf-8")
+    replays = {
+        found.failure.identity: f"amqpspec replay {shlex.quote(str(file))} {shlex.quote(_again_at(result, options))}"
+        for found, file in _command_files(result, options.out)
+    }
+    write(options.html or options.out / "report.html", render_html(result, registry, replays))
+    write(options.json or options.out / "report.json", render_json(result))
     if options.junit:
-        options.junit.write_text(render_junit(result, registry), encoding="utf-8")
+        write(options.junit, render_junit(result, registry))
     if options.markdown:
-        options.markdown.write_text(render_summary(result), encoding="utf-8")
+        write(options.markdown, render_summary(result))
     if options.badge:
-        options.badge.write_text(render_badge(result), encoding="utf-8")
+        write(options.badge, render_badge(result))
     if options.parquet:
-        jsonl_to_parquet(options.out / "trace.jsonl", options.parquet)
+        try:
+            jsonl_to_parquet(options.out / "trace.jsonl", options.parquet)
+        except (TraceError, OSError) as error:
+            print(f"amqpspec: {options.parquet} was left out: {error}", file=sys.stderr)
     _write_job_summary(result)
     for found, file in _command_files(result, options.out):
-        file.parent.mkdir(exist_ok=True)
-        text = f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n"
-        file.write_text(text, encoding="utf-8")
+        write(file, f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n")
 
 
 def _write_job_summary(result: RunResult) -> None:
@@ -234,9 +265,14 @@ def _print(result: RunResult, options: argparse.Namespace, console: Console) -> 
     console.print(f"report: {options.html or options.out / 'report.html'}   trace: {options.out / 'trace.jsonl'}")
 
 
+def _again_at(result: RunResult, options: argparse.Namespace) -> str:
+    """The target as it is given again, without credentials."""
+    return options.target if "://" not in options.target else result.target.label
+
+
 def _next_steps(result: RunResult, options: argparse.Namespace) -> Iterator[str]:
     """What the reader may do about the failures."""
-    target = options.target if "://" not in options.target else result.target.label
+    target = _again_at(result, options)
     files = _command_files(result, options.out)
     if file := next((file for found, file in files if found.known is None and not result.is_as_known(found)), None):
         yield f"see it again: amqpspec replay {file} {target}"

@@ -6,17 +6,27 @@ import argparse
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from types import TracebackType
+from typing import Self
 
 from amqpspec.command_line.usage import UsageError
+from amqpspec.conformance.losses import Restarts
 from amqpspec.conformance.profile.measuring import measure
 from amqpspec.conformance.profile.shows import gentle
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.capabilities import advertised
-from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import dialect_named, dialect_of, is_known
 from amqpspec.reports.text import visible
-from amqpspec.targets.brokers.resolve import RunningBroker, dialect_said_by, introduction, operator_of, running_broker
+from amqpspec.targets.brokers.resolve import (
+    RunningBroker,
+    dialect_said_by,
+    introduction,
+    is_started_here,
+    last_lines_of,
+    operator_of,
+    running_broker,
+)
 
 #: Characters of a product's name or version that are shown.
 _LONGEST_NAME = 100
@@ -28,16 +38,68 @@ def target_under_test(options: argparse.Namespace) -> Iterator[TargetUnderTest]:
 
     Where the options want a profile, a product that is not known is judged by what it was seen to choose.
     """
-    if options.mode != "lockstep":
-        raise UsageError(f"--mode {options.mode} is not available in this version; lockstep is")
-    if options.driver != "wire":
-        raise UsageError(f"--driver {options.driver} is not available in this version; wire is")
-    asked = dialect_named(options.dialect) if options.dialect else None
-    with _broker(options.target, asked) as broker:
+    with StartedTarget(options) as started:
+        yield started.target
+
+
+class StartedTarget:
+    """The same, for who may have to start it again. Use as a context manager."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        """Raises `UsageError`."""
+        if options.mode != "lockstep":
+            raise UsageError(f"--mode {options.mode} is not available in this version; lockstep is")
+        if options.driver != "wire":
+            raise UsageError(f"--driver {options.driver} is not available in this version; wire is")
+        self._options = options
+        self._asked = dialect_named(options.dialect) if options.dialect else None
+        self._running = ExitStack()
+        self._broker: RunningBroker | None = None
+        self._target: TargetUnderTest | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._target = self._start()
+        except BaseException:
+            self._running.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._running.close()
+
+    @property
+    def target(self) -> TargetUnderTest:
+        if self._target is None:
+            raise RuntimeError("the target is not started yet")
+        return self._target
+
+    @property
+    def restarts(self) -> Restarts | None:
+        """Who may start it again; None: it was not started here."""
+        return self if self._broker is not None and is_started_here(self._broker) else None
+
+    def last_lines(self) -> tuple[str, ...]:
+        return tuple(map(visible, last_lines_of(self._broker))) if self._broker is not None else ()
+
+    def start_again(self) -> TargetUnderTest:
+        """It is what it was, but where it listens and who operates it. Raises `TargetError`."""
+        self._running.close()
+        self._target = self._start()
+        return self._target
+
+    def _start(self) -> TargetUnderTest:
+        options = self._options
+        try:
+            broker = self._broker = self._running.enter_context(running_broker(options.target, self._asked))
+        except ValueError as error:
+            raise UsageError(str(error)) from None
         address = broker.address
         properties, limits = introduction(address)
         said = dialect_said_by(broker)
-        dialect = asked or (dialect_named(said) if said else dialect_of(properties))
+        dialect = self._asked or (dialect_named(said) if said else dialect_of(properties))
         product = _shown(properties.get("product", "unknown"))
         version = _shown(properties.get("version", "unknown"))
         label = options.target if "://" not in options.target else str(address)
@@ -50,22 +112,14 @@ def target_under_test(options: argparse.Namespace) -> Iterator[TargetUnderTest]:
             channel_max=limits.channel_max,
             frame_max=limits.frame_max,
         )
-        if not asked and not said and getattr(options, "profile", False) and not is_known(properties):
+        if self._target is not None:
+            return replace(target, description=self._target.description, capabilities=self._target.capabilities)
+        if not self._asked and not said and getattr(options, "profile", False) and not is_known(properties):
             dialect = measure(target, options.out / "profile.jsonl", gentle(), gentle()).dialect
         description = replace(target.description, dialect=dialect.name)
-        yield replace(target, description=description, capabilities=advertised(properties) | dialect.announced)
+        return replace(target, description=description, capabilities=advertised(properties) | dialect.announced)
 
 
 def _shown(said: object) -> str:
     """What a broker says of itself, fit for every report and of bounded length."""
     return visible(str(said)[:_LONGEST_NAME])
-
-
-@contextmanager
-def _broker(target: str, dialect: Dialect | None) -> Iterator[RunningBroker]:
-    with ExitStack() as stack:
-        try:
-            broker = stack.enter_context(running_broker(target, dialect))
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        yield broker

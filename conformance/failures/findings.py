@@ -46,6 +46,7 @@ class Findings:
         version: Version | None = None,
     ) -> None:
         self.found: dict[str, FoundFailure] = {}
+        self._shrunk: set[str] = set()
         self._shown_by: dict[str, Sequence[Command]] = {}
         self._dialect, self._version = dialect, version
         self._shrinking_time = shrinking_time
@@ -83,18 +84,23 @@ class Findings:
         """Look for the shortest commands that show each failure, and tell of it, the gravest first.
 
         `took`: seconds that the run has taken till now. Each failure has a share of the time, and what it leaves is for
-        those behind it. Raises `TargetError`, after that.
+        those behind it. Raises `TargetError`, after that. Those that are left then are shrunk when it is called
+        again.
         """
         wanted = self._shrinking_time
         self._shrinking_left = min(max(took, LEAST_TIME), MOST_TIME) if wanted is None else wanted
         left: list[FoundFailure] = []
         for found in sorted(self.found.values(), key=lambda each: rank(each.failure)):
+            if found.failure.identity in self._shrunk:
+                continue
             if is_as_known(found.failure, self._dialect.name, self._version):
                 # what it is is known, and docs/findings.md has it as short as it can be
+                self._shrunk.add(found.failure.identity)
                 tell(self._listeners, FailureShrunk(found))
             else:
                 left.append(found)
         for number, found in enumerate(left):
+            self._shrunk.add(found.failure.identity)
             share = max(self._shrinking_left * GENEROUS / (len(left) - number + 1), LEAST_SHARE)
             self._shrink(found.failure, found.sequence, self._shown_by[found.failure.identity], share)
 

@@ -52,6 +52,10 @@ def _never() -> bool:
     return False
 
 
+def _ignored(command: Command) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where sequences are carried out. `is_stopped`: is nothing more to be carried out, as the run is ended?"""
@@ -66,8 +70,8 @@ class Place:
     #: deletes what its sequences made; None: each sequence connects for that by itself
     cleaner: Cleaner | None = None
 
-    def carry_out(self, sequence: CommandSequence) -> CarriedOut:
-        """Raises `TargetError` when the target is lost."""
+    def carry_out(self, sequence: CommandSequence, begun: Callable[[Command], None] = _ignored) -> CarriedOut:
+        """`begun` is told of each command before it is sent. Raises `TargetError` when the target is lost."""
         target, patience = self.target, self.patience
         if sequence.deadline is not None:
             target, patience = replace(target, deadline=min(target.deadline, sequence.deadline)), None
@@ -88,6 +92,8 @@ class Place:
                 if self.is_stopped():
                     session.finish(complete=False)
                     break
+                if not session.over:
+                    begun(command)
                 session.run(command)
                 for failure in session.judge.failures[len(shown_by) :]:
                     shown_by[plain_failure(failure).identity] = number

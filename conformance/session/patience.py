@@ -1,8 +1,9 @@
 """How long an owed frame may take.
 
-At first as long as was said; once several deadlines have passed in vain, a multiple of the slowest answer so far, which
-on a busy machine is long as well. So a broker that owes many frames, and never sends them, is not waited for at length
-each time.
+At first as long as was said; once several deadlines have passed in vain, a multiple of the slowest answer of late,
+which on a busy machine is long as well. So a broker that owes many frames, and never sends them, is not waited for at
+length each time. An answer that took long counts for less with each that comes behind it: one moment in which the
+machine stood still says little of the hundreds of answers since.
 """
 
 from __future__ import annotations
@@ -11,10 +12,14 @@ from dataclasses import dataclass
 
 #: Deadlines that pass in vain before there is less patience.
 IN_VAIN = 3
-#: So many times as long as the slowest answer so far.
+#: So many times as long as the slowest answer of late.
 MULTIPLE = 10
+#: What an answer counts for once another one has come, of what it counted for before: a third behind a hundred.
+FADING = 0.99
 #: Seconds that an owed frame may take in any case.
 FLOOR = 1.0
+#: The same once so many deadlines have passed in vain: there is no doubt any more that frames are missing.
+LOW_FLOOR, MANY_IN_VAIN = 0.3, 20
 
 
 @dataclass(slots=True)
@@ -23,6 +28,7 @@ class Patience:
 
     #: seconds
     most: float
+    #: the slowest answer of late
     slowest: float = 0.0
     in_vain: int = 0
 
@@ -31,11 +37,12 @@ class Patience:
         """Seconds that an owed frame may take."""
         if self.in_vain < IN_VAIN:
             return self.most
-        return min(self.most, max(FLOOR, MULTIPLE * self.slowest))
+        floor = FLOOR if self.in_vain < MANY_IN_VAIN else LOW_FLOOR
+        return min(self.most, max(floor, MULTIPLE * self.slowest))
 
     def waited(self, seconds: float) -> None:
         """What was owed has come, after so long."""
-        self.slowest = max(self.slowest, seconds)
+        self.slowest = max(self.slowest * FADING, seconds)
 
     def waited_in_vain(self) -> None:
         self.in_vain += 1

@@ -62,11 +62,16 @@ class TraceWriter:
     `read_trace` will give it, so that live and offline judging see the same. Several threads may write, each
     its own sequence; and several processes, of which one begins the file and the others `append`.
     Of bodies longer than `longest_body` octets size and digest are written.
-    Raises `TraceError` if the file cannot be written, or for a value that has no written form.
+    Raises `TraceError` if the file cannot be written, or for a value that has no written form. One that `goes_on` says
+    in `lost` why nothing is written any more, such as a full disk, and gives the rows all the same.
     """
 
-    def __init__(self, path: Path | str, append: bool = False, longest_body: int = MAX_BODY) -> None:
+    def __init__(
+        self, path: Path | str, append: bool = False, longest_body: int = MAX_BODY, *, goes_on: bool = False
+    ) -> None:
         self.path = Path(path)
+        self.lost: str | None = None
+        self._goes_on = goes_on
         self._longest_body = longest_body
         self._one_at_a_time = threading.Lock()
         try:
@@ -174,10 +179,15 @@ class TraceWriter:
             line = row_line(row)
         except ValueNotRecordable as error:
             raise TraceError(f"{self.path}: {row.get('method', row['kind'])}: {error}") from error
+        if self.lost is not None:
+            return row
         try:
             with self._one_at_a_time:
                 self._write_whole(line)
         except OSError as error:
+            if self._goes_on:
+                self.lost = error.strerror or str(error)
+                return row
             raise TraceError(f"{self.path}: the trace cannot be written: {error.strerror}") from error
         return row
 

@@ -1,7 +1,8 @@
 """What the engine tells while it works, in order. Displays and reports only listen.
 
 A run is `RunStarted`, then any number of sequences, then a `FailureShrunk` for each failure, then `RunFinished`.
-Sequences may overlap; each has one `SequenceStarted` and one `SequenceFinished`, and those that other processes carry
+Sequences may overlap; each has one `SequenceStarted` (one more each time that a lost target was started again before it
+was over) and one `SequenceFinished`, and those that other processes carry
 out have both when their result is taken. A session of its own (`amqpspec replay`) tells of commands and frames as well.
 """
 

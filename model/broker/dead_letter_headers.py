@@ -26,14 +26,15 @@ Requirements:
   time from the head on. In rabbitmq-3: broken: of what a quorum queue drops at one time the latest comes first. In
   rabbitmq-4.0: broken up to 4.2.0: of what a quorum queue drops at one time the latest comes first. [RabbitMQ release
   notes of 4.2.1 and 4.3.0 (correct order); rabbit_fifo:drop_head]
-* DLX-010: redelivered flag and counts in the DLQ. From 4.0 on a dead letter takes the number of its failed deliveries
-  along. From the queue that it comes to it is redelivered on its first delivery if that number is not 0; a quorum queue
-  gives it as x-delivery-count, and in 4.3 as x-acquired-count, until the message is given back there. In rabbitmq-3:
-  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each lost holder and each refusal without
-  requeue, not what nack or reject gave back; only a quorum queue looks at the number. In rabbitmq-4.3: as failed counts
-  what QUORUM-002 says, in classic queues too; it goes on counting towards the limit. A classic queue that hands the
-  message to a waiting consumer at once does not look at it: redelivered=false. [mc annotation delivery_count:
-  rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag (4.3)]
+* DLX-010: redelivered flag and counts in the DLQ. What was handed to nobody before it was dead-lettered comes as a
+  first delivery, without counts. Of what was handed out and not acknowledged no text says how many of these deliveries
+  it takes along, and whether they go on counting towards a delivery limit: from none to all, told by redelivered and by
+  a quorum queue's headers, until it is given back there. In rabbitmq-3: usually none: all counts begin anew. In
+  rabbitmq-4.0: usually a quorum queue counts each lost holder and each refusal without requeue, not what nack or reject
+  gave back; only a quorum queue looks at the number. In rabbitmq-4.3: usually what QUORUM-002 says counts, in classic
+  queues too; it goes on counting towards the limit. A classic queue that hands the message to a waiting consumer at
+  once does not look at it: redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg,
+  rabbit_variable_queue:set_deliver_flag (4.3)]
 * OVERFLOW-006: reject-publish-dlx. Classic: rejected publishes are dead-lettered (reason maxlen) and nacked.
   [rabbit_amqqueue_process]
 * QUORUM-003: Delivery limit. With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or
@@ -50,7 +51,6 @@ from typing import Any
 
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.content_size import properties_size
 from amqpspec.model.protocol.methods import Content, Method, Table
 from amqpspec.model.protocol.patterns import AnyMoment, Pattern, choose, matches
@@ -227,14 +227,6 @@ def _history(content: Content) -> Any:
 def is_first_here(message: Message) -> bool:
     """Is it a dead letter that was never handed to anybody from this queue?"""
     return bool(message.deaths) and message.reason in (*CAUSES.values(), REFUSED)
-
-
-def may_be_handed_on(queue: Queue, message: Message) -> bool:
-    """May a classic queue have handed the dead letter to a waiting consumer at once, without looking at its failures?
-
-    rabbit_amqqueue_process:attempt_delivery; what is queued first is looked at (rabbit_variable_queue).
-    """
-    return queue.type is QueueType.CLASSIC and message.redelivered and is_first_here(message)
 
 
 # ------------------------------------------------------------------------------------------- the verdict

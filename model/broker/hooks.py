@@ -6,6 +6,10 @@ A guest is told of a step once it has been made, and keeps what it has to rememb
 nothing that the law owes or permits. Only the questions, the second half of `Guest`, let it: there the first answer
 that is not None counts.
 
+The steps are those of the law. The law by itself would ask none of the questions: each stands where a defect changes
+what the broker may do between two inputs (whom it serves, in which order, what counts), and whoever looks at inputs
+comes too late for that.
+
 Guests are the known defects of brokers. A guest that is *armed* has seen a situation in which it may matter; until then
 nobody asks it about inputs.
 """
@@ -55,9 +59,6 @@ class Guest:
 
     def queue_declared(self, broker: Any, queue: Queue) -> None:
         """The queue is there now."""
-
-    def queue_used(self, broker: Any, channel: Channel, queue: Queue) -> None:
-        """The channel has dealt with the queue, in a way of which it keeps state."""
 
     def queue_deleted(self, broker: Any, queue: Queue) -> None:
         """The queue is gone with its messages; its consumers are about to be told."""
@@ -132,7 +133,7 @@ class Guest:
         """The last thing that the channel owes are the queue's numbers, for which the frame asks."""
 
     def debt_paid(self, broker: Any, holder: Channel | Connection, expected: Expected, method: Method) -> None:
-        """The owed frame has come, and the holder owes it no more; its effect is about to come about."""
+        """An owed frame has come that has an effect, which is about to come about, or closes its channel."""
 
     def nothing_got(self, broker: Any, channel: Channel) -> None:
         """A basic.get has found no message."""

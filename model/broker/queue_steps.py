@@ -65,8 +65,6 @@ class QueueSteps(BrokerState):
             if channel.known_types.get(queue.name, queue.type) is not queue.type:
                 self.fired("QUEUE-029")
             channel.known_types[queue.name] = queue.type
-            for told in self.hooks.queue_used:
-                told(self, channel, queue)
 
     def come_to_rest(self) -> None:
         """Nothing is under way any more."""

@@ -17,14 +17,15 @@ Requirements:
 * DLX-004: Client-supplied x-death. 3.10 increments the count when a message is REPUBLISHED with its x-death header; 4.x
   ignores client-supplied x-death and starts at 1. In rabbitmq-3: 2. In rabbitmq-4.0: 1. In rabbitmq-4.3: 1. [mc_amqpl;
   RabbitMQ 4.0 release notes]
-* DLX-010: redelivered flag and counts in the DLQ. From 4.0 on a dead letter takes the number of its failed deliveries
-  along. From the queue that it comes to it is redelivered on its first delivery if that number is not 0; a quorum queue
-  gives it as x-delivery-count, and in 4.3 as x-acquired-count, until the message is given back there. In rabbitmq-3:
-  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each lost holder and each refusal without
-  requeue, not what nack or reject gave back; only a quorum queue looks at the number. In rabbitmq-4.3: as failed counts
-  what QUORUM-002 says, in classic queues too; it goes on counting towards the limit. A classic queue that hands the
-  message to a waiting consumer at once does not look at it: redelivered=false. [mc annotation delivery_count:
-  rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag (4.3)]
+* DLX-010: redelivered flag and counts in the DLQ. What was handed to nobody before it was dead-lettered comes as a
+  first delivery, without counts. Of what was handed out and not acknowledged no text says how many of these deliveries
+  it takes along, and whether they go on counting towards a delivery limit: from none to all, told by redelivered and by
+  a quorum queue's headers, until it is given back there. In rabbitmq-3: usually none: all counts begin anew. In
+  rabbitmq-4.0: usually a quorum queue counts each lost holder and each refusal without requeue, not what nack or reject
+  gave back; only a quorum queue looks at the number. In rabbitmq-4.3: usually what QUORUM-002 says counts, in classic
+  queues too; it goes on counting towards the limit. A classic queue that hands the message to a waiting consumer at
+  once does not look at it: redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg,
+  rabbit_variable_queue:set_deliver_flag (4.3)]
 * PUBLISH-002: Default exchange routes by queue name. routing key = queue name; unknown name is unroutable.
   [rabbit_exchange:route; AMQP 0-9-1 basic.publish]
 * PUBLISH-010: Alternate exchange. An unroutable message goes to the alternate exchange, keeping original exchange name
@@ -115,6 +116,11 @@ class Message:
     #: one time: in a group, those of different channels are in either order. Negative: a group in front
     via: ChannelKey | None = doubt(None)
     transit_group: int = apart("its number says nothing: the view of the queue's messages has the groups", 0)
+    #: deliveries that were not acknowledged, here and in the queues that it came from: any number of them may show when
+    #: it is dead-lettered. And what it was seen to have brought along, which may go on counting here: failures, and all
+    #: (model.outputs.carried_counts)
+    tries: int = doubt(0)
+    brought: tuple[int, int] = doubt((0, 0))
     #: how many more times it may have been handed to somebody whose connection ended before it was sent
     unseen: int = doubt(0)
     #: … and to somebody who does not acknowledge: then it is gone

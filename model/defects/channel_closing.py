@@ -45,7 +45,7 @@ class ChannelClosing(Guest):
             note_closed(broker, holder, for_timeout=expected.due is not None)
 
     def came_to_rest(self, broker: Broker) -> None:
-        memory = _memory(broker)
+        memory: ClosingMemory = broker.memories[NAME]
         if memory.closed:
             memory.closed = {each: why for each, why in memory.closed.items() if broker.channels.get(each.key) is each}
 

@@ -72,7 +72,7 @@ class ChannelLimiter(Guest):
         """rabbit_limiter:handle_call limit_prefetch: what the channel holds is counted when there was no limit."""
         if count:
             arm(broker, NAME)
-        memory = _memory(broker)
+        memory: LimiterMemory = broker.memories[NAME]
         limiter = memory.limiters.setdefault(channel.key, Limiter())
         if not count:
             limiter.volume = 0
@@ -84,7 +84,7 @@ class ChannelLimiter(Guest):
 
     def channel_unlimited(self, broker: Broker, channel: Channel) -> None:
         """rabbit_limiter:unlimit_prefetch."""
-        limiter = _memory(broker).limiters.get(channel.key)
+        limiter = broker.memories[NAME].limiters.get(channel.key)
         if limiter is not None:
             limiter.limit = limiter.volume = 0
 
@@ -96,7 +96,7 @@ class ChannelLimiter(Guest):
     ) -> None:
         if consumer is None or entry is None:
             return
-        limiter = _memory(broker).limiters.get(consumer.channel)
+        limiter = broker.memories[NAME].limiters.get(consumer.channel)
         if limiter is None or not limiter.limit or not can_share(broker, consumer):
             return
         if not broker.channels[consumer.channel].under_way:
@@ -107,7 +107,7 @@ class ChannelLimiter(Guest):
         self, broker: Broker, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str
     ) -> None:
         """rabbit_channel:notify_limiter: all but what basic.get has got, counted or not; rabbit_limiter:handle_cast."""
-        memory = _memory(broker)
+        memory: LimiterMemory = broker.memories[NAME]
         limiter = memory.limiters.get(channel.key)
         out = {(channel.key, tag) for tag, _ in settled} & memory.out
         memory.out -= out
@@ -119,25 +119,26 @@ class ChannelLimiter(Guest):
                 memory.credited[living] = memory.credited.get(living, 0) + 1
 
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        memory = _memory(broker)
+        memory: LimiterMemory = broker.memories[NAME]
         memory.limiters.pop(channel.key, None)
         memory.out = {each for each in memory.out if each[0] != channel.key}
         for consumer in [each for each in memory.credited if each.channel == channel.key]:
             del memory.credited[consumer]
 
     def shared_limit_holds(self, broker: Broker, consumer: Consumer) -> bool | None:
-        limiter = _memory(broker).limiters.get(consumer.channel)
+        memory: LimiterMemory = broker.memories[NAME]
+        limiter = memory.limiters.get(consumer.channel)
         if limiter is None or not limiter.is_followed:
             return None
         return 0 < limiter.limit <= limiter.volume
 
     def may_cross_limit(self, broker: Broker, consumer: Consumer) -> bool | None:
         """Each queue asks the limiter by itself, and what needs no acknowledgement takes no room."""
-        limiter = _memory(broker).limiters.get(consumer.channel)
+        limiter = broker.memories[NAME].limiters.get(consumer.channel)
         return (limiter is not None and limiter.was_filled and consumer.no_ack) or None
 
     def came_to_rest(self, broker: Broker) -> None:
-        for limiter in _memory(broker).limiters.values():
+        for limiter in broker.memories[NAME].limiters.values():
             limiter.was_filled = False
 
     def is_limited(self, broker: Broker, channel: Channel) -> bool | None:
@@ -148,7 +149,7 @@ class ChannelLimiter(Guest):
         return limiter.limit > 0 if limiter.is_followed else None
 
     def fingerprint(self, broker: Broker) -> object:
-        memory = _memory(broker)
+        memory: LimiterMemory = broker.memories[NAME]
         limited = [
             (key, limiter.limit, limiter.volume, limiter.is_followed, limiter.was_filled)
             for key, limiter in memory.limiters.items()

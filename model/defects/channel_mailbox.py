@@ -39,7 +39,7 @@ class ChannelMailbox(Guest):
         return MailboxMemory()
 
     def are_in_order(self, broker: Broker, channel: Channel) -> bool | None:
-        memory = _memory(broker)
+        memory: MailboxMemory = broker.memories[NAME]
         overtakes, memory.overtakes = memory.overtakes, False
         return False if overtakes else None
 

@@ -44,7 +44,7 @@ class ConsumersOfEndedQueues(Guest):
         return EndedQueuesMemory()
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        memory = _memory(broker)
+        memory: EndedQueuesMemory = broker.memories[NAME]
         memory.serving_unseen.pop(queue, None)
         if queue.type is QueueType.CLASSIC:
             return
@@ -54,19 +54,19 @@ class ConsumersOfEndedQueues(Guest):
                 arm(broker, NAME)
 
     def consumer_added(self, broker: Broker, consumer: Consumer) -> None:
-        _memory(broker).untold.get(consumer.channel, {}).pop(consumer.tag, None)
+        broker.memories[NAME].untold.get(consumer.channel, {}).pop(consumer.tag, None)
 
     def cancel_asked(self, broker: Broker, channel: Channel, tag: str) -> None:
-        _memory(broker).untold.get(channel.key, {}).pop(tag, None)
+        broker.memories[NAME].untold.get(channel.key, {}).pop(tag, None)
 
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        _memory(broker).untold.pop(channel.key, None)
+        broker.memories[NAME].untold.pop(channel.key, None)
 
     def serves_unseen(self, broker: Broker, queue: Queue) -> bool | None:
-        return True if queue in _memory(broker).serving_unseen else None
+        return True if queue in broker.memories[NAME].serving_unseen else None
 
     def fingerprint(self, broker: Broker) -> object:
-        memory = _memory(broker)
+        memory: EndedQueuesMemory = broker.memories[NAME]
         untold = ((key, tag, each.queue.name) for key, those in memory.untold.items() for tag, each in those.items())
         return tuple(sorted(untold)), tuple(sorted(queue.name for queue in memory.serving_unseen))
 

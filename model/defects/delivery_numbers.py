@@ -78,7 +78,7 @@ class DeliveryNumbers(Guest):
     def message_enqueued(self, broker: Broker, queue: Queue, message: Message) -> None:
         """rabbit_variable_queue:publish, `next_seq_id`."""
         if queue.type is QueueType.CLASSIC:
-            known = _memory(broker).classic.setdefault(queue, ClassicNumbers())
+            known = broker.memories[NAME].classic.setdefault(queue, ClassicNumbers())
             kind = _kind(queue, message)
             number = known.given.get(kind, 0)
             known.numbers[message.position] = number
@@ -88,12 +88,12 @@ class DeliveryNumbers(Guest):
 
     def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
         if NAME in broker.memories:
-            _memory(broker).is_outdated = True
+            broker.memories[NAME].is_outdated = True
 
     def message_handed_over(
         self, broker: Broker, queue: Queue, message: Message, consumer: Consumer | None, entry: Unacknowledged | None
     ) -> None:
-        memory = _memory(broker)
+        memory: NumbersMemory = broker.memories[NAME]
         known = memory.classic.get(queue)
         if entry is None:
             if known is None:
@@ -116,7 +116,7 @@ class DeliveryNumbers(Guest):
     def deliveries_settled(
         self, broker: Broker, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str
     ) -> None:
-        memory = _memory(broker)
+        memory: NumbersMemory = broker.memories[NAME]
         numbers = memory.deliveries.get(channel.key)
         for tag, entry in settled:
             if numbers is not None:
@@ -129,7 +129,7 @@ class DeliveryNumbers(Guest):
                 broker.refresh(entry.consumer.queue)  # it has room again at the queue that had the delivery settled
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        memory = _memory(broker)
+        memory: NumbersMemory = broker.memories[NAME]
         memory.still_counted.pop(queue, None)
         memory.is_outdated = True
         is_read = queue.type is QueueType.STREAM and bool(queue.consumers)
@@ -138,7 +138,7 @@ class DeliveryNumbers(Guest):
             arm(broker, NAME)
 
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        memory = _memory(broker)
+        memory: NumbersMemory = broker.memories[NAME]
         memory.deliveries.pop(channel.key, None)
         if memory.settled or memory.still_counted:
             broker.bookkeeping.is_unpredictable |= _takes_back_from_others(broker, memory, channel)
@@ -146,14 +146,14 @@ class DeliveryNumbers(Guest):
 
     def came_to_rest(self, broker: Broker) -> None:
         """What means nothing any more is forgotten."""
-        memory = _memory(broker)
+        memory: NumbersMemory = broker.memories[NAME]
         if memory.is_outdated:
             memory.is_outdated = False
             memory.classic = {queue: known for queue, known in memory.classic.items() if not queue.deleted}
             memory.handed = {each: many for each, many in memory.handed.items() if not _is_gone(broker, each)}
 
     def fingerprint(self, broker: Broker) -> object:
-        counted = _memory(broker).still_counted.items()
+        counted = broker.memories[NAME].still_counted.items()
         return tuple(sorted((queue.name, tuple(sorted(those))) for queue, those in counted))
 
 

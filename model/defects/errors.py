@@ -25,8 +25,11 @@ _NAMING = (
 
 def _is_refused_with_long_text(broker: Broker, method: Method) -> bool:
     """Does the input close its channel with a text that had to be cut, and holds other than ASCII characters?"""
-    names = [value for value in method.arguments.values() if isinstance(value, str) and not value.isascii()]
-    if not names or len("".join(names).encode("utf-8", "surrogateescape")) < _WHOLE:
+    octets = 0
+    for value in method.arguments.values():
+        if isinstance(value, str) and not value.isascii():
+            octets += len(value.encode("utf-8", "surrogateescape"))
+    if octets < _WHOLE:
         return False
     channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN:

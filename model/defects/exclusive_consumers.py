@@ -38,13 +38,13 @@ class ExclusiveConsumers(Guest):
         return ExclusiveConsumersMemory()
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        _memory(broker).ignoring.pop(queue, None)
+        broker.memories[NAME].ignoring.pop(queue, None)
 
     def heeds_exclusive(self, broker: Broker, queue: Queue) -> bool | None:
-        return False if queue in _memory(broker).ignoring else None
+        return False if queue in broker.memories[NAME].ignoring else None
 
     def fingerprint(self, broker: Broker) -> object:
-        return tuple(sorted(queue.name for queue in _memory(broker).ignoring))
+        return tuple(sorted(queue.name for queue in broker.memories[NAME].ignoring))
 
 
 def _memory(broker: Broker) -> ExclusiveConsumersMemory:

@@ -44,11 +44,11 @@ class ExclusiveQueues(Guest):
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
         if queue.owner is not None and broker.bookkeeping.ended_queues.get(queue.name) == "QUEUE-020":
-            _memory(broker).left_behind[queue.name] = broker.now
+            broker.memories[NAME].left_behind[queue.name] = broker.now
             arm(broker, NAME)
 
     def came_to_rest(self, broker: Broker) -> None:
-        memory = _memory(broker)
+        memory: ExclusiveQueuesMemory = broker.memories[NAME]
         if memory.left_behind:
             late = broker.latest - _MOMENT
             memory.left_behind = {name: when for name, when in memory.left_behind.items() if when > late}

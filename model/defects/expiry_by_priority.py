@@ -44,28 +44,28 @@ class ExpiryByPriority(Guest):
         if queue.type is not QueueType.CLASSIC or len(queue.messages) < 2 or queue.messages[0] is not message:
             return
         if time_to_live(broker.dialect, queue, message) is not None:
-            _memory(broker).overlooked[message] = None
+            broker.memories[NAME].overlooked[message] = None
 
     def message_handed_over(
         self, broker: Broker, queue: Queue, message: Message, consumer: Consumer | None, entry: Unacknowledged | None
     ) -> None:
-        _memory(broker).overlooked.pop(message, None)
+        broker.memories[NAME].overlooked.pop(message, None)
 
     def message_expired(self, broker: Broker, queue: Queue, message: Message) -> None:
-        if message in _memory(broker).overlooked:
+        if message in broker.memories[NAME].overlooked:
             broker.bookkeeping.refuted.add(LATE_BY_PRIORITY)
 
     def came_to_rest(self, broker: Broker) -> None:
-        memory = _memory(broker)
+        memory: ExpiryMemory = broker.memories[NAME]
         if memory.overlooked:
             ready = {each for queue in broker.queues.values() for each in queue.messages}
             memory.overlooked = {each: None for each in memory.overlooked if each in ready}
 
     def is_overlooked(self, broker: Broker, message: Message) -> bool | None:
-        return message in _memory(broker).overlooked or None
+        return message in broker.memories[NAME].overlooked or None
 
     def take_late(self, broker: Broker, message: Message) -> bool | None:
-        memory = _memory(broker)
+        memory: ExpiryMemory = broker.memories[NAME]
         late, memory.late = memory.late, None
         return late is message or None
 

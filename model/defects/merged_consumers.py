@@ -50,25 +50,25 @@ class MergedConsumers(Guest):
     def consumer_added(self, broker: Broker, consumer: Consumer) -> None:
         if consumer.queue.type is QueueType.QUORUM and (former := former_consumers(broker, consumer)):
             held = broker.channels[consumer.channel].unacknowledged.values()
-            _memory(broker).held_before[consumer] = sum(entry.consumer in former for entry in held)
+            broker.memories[NAME].held_before[consumer] = sum(entry.consumer in former for entry in held)
 
     def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
-        _memory(broker).held_before.pop(consumer, None)
+        broker.memories[NAME].held_before.pop(consumer, None)
 
     def deliveries_settled(
         self, broker: Broker, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str
     ) -> None:
-        inherited = _memory(broker).inherited
+        inherited = broker.memories[NAME].inherited
         if inherited:
             inherited.difference_update(entry for _, entry in settled)
 
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        memory = _memory(broker)
+        memory: MergedMemory = broker.memories[NAME]
         for consumer in [each for each in memory.held_before if each.channel == channel.key]:
             del memory.held_before[consumer]
 
     def fingerprint(self, broker: Broker) -> object:
-        held_before = _memory(broker).held_before
+        held_before = broker.memories[NAME].held_before
         present = ((each, many) for each, many in held_before.items() if each in each.queue.consumers)
         return tuple(sorted((each.channel, each.tag, many) for each, many in present))
 

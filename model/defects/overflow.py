@@ -59,13 +59,13 @@ class OctetsOfQuorumQueues(Guest):
             arm(broker, NAME)
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        _memory(broker).weighing.pop(queue, None)
+        broker.memories[NAME].weighing.pop(queue, None)
 
     def weight(self, broker: Broker, queue: Queue, message: Message) -> int | None:
-        return stored_size(message) if queue in _memory(broker).weighing else None
+        return stored_size(message) if queue in broker.memories[NAME].weighing else None
 
     def fingerprint(self, broker: Broker) -> object:
-        return tuple(sorted(queue.name for queue in _memory(broker).weighing))
+        return tuple(sorted(queue.name for queue in broker.memories[NAME].weighing))
 
 
 def _memory(broker: Broker) -> OctetsMemory:

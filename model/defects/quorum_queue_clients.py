@@ -46,7 +46,7 @@ class QuorumQueueClients(Guest):
 
     def published_to(self, broker: Broker, channel: Channel, queue: Queue) -> None:
         if queue.type is QueueType.QUORUM:
-            _memory(broker).registered.setdefault(channel.key, set()).add(queue.name)
+            broker.memories[NAME].registered.setdefault(channel.key, set()).add(queue.name)
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
         if queue.type is QueueType.QUORUM:
@@ -54,17 +54,17 @@ class QuorumQueueClients(Guest):
 
     def deleted_by_client(self, broker: Broker, channel: Channel, queue: Queue) -> None:
         """It hears of the end first: nothing of its own crosses that."""
-        _memory(broker).registered.setdefault(channel.key, set()).add(queue.name)
+        broker.memories[NAME].registered.setdefault(channel.key, set()).add(queue.name)
 
     def queue_declared(self, broker: Broker, queue: Queue) -> None:
-        for names in _memory(broker).registered.values():
+        for names in broker.memories[NAME].registered.values():
             names.discard(queue.name)
 
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        _memory(broker).registered.pop(channel.key, None)
+        broker.memories[NAME].registered.pop(channel.key, None)
 
     def fingerprint(self, broker: Broker) -> object:
-        registered = _memory(broker).registered.items()
+        registered = broker.memories[NAME].registered.items()
         return tuple(sorted((key, tuple(sorted(names))) for key, names in registered if names))
 
 

@@ -43,18 +43,18 @@ class ReturnsBeyondLimit(Guest):
     def deliveries_given_back(self, broker: Broker, queue: Queue, entries: Sequence[Unacknowledged]) -> None:
         for entry in entries:
             if entry.consumer in queue.consumers and was_dropped_at_limit(entry.message):
-                dropped = _memory(broker).dropped
+                dropped = broker.memories[NAME].dropped
                 dropped[entry.consumer] = dropped.get(entry.consumer, 0) + 1
 
     def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
-        _memory(broker).dropped.pop(consumer, None)
+        broker.memories[NAME].dropped.pop(consumer, None)
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
         for consumer in queue.consumers:
-            _memory(broker).dropped.pop(consumer, None)
+            broker.memories[NAME].dropped.pop(consumer, None)
 
     def fingerprint(self, broker: Broker) -> object:
-        dropped = _memory(broker).dropped
+        dropped = broker.memories[NAME].dropped
         return tuple(sorted((consumer.channel, consumer.tag, many) for consumer, many in dropped.items()))
 
 

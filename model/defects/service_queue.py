@@ -53,10 +53,10 @@ class ServiceQueue(Guest):
         if queue.type is not QueueType.QUORUM or not requirement.startswith("CANCEL"):
             return
         arm(broker, NAME)
-        _memory(broker).former.setdefault(queue, {})[(consumer.channel, consumer.tag)] = priority(consumer)
+        broker.memories[NAME].former.setdefault(queue, {})[(consumer.channel, consumer.tag)] = priority(consumer)
 
     def consumer_added(self, broker: Broker, consumer: Consumer) -> None:
-        memory = _memory(broker)
+        memory: ServiceMemory = broker.memories[NAME]
         former = memory.former.get(consumer.queue, {}).pop((consumer.channel, consumer.tag), None)
         if former is None or former == priority(consumer) or consumer.queue.single_active_consumer:
             return
@@ -67,7 +67,7 @@ class ServiceQueue(Guest):
         self, broker: Broker, queue: Queue, message: Message, consumer: Consumer | None, entry: Unacknowledged | None
     ) -> None:
         """From now on it has its own place."""
-        memory = _memory(broker)
+        memory: ServiceMemory = broker.memories[NAME]
         if consumer is None or not (memory.misplaced or memory.own_arguments):
             return
         memory.misplaced.pop(consumer, None)
@@ -75,17 +75,17 @@ class ServiceQueue(Guest):
             consumer.arguments = memory.own_arguments.pop(consumer)
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        _memory(broker).former.pop(queue, None)
+        broker.memories[NAME].former.pop(queue, None)
 
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        memory = _memory(broker)
+        memory: ServiceMemory = broker.memories[NAME]
         for consumer in [*memory.misplaced, *memory.own_arguments]:
             if consumer.channel == channel.key:
                 memory.misplaced.pop(consumer, None)
                 memory.own_arguments.pop(consumer, None)
 
     def fingerprint(self, broker: Broker) -> object:
-        memory = _memory(broker)
+        memory: ServiceMemory = broker.memories[NAME]
         former = sorted((queue.name, sorted(each.items())) for queue, each in memory.former.items() if each)
         misplaced = [(each.channel, each.tag, place) for each, place in memory.misplaced.items()]
         moved = [(each.channel, each.tag, priority(each)) for each in memory.own_arguments]

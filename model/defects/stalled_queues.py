@@ -34,23 +34,23 @@ class StalledQueues(Guest):
         return StalledMemory()
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        _memory(broker).since.pop(queue, None)
+        broker.memories[NAME].since.pop(queue, None)
 
     def consumer_chosen(self, broker: Broker, queue: Queue, consumer: Consumer) -> None:
         """A queue that serves its active consumer is awake."""
         if is_stalled(broker, queue) and queue.single_active_consumer and queue.type is QueueType.QUORUM:
-            del _memory(broker).since[queue]
+            del broker.memories[NAME].since[queue]
             give_seat(queue, consumer)
 
     def service_is_unknown(self, broker: Broker, queue: Queue) -> bool | None:
-        return queue in _memory(broker).since or None
+        return queue in broker.memories[NAME].since or None
 
     def serves_nobody(self, broker: Broker, queue: Queue) -> bool | None:
         """What has stalled it cannot have woken it as well."""
-        return _memory(broker).since.get(queue) == broker.stamp or None
+        return broker.memories[NAME].since.get(queue) == broker.stamp or None
 
     def fingerprint(self, broker: Broker) -> object:
-        since = _memory(broker).since
+        since = broker.memories[NAME].since
         return tuple(sorted(queue.name for queue in since)) if since else ()
 
 

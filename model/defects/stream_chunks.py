@@ -39,7 +39,7 @@ class StreamChunks(Guest):
         return ChunkMemory()
 
     def is_served_beyond_limit(self, broker: Broker, consumer: Consumer) -> bool | None:
-        memory = _memory(broker)
+        memory: ChunkMemory = broker.memories[NAME]
         served, memory.served = memory.served, None
         return served is consumer or None
 

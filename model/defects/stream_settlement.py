@@ -49,7 +49,7 @@ class StreamSettlement(Guest):
     def streams_settled(
         self, broker: Broker, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], ruling: Ruling | None
     ) -> None:
-        if not _memory(broker).is_refusing:
+        if not broker.memories[NAME].is_refusing:
             return
         first = min((entry.queue.name for _, entry in settled if is_of_stream(entry)), key=str.encode)
         if ruling is None:

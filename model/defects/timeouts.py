@@ -86,7 +86,7 @@ class TimedDeliveries(Guest):
 
     def delivery_timed_out(self, broker: Broker, channel: Channel, entry: Unacknowledged) -> None:
         if entry.queue.deadlines > 1 and entry.deadline is not None:
-            _memory(broker).forgettable.add((channel.key, entry.deadline))
+            broker.memories[NAME].forgettable.add((channel.key, entry.deadline))
         consumer = entry.consumer
         if consumer is not None and channel.consumers.get(consumer.tag) is consumer:
             _note_places(broker, entry.queue, consumer)
@@ -97,25 +97,25 @@ class TimedDeliveries(Guest):
             _note_told_again(broker, consumer)
 
     def settled_late(self, broker: Broker, consumer: Consumer) -> None:
-        if consumer in _memory(broker).resuming:
+        if consumer in broker.memories[NAME].resuming:
             resume(broker, consumer)
 
     def consumer_served(self, broker: Broker, consumer: Consumer) -> None:
-        place = _memory(broker).places.get(consumer)
+        place = broker.memories[NAME].places.get(consumer)
         if place is not None and place.stays_queued:
             place.is_forgotten = False
 
     def delivery_released(self, broker: Broker, consumer: Consumer) -> None:
-        place = _memory(broker).places.get(consumer)
+        place = broker.memories[NAME].places.get(consumer)
         if place is not None:
             place.is_forgotten = False
 
     def rests(self, broker: Broker, consumer: Consumer) -> bool | None:
-        place = _memory(broker).places.get(consumer)
+        place = broker.memories[NAME].places.get(consumer)
         return True if place is not None and place.is_forgotten else None
 
     def is_beside(self, broker: Broker, consumer: Consumer) -> bool | None:
-        place = _memory(broker).places.get(consumer)
+        place = broker.memories[NAME].places.get(consumer)
         return True if place is not None and place.is_beside else None
 
     def debt_paid(self, broker: Broker, holder: Channel | Connection, expected: Expected, method: Method) -> None:
@@ -125,14 +125,14 @@ class TimedDeliveries(Guest):
                 broker.bookkeeping.refuted.add(TEXT_WITHOUT_VALUE)
 
     def came_to_rest(self, broker: Broker) -> None:
-        memory = _memory(broker)
+        memory: TimeoutMemory = broker.memories[NAME]
         memory.forgettable.clear()
         memory.told_again.clear()
         if memory.places:
             memory.places = {each: place for each, place in memory.places.items() if each in each.queue.consumers}
 
     def fingerprint(self, broker: Broker) -> object:
-        memory = _memory(broker)
+        memory: TimeoutMemory = broker.memories[NAME]
         places = sorted((c.channel, c.tag, *astuple(p)) for c, p in memory.places.items())
         return tuple(places), tuple(sorted(memory.told_again.items()))
 

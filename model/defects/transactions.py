@@ -43,7 +43,7 @@ class Transactions(Guest):
 
     def hears_refusals(self, broker: Broker, channel: Channel, refusing: Sequence[Queue]) -> bool | None:
         """Who forgets what a quorum queue says waits no longer for the others that the message went to."""
-        if channel.key not in _memory(broker).forgetting:
+        if channel.key not in broker.memories[NAME].forgetting:
             return None
         return False if any(queue.type is QueueType.QUORUM for queue in refusing) else None
 

@@ -38,10 +38,10 @@ class VirtualHosts(Guest):
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
         if queue.type is QueueType.STREAM and broker.vhosts.get(queue.vhost) is False:
-            _memory(broker).of_streams.update((consumer.channel, consumer.tag) for consumer in queue.consumers)
+            broker.memories[NAME].of_streams.update((consumer.channel, consumer.tag) for consumer in queue.consumers)
 
     def came_to_rest(self, broker: Broker) -> None:
-        _memory(broker).of_streams.clear()
+        broker.memories[NAME].of_streams.clear()
 
     def fingerprint(self, broker: Broker) -> object:
         return None  # it names failures only

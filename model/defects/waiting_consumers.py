@@ -98,7 +98,7 @@ class WaitingConsumers(Guest):
     def seat_changes(self, broker: Broker, queue: Queue, requirement: str) -> None:
         if queue.type is not QueueType.QUORUM or queue.deleted:
             return
-        if not queue.seat.is_being_left and queue not in memory_of(broker).places:
+        if not queue.seat.is_being_left and queue not in broker.memories[NAME].places:
             return
         places = kept(broker, queue)
         places.was_being_left, places.had_outstayed = queue.seat.is_being_left, places.has_outstayed
@@ -109,7 +109,7 @@ class WaitingConsumers(Guest):
             return
         if queue.seat.is_being_left:
             arm(broker, NAME)
-        places = memory_of(broker).places.pop(queue, None)
+        places = broker.memories[NAME].places.pop(queue, None)
         if places is None:
             if queue.seat.holder is before:
                 return
@@ -121,20 +121,20 @@ class WaitingConsumers(Guest):
         if before is not None and places.had_outstayed and not places.has_outstayed:
             _note_late_leave(queue, places, before)
         if not places.is_right:
-            memory_of(broker).places[queue] = places
+            broker.memories[NAME].places[queue] = places
 
     def consumer_chosen(self, broker: Broker, queue: Queue, consumer: Consumer) -> None:
         """Who is served shows who has the seat."""
-        places = memory_of(broker).places.get(queue)
+        places = broker.memories[NAME].places.get(queue)
         if places is not None:
             places.claimant = None
             places.has_outstayed &= not is_stalled(broker, queue)
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        memory_of(broker).places.pop(queue, None)
+        broker.memories[NAME].places.pop(queue, None)
 
     def fingerprint(self, broker: Broker) -> object:
-        memory = memory_of(broker)
+        memory: WaitingMemory = broker.memories[NAME]
         places = [
             (
                 queue.name,

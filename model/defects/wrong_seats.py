@@ -176,7 +176,7 @@ def _is_any_mixed_up(broker: Broker) -> bool:
 
 
 def _may_mix_up(broker: Broker, event: Method | Teardown) -> bool:
-    if memory_of(broker).mixed_up and _is_any_mixed_up(broker):
+    if broker.memories[NAME].mixed_up and _is_any_mixed_up(broker):
         return True
     if not isinstance(event, Method) or event.name != "basic.consume":
         return False

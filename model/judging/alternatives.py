@@ -36,11 +36,11 @@ from amqpspec.model.rules.tx.commit import is_missed
 
 
 def _declares_transient(broker: Broker, method: Method) -> bool:
-    if broker.dialect.transient_queues is not TransientQueues.EITHER:
-        return False
     arguments = method.arguments
+    if broker.dialect.transient_queues is not TransientQueues.EITHER or arguments.get("passive"):
+        return False
     channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or arguments.get("passive"):
+    if channel is None or channel.state is not ChannelState.OPEN:
         return False
     return not (arguments.get("durable") or arguments.get("exclusive") or arguments.get("queue") in broker.queues)
 

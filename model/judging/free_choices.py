@@ -85,9 +85,9 @@ def _names_user(broker: Broker, channel: Channel | None, event: TraceEvent) -> b
 
 
 def _has_numbers(broker: Broker, channel: Channel | None, event: TraceEvent) -> bool:
-    if not any(exchange.type == "headers" and exchange.bindings for exchange in broker.exchanges.values()):
+    headers = _properties(event).get("headers")
+    if not headers or not any(each.type == "headers" and each.bindings for each in broker.exchanges.values()):
         return False
-    headers = _properties(event).get("headers") or {}
     return any(isinstance(value, int | float) and not isinstance(value, bool) for value in headers.values())
 
 

@@ -36,6 +36,8 @@ def _names(argument: str) -> Callable[[Broker, Channel | None, TraceEvent], bool
     """Has the declared queue that argument, or the one that there is?"""
 
     def matters(broker: Broker, channel: Channel | None, event: TraceEvent) -> bool:
+        if event.arguments.get("passive"):
+            return False
         queue = _existing(broker, channel, event)
         return argument in _asked(event) or (queue is not None and argument in queue.arguments)
 

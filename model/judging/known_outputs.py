@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.judging.known_defect import DefectsFollowed
+from amqpspec.model.judging.known_defect import DefectsFollowed, OutputDefect
 from amqpspec.model.outputs.debts import Debt, debts
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches
 from amqpspec.model.outputs.observation import observe
@@ -22,20 +22,33 @@ def observe_as_known(broker: Broker, event: TraceEvent, known: DefectsFollowed) 
     return explained(broker, event, mismatches, known)
 
 
-def explained(broker: Broker, method: Method, mismatches: Mismatches, known: DefectsFollowed) -> Mismatches:
-    """The mismatches with their names. One that is fatal and known is none any more: the state is the broker's then."""
+def explained(
+    broker: Broker,
+    method: Method,
+    mismatches: Mismatches,
+    known: DefectsFollowed,
+    spent: tuple[OutputDefect, ...] = (),
+) -> Mismatches:
+    """The mismatches with their names. One that is fatal and known is none any more: the state is the broker's then.
+
+    `spent`: defects that have explained something fatal about the frame. What is fatal behind it is not theirs.
+    """
     for mismatch in mismatches:
         if mismatch.fatal:
-            return _going_on(broker, method, mismatch, known) or mismatches
+            return _going_on(broker, method, mismatch, known, spent) or mismatches
     return tuple(each for mismatch in mismatches for each in _named(broker, method, mismatch, known))
 
 
-def _going_on(broker: Broker, method: Method, mismatch: Mismatch, known: DefectsFollowed) -> Mismatches:
+def _going_on(
+    broker: Broker, method: Method, mismatch: Mismatch, known: DefectsFollowed, spent: tuple[OutputDefect, ...]
+) -> Mismatches:
     for defect in known.of_outputs:
-        told = defect.goes_on(broker, method, mismatch) if defect.goes_on is not None else None
+        if defect.goes_on is None or defect in spent:
+            continue
+        told = defect.goes_on(broker, method, mismatch)
         if told is not None:
             further = observe(broker, method) if defect.is_observed_again else ()
-            return told + explained(broker, method, further, known)
+            return told + explained(broker, method, further, known, (*spent, defect))
     return ()
 
 

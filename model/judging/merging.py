@@ -24,15 +24,15 @@ class Seen:
 
     def __init__(self, explanation: Explanation) -> None:
         self.explanation = explanation
-        self._parts: list[object] = []
+        self._parts: dict[int, object] = {}
         self._looks = parts_of_fingerprint(explanation.broker)
 
     def part(self, number: int) -> object:
-        """The part of that number: first what is found at once."""
+        """The part of that number; 0 is what is found at once."""
         parts = self._parts
-        while len(parts) <= number:
+        if number not in parts:
             broker = self.explanation.broker
-            parts.append(self._looks[len(parts) - 1](broker, broker) if parts else _rough_key(self.explanation))
+            parts[number] = self._looks[number - 1](broker, broker) if number else _rough_key(self.explanation)
         return parts[number]
 
     @property
@@ -51,6 +51,10 @@ class Seen:
         return all(self.part(number) == other.part(number) for number in self.parts[1:])
 
 
+#: The part by which explanations were told apart last: what differs now differs most often when they are seen again.
+_LOOKED_AT_FIRST = [0]
+
+
 def merged(explanations: list[Explanation]) -> list[Explanation]:
     """Without those that are equal to an earlier one (`merged_seen`)."""
     if len(explanations) < 2:
@@ -65,10 +69,12 @@ def merged_seen(explanations: list[Seen]) -> list[Seen]:
     if len(explanations) < 2:
         return explanations
     unequal = [explanations]
-    for number in explanations[0].parts:
-        if len(unequal) == len(explanations):
-            return explanations
+    latest = _LOOKED_AT_FIRST[0]
+    for number in (latest, *(each for each in explanations[0].parts if each != latest)):
         unequal = [alike for each in unequal for alike in _told_apart(each, number)]
+        if len(unequal) == len(explanations):
+            _LOOKED_AT_FIRST[0] = number
+            return explanations
     for first, *others in unequal:
         for other in others:
             _take_over(first.explanation, other.explanation)

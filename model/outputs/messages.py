@@ -20,14 +20,15 @@ Requirements:
   time from the head on. In rabbitmq-3: broken: of what a quorum queue drops at one time the latest comes first. In
   rabbitmq-4.0: broken up to 4.2.0: of what a quorum queue drops at one time the latest comes first. [RabbitMQ release
   notes of 4.2.1 and 4.3.0 (correct order); rabbit_fifo:drop_head]
-* DLX-010: redelivered flag and counts in the DLQ. From 4.0 on a dead letter takes the number of its failed deliveries
-  along. From the queue that it comes to it is redelivered on its first delivery if that number is not 0; a quorum queue
-  gives it as x-delivery-count, and in 4.3 as x-acquired-count, until the message is given back there. In rabbitmq-3:
-  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each lost holder and each refusal without
-  requeue, not what nack or reject gave back; only a quorum queue looks at the number. In rabbitmq-4.3: as failed counts
-  what QUORUM-002 says, in classic queues too; it goes on counting towards the limit. A classic queue that hands the
-  message to a waiting consumer at once does not look at it: redelivered=false. [mc annotation delivery_count:
-  rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag (4.3)]
+* DLX-010: redelivered flag and counts in the DLQ. What was handed to nobody before it was dead-lettered comes as a
+  first delivery, without counts. Of what was handed out and not acknowledged no text says how many of these deliveries
+  it takes along, and whether they go on counting towards a delivery limit: from none to all, told by redelivered and by
+  a quorum queue's headers, until it is given back there. In rabbitmq-3: usually none: all counts begin anew. In
+  rabbitmq-4.0: usually a quorum queue counts each lost holder and each refusal without requeue, not what nack or reject
+  gave back; only a quorum queue looks at the number. In rabbitmq-4.3: usually what QUORUM-002 says counts, in classic
+  queues too; it goes on counting towards the limit. A classic queue that hands the message to a waiting consumer at
+  once does not look at it: redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg,
+  rabbit_variable_queue:set_deliver_flag (4.3)]
 * PUBLISH-002: Default exchange routes by queue name. routing key = queue name; unknown name is unroutable.
   [rabbit_exchange:route; AMQP 0-9-1 basic.publish]
 * PUBLISH-015: Per-channel publish order per queue. Messages published on one channel to one queue through one exchange
@@ -73,7 +74,6 @@ from amqpspec.model.broker.dead_letter_headers import (
     is_dead_letter,
     is_first_here,
     is_likely,
-    may_be_handed_on,
     wrong_of_death,
 )
 from amqpspec.model.broker.dispatch import service_is_unknown
@@ -88,6 +88,13 @@ from amqpspec.model.broker.message_order import (
 from amqpspec.model.broker.queues import Arrival, Message, Queue
 from amqpspec.model.broker.reply_addresses import agree
 from amqpspec.model.broker.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_KEYS, SEVERAL_BINDINGS
+from amqpspec.model.outputs.carried_counts import (
+    counts_are_open,
+    may_be_redelivered,
+    note_brought,
+    possible_counts,
+    with_acquired_as_told,
+)
 from amqpspec.model.outputs.free_properties import as_free
 from amqpspec.model.outputs.mismatch import Mismatch
 from amqpspec.model.promises.choices import CarriedFailures
@@ -142,7 +149,7 @@ def check_delivery(
         _take_as_told(message, method)
     if (message.unseen or message.recalled) and arguments.get("redelivered"):
         message.redelivered = True
-    if not by_get and may_be_handed_on(queue, message):
+    if may_be_redelivered(queue, message):
         message.redelivered = bool(arguments.get("redelivered"))
     if arguments.get("redelivered", False) is not message.redelivered:
         allowed = str(message.redelivered).lower()
@@ -160,7 +167,7 @@ def check_delivery(
         wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{method.name} exchange or key", False, allowed))
     observed = method.content.properties if method.content else {}
     expected = expected_properties(broker, queue, message, by_get)
-    if message.unseen or message.recalled or message.may_have_timed_out:
+    if message.unseen or message.recalled or message.may_have_timed_out or counts_are_open(queue, message):
         expected = _counted_unseen(broker, queue, message, observed, by_get)
     if message.deaths:
         expected = as_seen(expected, observed)
@@ -189,25 +196,37 @@ def _take_as_told(message: Message, method: Method) -> None:
 def _counted_unseen(
     broker: Broker, queue: Queue, message: Message, observed: Mapping[str, Any], by_get: bool
 ) -> Mapping[str, Any]:
-    """The properties by that number of unseen deliveries which fits what is observed; known from then on."""
+    """The properties by that number of unseen deliveries which fits what is observed; known from then on. The same for
+    what a dead letter has brought along.
+    """
     first = expected_properties(broker, queue, message, by_get)
-    unseen, recalled = message.unseen, message.recalled
+    is_open, is_first = counts_are_open(queue, message), is_first_here(message)
+    usual = message.failures, message.delivery_count, message.acquired_count
     spared = int(message.may_have_timed_out)
-    message.unseen = message.recalled = 0
-    message.may_have_timed_out = False
     # of a dead letter: in the queue that it came from, or in this one
-    places = (False, True) if is_first_here(message) else (True,)
-    for times, back, less, is_here in product(range(unseen + 1), range(recalled + 1), range(spared + 1), places):
+    places = (False, True) if is_first else (True,)
+    ways = product(
+        possible_counts(message) if is_open else [usual],
+        range(message.unseen + 1), range(message.recalled + 1), range(spared + 1), places,
+    )  # fmt: skip
+    for counts, times, back, less, is_here in ways:
+        message.failures, message.delivery_count, message.acquired_count = counts
         _count_unseen(broker, message, times, is_here=is_here)
         _count_failed(message, -less)
         _count_recalled(broker, message, back)
         expected = expected_properties(broker, queue, message, by_get)
-        if as_seen(expected, observed) == observed:
-            return expected
-        _count_failed(message, less)
-        _count_unseen(broker, message, -times, is_here=is_here)
-        _count_recalled(broker, message, -back)
-    return first
+        if is_open and broker.dialect.quorum_acquired_count:
+            expected = with_acquired_as_told(message, expected, observed)
+        if agree(broker, as_free(broker.dialect, queue, message, as_seen(expected, observed), observed), observed):
+            if is_open:
+                note_brought(message, counts, observed, is_first=is_first)
+            break
+    else:
+        message.failures, message.delivery_count, message.acquired_count = usual
+        expected = first
+    message.unseen = message.recalled = 0
+    message.may_have_timed_out = False
+    return expected
 
 
 def _count_unseen(broker: Broker, message: Message, times: int, *, is_here: bool) -> None:

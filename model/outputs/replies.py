@@ -203,8 +203,9 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
     holder.owed.remove(expected)
     if expected.due is not None and not broker.is_punctual:
         broker.bookkeeping.measurements.append(expected.due.measured(event))
-    for told in broker.hooks.debt_paid:
-        told(broker, holder, expected, event)
+    if expected.effect is not None or expected.method == "channel.close":
+        for told in broker.hooks.debt_paid:
+            told(broker, holder, expected, event)
     if expected.effect is not None:
         expected.effect(broker, event.arguments)
     if expected.counted:
@@ -302,7 +303,7 @@ def nothing_explains(
 ) -> Mismatches:
     """Blame for a frame that may not come now: an error that is owed and did not come, else the frame's own rule."""
     for owed in broker.connections[channel.connection].owed:
-        if isinstance(owed, Expected) and owed.method == "connection.close":
+        if isinstance(owed, Expected) and owed.method in ("connection.close", "socket.closed"):
             return unexpected(owed.requirements[0], f"{method.name} in place of {owed.method}")
     if closed := _closed_for_time(broker, channel, method):
         return unexpected(closed, method.name)

@@ -40,14 +40,14 @@ class Difference:
     either_in: tuple[str, ...] = ()
     #: of a requirement: another one, whose known defect it is
     as_of: str = ""
-    #: the model still holds each version to what it was seen doing, though by its class it should not: why it does
-    taken_over: str = ""
+    #: of what is allowed both ways and is in no `either_in`: what allows each, or who relies on one
+    allowed_by: str = ""
 
     @property
     def held_to(self) -> str:
         """What the model does with it, in a few words."""
-        if self.taken_over:
-            return f"taken over from what the version does: {self.taken_over}"
+        if self.allowed_by:
+            return self.allowed_by
         if self.kind is DifferenceClass.DEFECT:
             return "the promise, as a known defect of the version"
         return f"either in {', '.join(self.either_in)}" if self.either_in else "what is documented of the version"

@@ -22,14 +22,14 @@ REQUIREMENTS: Mapping[str, Difference] = MappingProxyType(
     {
         "ACK-024": _defect("0-9-1 basic.ack, delivery-tag"),
         "ACK-021": _defect("0-9-1 basic.reject; guide: streams 3.13 and confirms, of basic.nack; mended in 3.13.0"),
-        "ACK-019": _free("no text says which consumer it is; the requirement allows each"),
+        "ACK-019": _free("no text says which consumer it is", allowed_by="the requirement allows each"),
         "CANCEL-009": _defect(
             "RabbitMQ from 4.3 on takes a client's cancel-ok, and crashes where the consumer is gone"
         ),
         "CANCEL-017": _change("release notes of 4.0.1 (mirroring is removed)"),
         "CHAN-015": _defect("0-9-1 section 4.2.6: badly formatted content is a connection exception; mended in 4.2.6"),
         "CLUSTER-003": _change("release notes of 4.3.0"),
-        "CONN-021": _free("no text says when a lost connection is noticed; the requirement allows both"),
+        "CONN-021": _free("no text says when a lost connection is noticed", allowed_by="the requirement allows both"),
         "CONSUME-004": _defect("0-9-1 basic.consume: each is answered, and a tag is free again behind cancel-ok"),
         "CONSUME-005": _defect("0-9-1 basic.consume and basic.cancel: each is answered"),
         "CONSUME-008": _defect("0-9-1 basic.consume, exclusive"),
@@ -53,7 +53,7 @@ REQUIREMENTS: Mapping[str, Difference] = MappingProxyType(
         "REPLY-006": _defect("0-9-1 basic.deliver, delivery-tag"),
         "SAC-002": _defect("guide: consumers, Single Active Consumer: the next consumer takes over"),
         "SAC-004": _defect("guide: consumers, Initial SAC Selection"),
-        "SAC-005": _free("no text orders what comes on two channels; the requirement allows each"),
+        "SAC-005": _free("no text orders what comes on two channels", allowed_by="the requirement allows each"),
         "STREAM-005": _defect("a wrong argument is a soft 406, as for x-max-age; mended for text in 4.2.7 and 4.3.1"),
         "STREAM-006": _defect("guide: streams (prefetch limits a consumer) and consumer-prefetch; mended in 4.0"),
         "STREAM-007": _defect("0-9-1 basic.recover, which is answered; mended in 3.13.0"),

@@ -47,6 +47,8 @@ _HANDED_OVER = r"basic\.(deliver|get-ok)( in place of .+)?"
 
 #: The first row that fits counts; what none fits is of the state: `Severity.WRONG_STATE`.
 _TABLE = (
+    # the broker is gone, for everybody, with what was on no disk
+    _Row(Severity.LOST, "SERVER-001", None, ".+"),
     # ---- what a frame says is wrong
     _Row(Severity.WRONG_WORDS, _ANY, Shape.WRONG_ARGUMENT, r".+ reply-text|connection\.start server-properties"),
     # the form of a confirm: what it confirms is right

@@ -19,6 +19,11 @@
   // A link from the matrix leads to its entry even when the filter hides it.
   const reveal = () => {
     const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const folded = row && row.closest("details.folded");
+    if (folded && !folded.open) {
+      folded.open = true;
+      row.scrollIntoView();
+    }
     if (row && row.hidden) {
       search.value = "";
       boxes.forEach((box) => { box.checked = true; });

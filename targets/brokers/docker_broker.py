@@ -22,7 +22,7 @@ from amqpspec.targets.brokers.erlang_shell import ErlangShell
 from amqpspec.targets.brokers.images import BUILD_COMMAND, LOCAL_PREFIX
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.rabbitmqctl_operator import operator_by
-from amqpspec.targets.brokers.readiness import BrokerUnavailable, LogMemory, wait_until_ready
+from amqpspec.targets.brokers.readiness import BrokerUnavailable, LogMemory, wait_until_open, wait_until_ready
 from amqpspec.targets.errors import TargetError
 
 LABEL = "amqpspec"
@@ -78,6 +78,7 @@ class DockerBroker:
         self._client: docker.DockerClient | None = None
         self._container: Container | None = None
         self._address: Address | None = None
+        self._follower: _LogFollower | None = None
         #: for its operator, once that has been asked for
         self._shell: ErlangShell | None = None
 
@@ -139,6 +140,13 @@ class DockerBroker:
 
         return operator_by(by_shell, lambda expressions: self.execute("rabbitmqctl", "eval", expressions))
 
+    def last_lines(self) -> tuple[str, ...]:
+        """The last that the broker wrote to its log; of one that has ended, to its end."""
+        if self._follower is not None:
+            self._follower.ended.wait(timeout=1.0)
+            return self._follower.memory.last_lines()
+        return ()
+
     def restart(self, *, kill: bool = False) -> None:
         """Stops the broker (with `kill`: at once, as a crash would) and starts it on the same data.
 
@@ -188,6 +196,7 @@ class DockerBroker:
 
     def _await_ready(self, container: Container, deadline: float) -> Address:
         log = _LogFollower(container)
+        self._follower = log
         container.reload()
         bindings = container.ports.get(_AMQP_PORT)
         if not bindings:
@@ -200,6 +209,7 @@ class DockerBroker:
             raise BrokerUnavailable(
                 f"{self.image}: no AMQP answer within {self._start_timeout:g} s{log.memory.quote()}"
             )
+        wait_until_open(address, deadline, log.signs)
         return address
 
     def _remove(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Self
 from amqpspec.model.protocol.methods import Content, Method, TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.wire import WireClient
-from amqpspec.targets.errors import TargetUnreachable
+from amqpspec.targets.errors import TargetError, TargetUnreachable
 
 #: Seconds that a broker in good health may take for all of it.
 TIME_LIMIT = 10.0
@@ -26,6 +26,14 @@ def check_alive(address: Address) -> None:
         for method, arguments in (("channel.open", {}), ("queue.declare", visit.queue), ("queue.delete", visit.queue)):
             if not visit.ask(method, arguments).name.endswith("-ok"):
                 return  # it refuses, but it answers
+
+
+def is_alive(address: Address) -> bool:
+    try:
+        check_alive(address)
+    except TargetError:
+        return False
+    return True
 
 
 def not_served(address: Address) -> str | None:

@@ -27,6 +27,7 @@ class InHouseBroker:
         self._environment: dict[str, str] = dict(os.environ)
         self._stack = ExitStack()
         self._address: Address | None = None
+        self._started: ProcessBroker | None = None
 
     @property
     def address(self) -> Address:
@@ -37,6 +38,15 @@ class InHouseBroker:
     @property
     def dialect_name(self) -> str:
         return self.file.dialect
+
+    @property
+    def is_ours(self) -> bool:
+        """Does the file say how it is started?"""
+        return bool(self.file.start)
+
+    def last_lines(self) -> tuple[str, ...]:
+        """The last that the broker wrote, where it was started here."""
+        return self._started.last_lines() if self._started is not None else ()
 
     def operator(self) -> Operator | None:
         if self.file.operator is None:
@@ -51,7 +61,7 @@ class InHouseBroker:
         program, *arguments = file.start
         # as a shell would find it
         path = str(self._directory / program) if "/" in program else program
-        started = self._stack.enter_context(
+        started = self._started = self._stack.enter_context(
             ProcessBroker(
                 path,
                 arguments,

@@ -65,6 +65,7 @@ class ProcessBroker:
         self._reader: threading.Thread | None = None
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._address: Address | None = None
+        self._log = LogMemory()
 
     @property
     def address(self) -> Address:
@@ -100,6 +101,12 @@ class ProcessBroker:
         traceback: TracebackType | None,
     ) -> None:
         self._end()
+
+    def last_lines(self) -> tuple[str, ...]:
+        """The last that the broker wrote; of one that has ended, to its end."""
+        if self._reader is not None:
+            self._reader.join(timeout=1.0)
+        return self._log.last_lines()
 
     def operator(self) -> Operator | None:
         """Who operates the broker, if there is a rabbitmqctl beside the executable, and it reaches the broker."""
@@ -157,7 +164,7 @@ class ProcessBroker:
 
     def _await_ready(self, process: subprocess.Popen[str], address: Address) -> None:
         signs: queue.SimpleQueue[object] = queue.SimpleQueue()
-        memory = LogMemory()
+        memory = self._log
 
         def follow() -> None:
             # Read on for the whole life: a full pipe would stop the broker.
@@ -191,7 +198,6 @@ class ProcessBroker:
         if self._directory is not None:
             self._directory.cleanup()
             self._directory = None
-
 
     def _close_output(self, process: subprocess.Popen[str]) -> None:
         """A daemon that the broker left behind may hold the pipe open: then closing it would block."""

@@ -23,6 +23,7 @@ from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.client.handshake import Tune
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.clock import COMMON, Clock
+from amqpspec.targets.errors import TargetError
 
 ENTRY_POINT_GROUP = "amqpspec.targets"
 
@@ -50,6 +51,32 @@ class _Elsewhere:
     """A broker that runs without us, and that we do not operate."""
 
     address: Address
+    is_ours: bool = False
+
+
+@runtime_checkable
+class LoggingBroker(RunningBroker, Protocol):
+    """It knows what it wrote."""
+
+    def last_lines(self) -> tuple[str, ...]: ...
+
+
+def last_lines_of(broker: RunningBroker) -> tuple[str, ...]:
+    """The last that the broker wrote to its log, without the password; (): it is not known."""
+    if not isinstance(broker, LoggingBroker):
+        return ()
+    try:
+        password = broker.address.password
+    except TargetError:
+        password = ""
+    # the password that every broker is delivered with is a word that logs have for other reasons
+    hidden = password if password not in ("", "guest") else None
+    return tuple(line.replace(hidden, "***") if hidden else line for line in broker.last_lines())
+
+
+def is_started_here(broker: RunningBroker) -> bool:
+    """Did the suite start the broker, so that it may start it again? A broker says so where it is not."""
+    return bool(getattr(broker, "is_ours", True))
 
 
 @contextmanager

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.model.protocol.methods import Method
 from benchmarks import __main__ as command_line
-from benchmarks import detection, live, offline
+from benchmarks import detection, live, offline, whole
 from benchmarks.recordings import KINDS
 from benchmarks.tables import ResultTable
 
@@ -55,9 +57,25 @@ def test_generation_and_keeping_of_results(
 def test_detection() -> None:
     table = detection.run([FAULT])
     assert column(table, "area") == ["ACK", "all"]
-    assert column(table, "blamed") == ["1", "1"]
+    assert column(table, "blamed by the search") == ["1", "1"]
+    assert column(table, "blamed by scenarios") == ["1", "1"]
+    assert 0 < int(column(table, "commands of scenarios")[0]) < 1000
 
 
 def test_a_target_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert command_line.main(["live", "--targets", "amqp://guest:guest@127.0.0.1:1/", "--no-write"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_what_a_trace_of_a_run_holds(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "trace.jsonl") as trace:
+        for name in ("one", "other"):
+            trace.start(name, target="t", product="p", version="1", dialect="rabbitmq-4.3", mode="lockstep")
+            trace.command(name, "a.1 basic.get q", 0.0)
+            for sent, method in ((True, "basic.get"), (True, "basic.qos"), (False, "basic.get-empty")):
+                trace.event(name, Method("a", 1, method, {}, sent=sent))
+            trace.event(name, Method("a", 1, "basic.qos-ok", {}, sent=False))
+        trace.mark("other", "overdue", 1.0, waited=2.5)
+    traffic = whole.traffic_of(tmp_path / "trace.jsonl")
+    assert (traffic.sequences, traffic.commands, traffic.frames, traffic.round_trips) == (2, 2, 8, 2)
+    assert (traffic.overdue, traffic.waited) == (1, 2.5)

@@ -113,6 +113,8 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.tags: list[str] = []
         self.addresses: list[str] = []
+        #: where rules are written, to be looked at by who is online
+        self.sources: list[str] = []
         self.text = ""
         self.feed(text)
 
@@ -121,7 +123,9 @@ class Page(HTMLParser):
         for name, value in attrs:
             if name == "id" and value:
                 self.ids.append(value)
-            if name in ("src", "href", "action", "data", "poster", "srcset"):
+            if tag == "a" and name == "href" and (value or "").startswith("https://"):
+                self.sources.append(value or "")
+            elif name in ("src", "href", "action", "data", "poster", "srcset"):
                 self.addresses.append(value or "")
 
     def handle_data(self, data: str) -> None:
@@ -134,6 +138,7 @@ class TestHtml:
 
     def test_it_needs_nothing_but_itself(self) -> None:
         assert all(address.startswith("#") for address in self.page.addresses)
+        assert {address.split("/")[2] for address in self.page.sources} == {"www.rabbitmq.com", "github.com"}
         assert "@import" not in self.source and "url(" not in self.source
         assert not {"link", "iframe", "img", "object", "embed"} & set(self.page.tags)
 

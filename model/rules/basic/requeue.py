@@ -36,14 +36,15 @@ Requirements:
   queues, gets) only once the client answered with close-ok. A hard error ends all channels and deletes the exclusive
   queues before the connection.close is sent; what waits for the end of a channel may still return just after it.
   [rabbit_channel.erl:handle_exception notify_queues]
-* DLX-010: redelivered flag and counts in the DLQ. From 4.0 on a dead letter takes the number of its failed deliveries
-  along. From the queue that it comes to it is redelivered on its first delivery if that number is not 0; a quorum queue
-  gives it as x-delivery-count, and in 4.3 as x-acquired-count, until the message is given back there. In rabbitmq-3:
-  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each lost holder and each refusal without
-  requeue, not what nack or reject gave back; only a quorum queue looks at the number. In rabbitmq-4.3: as failed counts
-  what QUORUM-002 says, in classic queues too; it goes on counting towards the limit. A classic queue that hands the
-  message to a waiting consumer at once does not look at it: redelivered=false. [mc annotation delivery_count:
-  rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag (4.3)]
+* DLX-010: redelivered flag and counts in the DLQ. What was handed to nobody before it was dead-lettered comes as a
+  first delivery, without counts. Of what was handed out and not acknowledged no text says how many of these deliveries
+  it takes along, and whether they go on counting towards a delivery limit: from none to all, told by redelivered and by
+  a quorum queue's headers, until it is given back there. In rabbitmq-3: usually none: all counts begin anew. In
+  rabbitmq-4.0: usually a quorum queue counts each lost holder and each refusal without requeue, not what nack or reject
+  gave back; only a quorum queue looks at the number. In rabbitmq-4.3: usually what QUORUM-002 says counts, in classic
+  queues too; it goes on counting towards the limit. A classic queue that hands the message to a waiting consumer at
+  once does not look at it: redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg,
+  rabbit_variable_queue:set_deliver_flag (4.3)]
 * GET-004: Unacked get is requeued at channel close. An unacked get returns to its queue (redelivered=true) when the
   channel's process ends, which is just after close-ok; before close-ok only on a classic queue that the channel also
   consumes from. After a server-sent channel.close this waits for the client's close-ok.
@@ -84,7 +85,9 @@ from itertools import islice
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Unacknowledged
+from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.deadlines import NEVER
+from amqpspec.model.broker.internal_events import DeliveryLimitExcess
 from amqpspec.model.broker.message_order import put_back_as_new, put_back_in_front, put_back_in_place
 from amqpspec.model.broker.overflow import handed_over, is_limited
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
@@ -169,6 +172,8 @@ def _put_back(
     """
     message.arrival = Arrival.RETURNING
     transit_group = broker.join_transit_group(queue, message)
+    if EXCHANGE in queue.arguments:
+        message.tries += 1
     if _is_carried_on(broker, queue, failed, lost_holder):
         message.failures += 1
     if queue.type is QueueType.CLASSIC:
@@ -198,6 +203,8 @@ def _put_back(
         # ACK-018: like a new message
         message.transit_group = transit_group
         put_back_as_new(broker.dialect, queue, message)
+    if limit is not None and message.delivery_count + message.brought[0] > limit:
+        broker.internal_events.append(DeliveryLimitExcess(queue.name, message.position))
 
 
 def _is_carried_on(broker: Broker, queue: Queue, failed: bool, lost_holder: bool) -> bool:

@@ -15,6 +15,15 @@ Requirements:
 * CONSUME-013: no_ack consumer. Deliveries of a no_ack consumer count as acked when sent: ack of such a tag is 406; on
   channel close they are lost. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1
   basic.consume]
+* DLX-010: redelivered flag and counts in the DLQ. What was handed to nobody before it was dead-lettered comes as a
+  first delivery, without counts. Of what was handed out and not acknowledged no text says how many of these deliveries
+  it takes along, and whether they go on counting towards a delivery limit: from none to all, told by redelivered and by
+  a quorum queue's headers, until it is given back there. In rabbitmq-3: usually none: all counts begin anew. In
+  rabbitmq-4.0: usually a quorum queue counts each lost holder and each refusal without requeue, not what nack or reject
+  gave back; only a quorum queue looks at the number. In rabbitmq-4.3: usually what QUORUM-002 says counts, in classic
+  queues too; it goes on counting towards the limit. A classic queue that hands the message to a waiting consumer at
+  once does not look at it: redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg,
+  rabbit_variable_queue:set_deliver_flag (4.3)]
 * QUORUM-002: What counts as failed (4.3). reject(requeue=true), channel/connection close: x-delivery-count +1 and
   x-acquired-count +1. nack(requeue=true), recover, timeout: only x-acquired-count +1. In rabbitmq-3: every return +1
   x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
@@ -37,6 +46,7 @@ from itertools import islice
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Lost
+from amqpspec.model.broker.dead_letter_headers import is_first_here
 from amqpspec.model.broker.dispatch import priority, service_is_unknown
 from amqpspec.model.broker.internal_events import DeliveryLimitExcess, MessageLoss
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
@@ -160,7 +170,9 @@ def lose_message(broker: Broker, event: MessageLoss) -> None:
 
 
 def expect_exceeded_limits(broker: Broker) -> None:
-    """Deliveries that nobody sees fail, which may be more often than the queue bears (QUORUM-003)."""
+    """Deliveries that nobody sees fail, which may be more often than the queue bears (QUORUM-003); and what a dead
+    letter brought along may count (DLX-010).
+    """
     for queue in broker.queues.values():
         if queue.type is QueueType.QUORUM:
             for message in queue.messages:
@@ -171,6 +183,7 @@ def expect_exceeded_limits(broker: Broker) -> None:
 def _may_exceed_limit(broker: Broker, queue: Queue, message: Message) -> bool:
     # what is recalled is given back as by basic.nack (QUORUM-002)
     failures = message.unseen + (0 if broker.dialect.quorum_nack_has_not_failed else message.recalled)
+    failures += message.tries if is_first_here(message) else message.brought[0]
     if not failures or message.arrival is not Arrival.RETURNING:
         return False
     limit = delivery_limit(broker, queue)

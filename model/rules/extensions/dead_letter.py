@@ -30,14 +30,15 @@ Requirements:
   time from the head on. In rabbitmq-3: broken: of what a quorum queue drops at one time the latest comes first. In
   rabbitmq-4.0: broken up to 4.2.0: of what a quorum queue drops at one time the latest comes first. [RabbitMQ release
   notes of 4.2.1 and 4.3.0 (correct order); rabbit_fifo:drop_head]
-* DLX-010: redelivered flag and counts in the DLQ. From 4.0 on a dead letter takes the number of its failed deliveries
-  along. From the queue that it comes to it is redelivered on its first delivery if that number is not 0; a quorum queue
-  gives it as x-delivery-count, and in 4.3 as x-acquired-count, until the message is given back there. In rabbitmq-3:
-  never: all counts begin anew. In rabbitmq-4.0: a quorum queue counts each lost holder and each refusal without
-  requeue, not what nack or reject gave back; only a quorum queue looks at the number. In rabbitmq-4.3: as failed counts
-  what QUORUM-002 says, in classic queues too; it goes on counting towards the limit. A classic queue that hands the
-  message to a waiting consumer at once does not look at it: redelivered=false. [mc annotation delivery_count:
-  rabbit_fifo:annotate_msg, rabbit_variable_queue:set_deliver_flag (4.3)]
+* DLX-010: redelivered flag and counts in the DLQ. What was handed to nobody before it was dead-lettered comes as a
+  first delivery, without counts. Of what was handed out and not acknowledged no text says how many of these deliveries
+  it takes along, and whether they go on counting towards a delivery limit: from none to all, told by redelivered and by
+  a quorum queue's headers, until it is given back there. In rabbitmq-3: usually none: all counts begin anew. In
+  rabbitmq-4.0: usually a quorum queue counts each lost holder and each refusal without requeue, not what nack or reject
+  gave back; only a quorum queue looks at the number. In rabbitmq-4.3: usually what QUORUM-002 says counts, in classic
+  queues too; it goes on counting towards the limit. A classic queue that hands the message to a waiting consumer at
+  once does not look at it: redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg,
+  rabbit_variable_queue:set_deliver_flag (4.3)]
 * QUORUM-002: What counts as failed (4.3). reject(requeue=true), channel/connection close: x-delivery-count +1 and
   x-acquired-count +1. nack(requeue=true), recover, timeout: only x-acquired-count +1. In rabbitmq-3: every return +1
   x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
@@ -82,6 +83,8 @@ from amqpspec.model.rules.extensions.overflow import drop_excess, refuse, refuse
 def discard_message(broker: Broker, queue: Queue, message: Message, holder: ChannelKey, failed: bool) -> None:
     """The client refused the message for good. `failed`: it counts as a failed delivery (QUORUM-002)."""
     carried = broker.dialect.carried_failures
+    if EXCHANGE in queue.arguments:
+        message.tries += 1
     if carried is CarriedFailures.OF_QUORUM_QUEUES and queue.type is QueueType.QUORUM:
         message.failures += 1  # rabbit_fifo:discard, whatever the method
     elif carried is CarriedFailures.OF_ALL_QUEUES and failed:
@@ -210,6 +213,7 @@ def _dead_letter(
             further_keys=keys[1:],
             hidden_keys=message.hidden_keys if key is None or not broker.dialect.deaths_in_headers else (),
             failures=message.failures,
+            tries=message.tries + message.unseen + message.recalled,
             unseen=message.unseen,
             sent_history=sent_history(message),
         )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqpspec.conformance.session.patience import FLOOR, IN_VAIN, MULTIPLE, Patience
+from amqpspec.conformance.session.patience import FADING, FLOOR, IN_VAIN, LOW_FLOOR, MANY_IN_VAIN, MULTIPLE, Patience
 
 
 @pytest.fixture
@@ -22,7 +22,27 @@ def test_it_is_a_multiple_of_the_slowest_answer(patience: Patience) -> None:
     for seconds in (0.01, 0.2, 0.05):
         patience.waited(seconds)
     patience.in_vain = IN_VAIN
-    assert patience.deadline == pytest.approx(MULTIPLE * 0.2)
+    assert patience.deadline == pytest.approx(MULTIPLE * 0.2 * FADING)
+
+
+def test_one_slow_answer_among_hundreds_is_forgotten(patience: Patience) -> None:
+    """An hour of a busy machine is not: there each tenth answer is slow."""
+    patience.in_vain = IN_VAIN
+    for _ in range(40):
+        patience.waited(0.4)
+        for _ in range(9):
+            patience.waited(0.001)
+    assert patience.deadline > 0.9 * MULTIPLE * 0.4
+    for _ in range(300):
+        patience.waited(0.001)
+    assert patience.deadline == FLOOR
+
+
+def test_a_broker_that_owes_again_and_again_is_waited_for_shortly_but_for_a_busy_machine(patience: Patience) -> None:
+    patience.in_vain = MANY_IN_VAIN
+    assert patience.deadline == LOW_FLOOR
+    patience.waited(0.2)
+    assert patience.deadline == MULTIPLE * 0.2
 
 
 def test_it_is_never_more_than_was_said(patience: Patience) -> None:

@@ -327,3 +327,28 @@ def test_reading_is_flat_in_memory(tmp_path: Path, form: str) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 12_000_000, f"{peak} octets at the peak for a trace of 60 000 rows"
+
+
+@pytest.mark.parametrize("block", [1, 50, 1000])
+def test_lines_are_told_apart_however_the_file_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    path = tmp_path / "trace.jsonl"
+    rows = [f'{{"kind":"mark","sequence":"s","time":{number},"mark":"barrier"}}' for number in range(40)]
+    monkeypatch.setattr("amqpspec.conformance.traces.trace._BLOCK", block)
+    path.write_text("\n".join(rows))
+    assert [row["time"] for row in read_trace(path)] == list(range(40))
+    path.write_text("\n".join([*rows[:20], "", rows[20], '{"kind":"mark"}', *rows[21:]]) + "\n")
+    with pytest.raises(TraceError, match=r"trace\.jsonl:23:\d+: the key \"sequence\" is missing"):
+        list(read_trace(path))
+
+
+def test_two_rows_on_one_line_and_one_on_two_are_no_rows(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    row = '{"kind":"mark","sequence":"s","time":0.5,"mark":"barrier"}'
+    path.write_text(f"{row},{row}\n{row}\n")
+    with pytest.raises(TraceError, match=r"trace\.jsonl:1:"):
+        list(read_trace(path))
+    path.write_text(row.replace(",", ",\n", 1) + f"\n{row}\n")
+    with pytest.raises(TraceError, match=r"trace\.jsonl:1:"):
+        list(read_trace(path))

@@ -246,8 +246,7 @@ def test_a_limit_that_is_no_number_is_the_usual_one() -> None:
         ({"x-last-death-queue": None}, {}, "DLX-003"),
         ({}, {"routing_key": "q"}, "DLX-005"),
         ({}, {"exchange": "amq.direct"}, "DLX-005"),
-        ({}, {"redelivered": True}, "DLX-010"),
-        ({"x-delivery-count": 1}, {}, "QUORUM-001"),
+        ({"x-delivery-count": 2}, {}, "QUORUM-001"),
     ],
 )
 def test_who_is_to_blame(told: dict[str, Any], arguments: dict[str, Any], requirement: str) -> None:

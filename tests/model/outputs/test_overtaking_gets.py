@@ -46,3 +46,12 @@ def test_what_was_overtaken_is_owed() -> None:
 def test_deliveries_do_not_overtake() -> None:
     talk = consuming(2).send("b.1 basic.publish q body=m1", "b.1 basic.publish q body=m2").deliver("a.1", 1, "m2")
     assert (talk.failure.requirement, talk.failure.defect) == ("PUBLISH-015", "")
+
+
+@pytest.mark.known_defects
+def test_what_else_is_wrong_with_the_answer_is_not_explained_by_it() -> None:
+    """The delivery that would have had tag 1 is lost."""
+    talk = crossed(1, "m1", "m2").got("a.1", 2, "m2", left=0)
+    failures = [(failure.requirement, failure.defect) for failure in talk.acceptor.failures]
+    assert failures[0] == ("PUBLISH-015", NAME)
+    assert "" in [defect for _, defect in failures]

@@ -19,6 +19,8 @@ CORPUS = Path(__file__).parents[2] / "corpus"
 
 #: requirement|shape|detail, and what it does to an application.
 TABLE = {
+    # nobody is served any more, and what was on no disk is gone
+    "SERVER-001|missing frame|an answer behind queue.delete": Severity.LOST,
     # a publish that nobody gets, though the publisher hears of nothing
     "PUBLISH-002|missing frame|basic.deliver": Severity.LOST,
     "PUBLISH-002|unexpected frame|basic.get-empty although a message is ready": Severity.LOST,

@@ -34,9 +34,7 @@ data complete. That a version was seen doing something makes it no promise, so a
   right, whatever its version.
 - **allowed both ways**: no text promises either.
 
-"Either in" names the dialects in which the judge takes one as well as the other. "Taken over from what the version
-does" is what has its class and is not judged by it, for the reason that is given: there the model still holds each
-version to what it was seen doing, and a broker that does the other is blamed wrongly.
+"Either in" names the dialects in which the judge takes one as well as the other.
 
 Sources: "0-9-1" is the text of AMQP 0-9-1, "release notes of V" RabbitMQ's `release-notes/V.md`, "guide: NAME" a page
 of its documentation (`docs/NAME.md`), with a version the page of that version; `module:function` its source."""

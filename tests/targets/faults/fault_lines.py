@@ -294,10 +294,8 @@ LINES: dict[str, str] = {
     """,
     "dead-letter-is-redelivery": """
         a.1 queue.declare d
-        a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=d
+        a.1 queue.declare q x-max-length=0 x-dead-letter-exchange="" x-dead-letter-routing-key=d
         a.1 basic.publish q body=m
-        a.1 basic.get q
-        a.1 basic.nack 1
         a.1 basic.get d
     """,
     "dead-letters-reversed": """

@@ -1,0 +1,71 @@
+"""The files that a run writes: whether it can is asked before it begins; what it cannot write costs no verdict."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from amqpspec.command_line.usage import UsageError
+
+#: Is there, and locked, while a run writes into the directory.
+_LOCK = ".running"
+
+
+def require_writable(path: Path) -> None:
+    """Raises `UsageError` where no file of that name can be written."""
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"{path}: there is no directory {path.absolute().parent}")
+    was_there = path.exists()
+    try:
+        path.open("ab").close()
+        if not was_there:
+            path.unlink()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+@contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """No other run writes into the directory in this block. Raises `UsageError` where one does already."""
+    path = directory / _LOCK
+    try:
+        lock = path.open("ab")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"{directory}: another run writes there; give this one a directory by --out") from None
+        except OSError:
+            pass  # a file system without locks
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                path.unlink()
+
+
+def write(path: Path, text: str) -> None:
+    """Write the file; where that is not possible, say so in a line."""
+    try:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        with suppress(OSError):
+            path.unlink()  # half a report is none
+        print(f"amqpspec: {path} was left out: {error.strerror}", file=sys.stderr)
+
+
+@contextmanager
+def heard_or_not() -> Iterator[None]:
+    """What is printed here may be heard by nobody any more, as the pipe is closed: that changes nothing else."""
+    try:
+        yield
+    except BrokenPipeError:
+        # nor is anything to be said of it at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,119 @@
+"""What a run does with a broker that ends in the middle of it, or answers nobody any more.
+
+A broker that the suite has started is started again. What was under way is then carried out one by one, so that the
+sequence that does it is known by name; nothing else that it showed is taken for a failure. The loss is a failure of
+`SERVER-001`, and its identity is that, with the command behind which nobody was answered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from amqpspec.conformance.failures.reproducer import reproducer
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.session.command_sequence import CommandSequence
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.verdicts.judgement import SERVES_ON, FoundFailure, RequirementVerdict, SequenceJudgement
+from amqpspec.model.promises.verdict import Failure, Shape, Verdict
+
+#: So many losses by the same cause end a run.
+ENOUGH = 3
+#: Names of sequences that are told of.
+MOST_NAMES = 8
+
+
+class Restarts(Protocol):
+    """Who has started the target, and can do it again."""
+
+    def start_again(self) -> TargetUnderTest:
+        """The target anew, on the address that it has then. Raises `TargetError` where it does not start."""
+        ...
+
+    def last_lines(self) -> tuple[str, ...]:
+        """The last that it wrote to its log, where that is known."""
+        ...
+
+
+class Losses:
+    """What was seen of losses in one run."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, FoundFailure] = {}
+        #: times that a fresh connection was served when it was asked for
+        self.served = 0
+        self._by_cause: Counter[str] = Counter()
+
+    def note(
+        self,
+        reason: str,
+        log: Sequence[str],
+        sequence: CommandSequence | None,
+        commands: Sequence[Command] = (),
+        under_way: Iterable[str] = (),
+    ) -> Failure:
+        """The target was lost. `sequence`: which does it, where that is known, by itself and by these commands.
+
+        `log`: the last that the target wrote. `under_way`: names of sequences, where it is not known which did it.
+        """
+        last = commands[-1] if commands else None
+        said = [f"its log: {line}" for line in log]
+        names = list(under_way)
+        if names:
+            more = len(names) - MOST_NAMES
+            listed = [*names[:MOST_NAMES], *([f"{more} more"] if more > 0 else [])]
+            said.insert(0, f"under way: {', '.join(listed)}; carried out one by one, none of them does it again")
+        failure = Failure(
+            SERVES_ON,
+            Shape.MISSING,
+            f"an answer behind {last.method}" if last else "an answer",
+            str(last) if last else "",
+            " ".join(reason.split()),
+            ("an answer on a fresh connection",),
+            tuple(said),
+        )
+        self._by_cause[failure.identity] += 1
+        self.found.setdefault(
+            failure.identity,
+            FoundFailure(
+                failure,
+                sequence.name if sequence else "",
+                tuple(map(str, commands)),
+                reproducer(commands, failure) if commands else "",
+                rate=(1, 1) if sequence else (0, 1),
+            ),
+        )
+        return failure
+
+    def is_enough(self, failure: Failure) -> bool:
+        """Has the same cause ended the target so often that there is no use in going on?"""
+        return self._by_cause[failure.identity] >= ENOUGH
+
+    def failures(self) -> list[FoundFailure]:
+        return [replace(each, sequences=self._by_cause[identity]) for identity, each in self.found.items()]
+
+    def verdict(self) -> RequirementVerdict:
+        """What the run says of the requirement."""
+        if self.found:
+            return RequirementVerdict(SERVES_ON, Verdict.FAIL, self.served)
+        return RequirementVerdict(SERVES_ON, Verdict.PASS if self.served else Verdict.NOT_EXERCISED, self.served)
+
+
+def given_up(sequence: CommandSequence, failure: Failure, target: TargetUnderTest) -> SequenceJudgement:
+    """What is said of a sequence that ends the target: nothing, but that."""
+    described = target.description
+    return SequenceJudgement(
+        sequence=sequence.name,
+        target=described.label,
+        dialect=described.dialect,
+        requirement=sequence.requirement,
+        verdict=Verdict.INCONCLUSIVE,
+        failures=(),
+        exercised={},
+        reason=f"the target was lost in it: {failure.identity}",
+        frames=0,
+        version=described.judged_version,
+        ended_by=failure.identity,
+    )

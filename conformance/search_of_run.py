@@ -1,0 +1,105 @@
+"""The random search of a run: its rounds, some at a time, and what comes of their sequences, in order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from amqpspec.conformance.run_options import RunOptions
+from amqpspec.conformance.search.machine import themes_for
+from amqpspec.conformance.search.round import ROUND
+from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence
+from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE, SetAside
+from amqpspec.conformance.under_way import UnderWay
+from amqpspec.conformance.verdicts.broken_rules import Learned
+from amqpspec.conformance.verdicts.events import Listener, SequenceStarted, tell
+from amqpspec.conformance.workers import MadeRound, Round, Workers, is_over
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.targets.clock import Clock
+
+#: Rounds of the search behind which it is looked at what the target refuses and breaks: for the first time and where
+#: there was something to learn, and else.
+FIRST_ROUNDS, LATER_ROUNDS = 2, 8
+
+
+class SearchOfRun:
+    """`take`: is given what comes of each sequence. `learned`: what is known of the target by now."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        options: RunOptions,
+        listeners: Iterable[Listener],
+        under_way: UnderWay,
+        take: Callable[[CarriedOut], None],
+        is_enough: Callable[[], bool],
+        learned: Callable[[], Learned],
+    ) -> None:
+        self._dialect = dialect
+        self._options = options
+        self._listeners = tuple(listeners)
+        self._under_way = under_way
+        self._take = take
+        self._is_enough = is_enough
+        self._learned = learned
+        #: the rounds that are carried out now: the first, how many, and what they leave out
+        self._now: tuple[int, int, Learned | None] = (0, FIRST_ROUNDS, None)
+        self._until: float | None = None
+
+    def go_on(self, workers: Workers, carry_out: Callable[[CommandSequence], CarriedOut], clock: Clock) -> None:
+        """Search until the number of sequences is reached. Called again, it goes on behind those that are over."""
+        if not themes_for(self._dialect, self._options.themes):
+            return
+        if self._until is None and self._options.time_budget is not None:
+            self._until = time.monotonic() + self._options.time_budget
+        with SetAside(carry_out, clock) as waiting:
+            for rounds in self._rounds():
+                for made in workers.made(rounds):
+                    self._carry_out(made, workers, waiting)
+            for each in waiting.taken(but=0):
+                if not self._is_enough():
+                    self._take(each)
+
+    def _carry_out(self, rounds: Sequence[MadeRound], workers: Workers, waiting: SetAside) -> None:
+        """What waits is begun at once. Of that as many are taken behind each round as if it had been made by then."""
+        round_of: dict[str, int] = {}
+        chosen: list[CommandSequence] = []
+        still_to_come = [0] * len(rounds)
+        for number, made in enumerate(rounds):
+            for sequence, waits in made:
+                if self._under_way.is_over(sequence.name):
+                    continue
+                if waits:
+                    tell(self._listeners, SequenceStarted(sequence.name))
+                    waiting.begin(self._under_way.begin(sequence, waits=True))
+                    still_to_come[:number] = (1 + many for many in still_to_come[:number])
+                else:
+                    round_of[sequence.name] = number
+                    chosen.append(sequence)
+        outcomes = workers.carried_out(map(self._under_way.begin, chosen), self._until)
+        outcome = next(outcomes, None)
+        for number in range(len(rounds)):
+            while outcome is not None and round_of[outcome.sequence.name] == number:
+                tell(self._listeners, SequenceStarted(outcome.sequence.name))
+                self._take(outcome)
+                outcome = next(outcomes, None)
+            for each in waiting.taken(but=MOST_SET_ASIDE + still_to_come[number]):
+                self._take(each)
+
+    def _rounds(self) -> Iterator[Iterator[Round]]:
+        """Some at a time: what was learned of the target by then is heeded by the next ones."""
+        first, many, learned = self._now
+        while first * ROUND < self._options.sequences and not is_over(self._until) and not self._is_enough():
+            if learned is None:
+                learned = self._learned() if self._options.learns else Learned()
+            self._now = first, many, learned
+            yield self._some_rounds(range(first, first + many), learned)
+            later = FIRST_ROUNDS if any(learned) else LATER_ROUNDS
+            first, many, learned = self._now = first + many, later, None
+
+    def _some_rounds(self, numbers: Iterable[int], learned: Learned) -> Iterator[Round]:
+        for number in numbers:
+            left = self._options.sequences - number * ROUND
+            if left <= 0 or is_over(self._until) or self._is_enough():
+                return
+            yield Round(number, min(left, ROUND), *learned)

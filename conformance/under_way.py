@@ -1,0 +1,35 @@
+"""Which sequences of a run have begun, and which are over: a run that has to begin again goes on behind these."""
+
+from __future__ import annotations
+
+from amqpspec.conformance.session.command_sequence import CommandSequence
+
+
+class UnderWay:
+    """By name, as each has one of its own in a run."""
+
+    def __init__(self) -> None:
+        #: those of which nothing is known yet, with whether they spend their time waiting
+        self._begun: dict[str, tuple[CommandSequence, bool]] = {}
+        self._over: set[str] = set()
+
+    def begin(self, sequence: CommandSequence, *, waits: bool = False) -> CommandSequence:
+        self._begun[sequence.name] = sequence, waits
+        return sequence
+
+    def end(self, name: str) -> None:
+        self._begun.pop(name, None)
+        self._over.add(name)
+
+    def is_over(self, name: str) -> bool:
+        return name in self._over
+
+    @property
+    def names(self) -> list[str]:
+        """Of those that have begun and are not over, in the order in which they began."""
+        return list(self._begun)
+
+    @property
+    def busy(self) -> list[CommandSequence]:
+        """The same sequences, without those that wait."""
+        return [sequence for sequence, waits in self._begun.values() if not waits]

@@ -1,0 +1,191 @@
+"""A broker that was started for the run, and ends in the middle of it, is started again; who ended it is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from amqpspec.command_line import main
+from amqpspec.conformance.losses import ENOUGH
+from amqpspec.conformance.run import Runner
+from amqpspec.conformance.run_options import RunOptions
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter, read_trace
+from amqpspec.conformance.verdicts.events import Event, SequenceFinished
+from amqpspec.conformance.verdicts.judgement import SERVES_ON, RunResult, TargetDescription
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.reports.html import render_html
+from amqpspec.reports.junit import render_junit
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.client.wire import WireClient
+from amqpspec.targets.errors import TargetUnreachable
+
+ROOT = Path(__file__).parents[2]
+DESCRIPTION = TargetDescription("ours", "MyBroker", "1", "rabbitmq-4.3")
+
+
+class Broker:
+    """It is ended when a client sends what `ends_it` says."""
+
+    def __init__(self, stack: ExitStack, ends_it: Callable[[TraceEvent], bool], most: int = 100) -> None:
+        self.starts = 0
+        self._stack = stack
+        self._ends_it = ends_it
+        self._most = most
+
+    def last_lines(self) -> tuple[str, ...]:
+        return ("panic: index out of range",)
+
+    def start_again(self) -> TargetUnderTest:
+        self.starts += 1
+        if self.starts > self._most:
+            raise TargetUnreachable("it does not start")
+        broker = self._stack.enter_context(EmbeddedBroker())
+        ends_it = self._ends_it
+
+        class Ends(WireClient):
+            def send(self, event: TraceEvent, more: bool = False) -> None:  # type: ignore[override]
+                if ends_it(event):
+                    broker.__exit__(None, None, None)
+                super().send(event, more)  # type: ignore[arg-type]
+
+        return TargetUnderTest(broker.address, DESCRIPTION, deadline=0.3, driver=Ends)
+
+
+def a_run(
+    directory: Path, ends_it: Callable[[TraceEvent], bool], *only: str, sequences: int = 0, most: int = 100
+) -> tuple[RunResult, Broker, list[str]]:
+    told: list[str] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, SequenceFinished):
+            told.append(event.judgement.sequence)
+
+    with ExitStack() as stack, TraceWriter(directory / "trace.jsonl") as trace:
+        broker = Broker(stack, ends_it, most)
+        options = RunOptions(only, 3, sequences, steps=8)
+        result = Runner(broker.start_again(), trace, options, [listen], broker).run()
+    return result, broker, told
+
+
+def is_sent(method: str) -> Callable[[TraceEvent], bool]:
+    return lambda event: event.name == method
+
+
+def test_the_run_goes_on_and_names_the_sequence(tmp_path: Path) -> None:
+    """One scenario of these has a basic.recover."""
+    result, broker, told = a_run(tmp_path, is_sent("basic.recover"), "ACK-003", "RECOVER-003", "GET-006")
+    assert result.lost is None
+    assert broker.starts == 3, "begun, and twice again: behind the loss, and behind the proof"
+    (found,) = result.failures
+    assert found.failure.identity == f"{SERVES_ON}|missing frame|an answer behind basic.recover"
+    assert found.sequence == "scenario RECOVER-003"
+    assert found.commands[-1] == found.failure.command and "basic.recover" in found.failure.command
+    assert "its log: panic: index out of range" in found.failure.state
+    verdicts = {each.id: each for each in result.requirements}
+    assert verdicts[SERVES_ON].verdict is Verdict.FAIL
+    assert verdicts["RECOVER-003"].verdict is Verdict.INCONCLUSIVE and found.failure.identity in str(
+        verdicts["RECOVER-003"].reason
+    )
+    assert verdicts["ACK-003"].verdict is Verdict.PASS and verdicts["GET-006"].verdict is Verdict.PASS
+    assert result.exit_code == 1
+    assert len(told) == len(set(told)), "each sequence is counted once"
+    assert sum(row["kind"] == "end" for row in read_trace(tmp_path)) == len(told) + 1, "one was carried out twice"
+    assert "an answer behind basic.recover" in render_junit(result) and "index out of range" in render_html(result)
+
+
+def test_a_loss_that_no_sequence_repeats_says_what_was_under_way(tmp_path: Path) -> None:
+    times: list[TraceEvent] = []
+
+    def once(event: TraceEvent) -> bool:
+        if event.name == "basic.recover" and not times:
+            times.append(event)
+            return True
+        return False
+
+    result, broker, _ = a_run(tmp_path, once, "RECOVER-003")
+    (found,) = result.failures
+    assert found.failure.identity == f"{SERVES_ON}|missing frame|an answer"
+    assert found.flaky and broker.starts == 2
+    assert "under way: scenario RECOVER-003" in found.failure.state[0]
+    assert {each.id: each.verdict for each in result.requirements}["RECOVER-003"] is Verdict.PASS
+
+
+def test_the_third_loss_by_one_cause_ends_the_run(tmp_path: Path) -> None:
+    result, _, told = a_run(tmp_path, is_sent("basic.recover"), "RECOVER")
+    assert result.lost is not None and "lost by the same cause" in result.lost
+    assert result.exit_code == 3
+    (found,) = result.failures
+    assert found.sequences == ENOUGH
+    assert len(told) == 5, "it was not begun again and again"
+
+
+def test_the_search_goes_on_where_it_was(tmp_path: Path) -> None:
+    sound, _, told_sound = a_run(tmp_path / "sound", lambda _: False, "GET-006", sequences=12)
+    publishes: list[TraceEvent] = []
+
+    def twentieth_publish(event: TraceEvent) -> bool:
+        if event.name == "basic.publish":
+            publishes.append(event)
+        return len(publishes) == 20 and event is publishes[-1]
+
+    result, broker, told = a_run(tmp_path / "ends", twentieth_publish, "GET-006", sequences=12)
+    assert broker.starts == 2
+    assert told == told_sound and sound.sequences == result.sequences == len(told)
+    assert [each.failure.requirement for each in result.failures] == [SERVES_ON]
+
+
+def test_who_does_not_start_again_is_lost(tmp_path: Path) -> None:
+    result, _, _ = a_run(tmp_path, is_sent("basic.recover"), "RECOVER-003", most=1)
+    assert result.lost is not None and "it does not start" in result.lost
+    assert (result.failures, result.exit_code) == ((), 3)
+
+
+BROKER = """#!{python}
+import os, sys
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.embedded.responder import Responder
+
+taken = Responder.take
+
+def take(self, event):
+    if event.name == "basic.recover":
+        print("panic: recover, said to be", "s3cret", flush=True)
+        os._exit(2)
+    taken(self, event)
+
+Responder.take = take
+EmbeddedBroker(port=int(sys.argv[1]), user="tester", password="s3cret").serve_forever()
+"""
+
+
+def test_a_process_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    program = tmp_path / "mybroker"
+    program.write_text(BROKER.format(python=sys.executable), encoding="utf-8")
+    program.chmod(0o755)
+    (tmp_path / "broker.toml").write_text(
+        'address = "amqp://tester:s3cret@127.0.0.1:{port}/"\nstart = ["./mybroker", "{port}"]\n', encoding="utf-8"
+    )
+    command = ["run", "broker.toml", "--only", "RECOVER-003", "--only", "GET-006", "--sequences", "0", "--jobs", "3"]
+    assert main([*command, "--junit", "junit.xml"]) == 1
+    report = json.loads((tmp_path / "amqpspec-out" / "report.json").read_text(encoding="utf-8"))
+    assert report["lost"] is None
+    (failure,) = report["failures"]
+    assert failure["identity"] == f"{SERVES_ON}|missing frame|an answer behind basic.recover"
+    assert any(re.search("log: panic: recover, said to be", line) for line in failure["state"])
+    out = capsys.readouterr()
+    for text in (json.dumps(report), out.out, out.err, (tmp_path / "junit.xml").read_text(encoding="utf-8")):
+        assert "s3cret" not in text
+    assert SERVES_ON in out.out

@@ -1,0 +1,61 @@
+"""What a client sends while messages may expire elsewhere is processed once, in one order."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqpspec.conformance.language.command_parsing import parse_command
+from amqpspec.model.broker.internal_events import Input, MessageExpiry, QueueExpiry
+from amqpspec.model.judging.explanation import Explanation
+from amqpspec.model.judging.independence import is_independent
+from amqpspec.model.protocol.methods import event_of
+from tests.model.timed_client import Timed
+
+EXPIRING = "x-message-ttl=1000"
+
+
+def sent(line: str) -> Input:
+    command = parse_command(line)
+    arguments = dict(command.arguments)
+    return event_of(command.connection, command.channel, command.method, arguments, sent=True, content=command.content)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("a.1 basic.qos 5", True),
+        ("a.1 basic.qos 5 global", False),
+        ("a.1 channel.open", True),
+        ("a.1 queue.declare other passive", True),
+        ("a.1 queue.declare q passive", False),
+        ("a.1 queue.declare other", False),
+        ("a.1 basic.get other", True),
+        ("a.1 basic.get q", False),
+        ("a.1 basic.publish other body=m", False),
+        ("a.1 queue.purge other", False),
+    ],
+)
+def test_it_is_known_of_what_neither_changes_nor_asks_the_queue(line: str, expected: bool) -> None:
+    broker = Timed(EXPIRING).acceptor.broker
+    assert is_independent(broker, sent(line), [MessageExpiry("q", 0)]) is expected
+    assert not is_independent(broker, sent(line), [QueueExpiry("q", 0)]), "a queue that goes takes more with it"
+
+
+@pytest.mark.parametrize(("exchange", "expected"), [("amq.fanout", False), ("missing", True)])
+def test_it_is_not_where_the_message_goes_on_to_another_queue(exchange: str, expected: bool) -> None:
+    broker = Timed(f"{EXPIRING} x-dead-letter-exchange={exchange}").acceptor.broker
+    assert is_independent(broker, sent("a.1 basic.qos 5"), [MessageExpiry("q", 0)]) is expected
+
+
+def test_what_may_have_expired_costs_an_answer_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Timed(EXPIRING)
+    for number in range(6):
+        client.send(0.2, f"a.1 basic.publish q body=m{number}")
+    client.ask(0.2, "b.1 queue.declare q passive", "queue.declare-ok", queue="q", message_count=6, consumer_count=0)
+    client.send(1.25, "b.1 basic.qos 5")
+    assert any(isinstance(each, MessageExpiry) for each in client.acceptor.explanations[0].pending)
+    forks: list[Explanation] = []
+    fork = Explanation.fork
+    monkeypatch.setattr(Explanation, "fork", lambda each: forks.append(each) or fork(each))
+    client.see(1.26, "basic.qos-ok", on="b").ask(1.27, "b.1 basic.qos 5", "basic.qos-ok")
+    assert not client.acceptor.failures and not forks

@@ -1,0 +1,53 @@
+"""Progress that is true: what is done of how much, how long it took, how long it will take."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+from rich.console import Console
+
+from amqpspec.conformance.verdicts.events import Event, FailureShrunk, RunStarted, SequenceFinished
+from amqpspec.conformance.verdicts.judgement import FoundFailure, SequenceJudgement
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.reports.progress import PlainProgress, Progress
+from tests.reports.made_up import ACK, TARGET
+
+PASSED = SequenceJudgement("s", "", "rabbitmq-4.3", None, Verdict.PASS, (), {}, None, 1)
+STARTED = RunStarted(TARGET, 1, "lockstep", 40)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_what_is_to_go_is_told_once_enough_is_done() -> None:
+    clock = Clock()
+    progress = Progress(clock)
+    progress(STARTED)
+    for number in range(30):
+        assert (progress.to_go is None) is (number < 20)
+        clock.now += 3
+        progress(SequenceFinished(PASSED))
+    assert progress.times() == "1:30, about 0:30 to go"
+
+
+def test_a_log_has_a_line_now_and_then_and_none_is_wrapped() -> None:
+    clock = Clock()
+    text = io.StringIO()
+    plain = PlainProgress(Console(file=text, width=40), clock, pause=10.0)
+    events: list[Event] = [STARTED]
+    events += [SequenceFinished(replace(PASSED, verdict=Verdict.FAIL))] * 2
+    events += [SequenceFinished(PASSED)] * 38
+    events.append(FailureShrunk(FoundFailure(ACK, "s")))
+    for event in events:
+        plain(event)
+        clock.now += 1
+    first, *lines = text.getvalue().splitlines()
+    assert first == "RabbitMQ 4.3.6 at docker:rabbitmq-4.3: 40 sequences"
+    assert len(lines) == 4
+    assert lines[0] == "10 of 40 done, 2 failed; 0:10"
+    assert lines[-1] == "40 of 40 done, 2 failed; 0:40"
