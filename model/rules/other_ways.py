@@ -78,6 +78,14 @@ def _reject_at_once(broker: Broker, channel: Channel, method: Method, rule: Rule
     channel.transaction = transaction
 
 
+def _credit_at_once(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
+    transaction = channel.transaction
+    rule(broker, channel, method)
+    if transaction is not None and transaction is channel.transaction:
+        transaction.credited = transaction.reserved
+        broker.refresh_sharing(channel)
+
+
 def _return_at_once(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
     _drop_mandatory(broker, channel, method, rule)
     if channel.transaction is not None and not channel.transaction.publications[-1].routes.queues:
@@ -153,6 +161,13 @@ def _is_in_transaction(broker: Broker, channel: Channel, method: Method) -> bool
     return transaction is not None and tag in channel.unacknowledged and tag not in transaction.reserved
 
 
+def _waits_for_commit(broker: Broker, channel: Channel, method: Method) -> bool:
+    """Is there a limit that makes a difference?"""
+    if channel.transaction is None or not broker.dialect.prefetch_is_shared:
+        return False
+    return bool(channel.channel_prefetch or broker.connections[channel.connection].prefetch)
+
+
 def _is_mandatory_in_transaction(broker: Broker, channel: Channel, method: Method) -> bool:
     return channel.transaction is not None and bool(method.arguments.get("mandatory"))
 
@@ -201,6 +216,10 @@ OTHER_WAYS: tuple[OtherWay, ...] = (
     OtherWay("auto-delete", "ignored", ("queue.declare",), _differs_in_auto_delete, _ignore_auto_delete),
     OtherWay("if-empty", "refused", ("queue.delete",), _has_unacknowledged, _refuse("QUEUE-023", 406)),
     OtherWay("reject-in-transaction", "at-once", ("basic.reject",), _is_in_transaction, _reject_at_once),
+    OtherWay(
+        "credit-in-transaction", "at-acknowledgement", ("basic.ack", "basic.reject"), _waits_for_commit,
+        _credit_at_once,
+    ),
     OtherWay(
         "mandatory-in-transaction", "at-once", ("basic.publish",), _is_mandatory_in_transaction, _return_at_once
     ),
