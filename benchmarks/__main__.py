@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from amqpspec.targets.errors import TargetError
-from benchmarks import bulk, detection, generation, live, machine, offline, open_world, whole
+from benchmarks import bulk, detection, generation, live, machine, offline, open_world, recording_cost, whole
 from benchmarks.errors import Invalid
 from benchmarks.tables import ResultTable
 from benchmarks.unjudged import ReplayError
 
 RESULTS = Path(__file__).with_name("results.md")
-PARTS = ("whole", "live", "offline", "generation", "detection", "bulk", "open-world")
+PARTS = ("whole", "live", "offline", "generation", "detection", "bulk", "open-world", "recording")
 
 #: Targets of whole runs, those in the way of which there is more to find last.
 WHOLE = (
@@ -74,6 +74,8 @@ def _measure(part: str, options: argparse.Namespace) -> ResultTable:
         return bulk.run(options.lengths)
     if part == "open-world":
         return open_world.run()
+    if part == "recording":
+        return recording_cost.run(options.targets)
     if part == "detection":
         return detection.run()
     return generation.run(options.targets, options.sequences)

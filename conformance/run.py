@@ -27,6 +27,7 @@ from amqpspec.conformance.session.side_by_side import OneAtATime, under_way
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.under_way import UnderWay
+from amqpspec.conformance.verdicts.broken_rules import BrokenRules, Learned
 from amqpspec.conformance.verdicts.causes import Causes
 from amqpspec.conformance.verdicts.events import (
     Listener,
@@ -52,9 +53,9 @@ from amqpspec.targets.errors import OperatorError, TargetError, TargetUnreachabl
 SHRINKING_DEADLINE = 0.5
 
 
-def _extent(ended_by: Counter[str | None]) -> Extent:
+def _extent(ended_by: Counter[str | None], by_something_new: int) -> Extent:
     reasons = tuple((reason, times) for reason, times in ended_by.most_common() if reason is not None)
-    return Extent(ended_by.total(), ended_by[None], reasons)
+    return Extent(ended_by.total(), ended_by[None], reasons, by_something_new)
 
 
 class Runner:
@@ -85,8 +86,11 @@ class Runner:
         self._left_behind: list[Made] = []
         self._not_whole: tuple[str, ...] = ()
         self._causes = Causes()
+        self._broken = BrokenRules()
         #: for scenarios (True) and the search: why sequences were not judged to their end; None: they were
         self._ended_by: dict[bool, Counter[str | None]] = {True: Counter(), False: Counter()}
+        #: and by what was not reported before
+        self._ended_anew: Counter[bool] = Counter()
         #: names of scenarios
         self._decided: set[str] = set()
         self._began = time.monotonic()
@@ -95,7 +99,7 @@ class Runner:
         self._under_way = UnderWay()
         self._search = SearchOfRun(
             self._dialect, options, self.listeners, self._under_way, self._take, self._is_enough,
-            lambda: self._causes.refused,
+            lambda: Learned(self._causes.refused, frozenset(self._broken.avoided)),
         )  # fmt: skip
 
     def run(self) -> RunResult:
@@ -249,7 +253,11 @@ class Runner:
 
     def _take_judged(self, judgement: SequenceJudgement) -> None:
         self._under_way.end(judgement.sequence)
-        self._ended_by[is_scenario(judgement.sequence)][judgement.ended_by] += 1
+        of_scenario = is_scenario(judgement.sequence)
+        self._ended_by[of_scenario][judgement.ended_by] += 1
+        new = {each.identity for each in judgement.failures}.difference(self._findings.found)
+        self._ended_anew[of_scenario] += judgement.ended_by in new
+        self._broken.note(judgement, of_scenario)
         self.tally.add(judgement)
         if judgement.requirement is not None and judgement.verdict in (Verdict.PASS, Verdict.FAIL):
             self._decided.add(judgement.sequence)
@@ -309,7 +317,8 @@ class Runner:
             left_behind=tuple(f"{kind} {name}" for kind, name in self._left_behind),
             not_whole=self._not_whole,
             causes=self._causes.causes,
-            scenarios_extent=_extent(self._ended_by[True]),
-            search_extent=_extent(self._ended_by[False]),
+            left_alone=tuple(self._broken.avoided.items()) if self.options.learns else (),
+            scenarios_extent=_extent(self._ended_by[True], self._ended_anew[True]),
+            search_extent=_extent(self._ended_by[False], self._ended_anew[False]),
             decided=frozenset(self._decided),
         )

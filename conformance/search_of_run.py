@@ -11,18 +11,19 @@ from amqpspec.conformance.search.round import ROUND
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence
 from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE, SetAside
 from amqpspec.conformance.under_way import UnderWay
-from amqpspec.conformance.verdicts.causes import Argument
+from amqpspec.conformance.verdicts.broken_rules import Learned
 from amqpspec.conformance.verdicts.events import Listener, SequenceStarted, tell
 from amqpspec.conformance.workers import MadeRound, Round, Workers, is_over
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.targets.clock import Clock
 
-#: Rounds of the search behind which it is looked at what the target refuses: for the first time, and from then on.
-FIRST_ROUNDS, LATER_ROUNDS = 4, 8
+#: Rounds of the search behind which it is looked at what the target refuses and breaks: for the first time and where
+#: there was something to learn, and else.
+FIRST_ROUNDS, LATER_ROUNDS = 2, 8
 
 
 class SearchOfRun:
-    """`take`: is given what comes of each sequence. `refused`: what the target is known to refuse by now."""
+    """`take`: is given what comes of each sequence. `learned`: what is known of the target by now."""
 
     def __init__(
         self,
@@ -32,7 +33,7 @@ class SearchOfRun:
         under_way: UnderWay,
         take: Callable[[CarriedOut], None],
         is_enough: Callable[[], bool],
-        refused: Callable[[], frozenset[Argument]],
+        learned: Callable[[], Learned],
     ) -> None:
         self._dialect = dialect
         self._options = options
@@ -40,9 +41,9 @@ class SearchOfRun:
         self._under_way = under_way
         self._take = take
         self._is_enough = is_enough
-        self._refused = refused
+        self._learned = learned
         #: the rounds that are carried out now: the first, how many, and what they leave out
-        self._now: tuple[int, int, frozenset[Argument] | None] = (0, FIRST_ROUNDS, None)
+        self._now: tuple[int, int, Learned | None] = (0, FIRST_ROUNDS, None)
         self._until: float | None = None
 
     def go_on(self, workers: Workers, carry_out: Callable[[CommandSequence], CarriedOut], clock: Clock) -> None:
@@ -87,17 +88,18 @@ class SearchOfRun:
 
     def _rounds(self) -> Iterator[Iterator[Round]]:
         """Some at a time: what was learned of the target by then is heeded by the next ones."""
-        first, many, refused = self._now
+        first, many, learned = self._now
         while first * ROUND < self._options.sequences and not is_over(self._until) and not self._is_enough():
-            if refused is None:
-                refused = self._refused() if self._options.learns else frozenset()
-            self._now = first, many, refused
-            yield self._some_rounds(range(first, first + many), refused)
-            first, many, refused = self._now = first + many, LATER_ROUNDS, None
+            if learned is None:
+                learned = self._learned() if self._options.learns else Learned()
+            self._now = first, many, learned
+            yield self._some_rounds(range(first, first + many), learned)
+            later = FIRST_ROUNDS if any(learned) else LATER_ROUNDS
+            first, many, learned = self._now = first + many, later, None
 
-    def _some_rounds(self, numbers: Iterable[int], refused: frozenset[Argument]) -> Iterator[Round]:
+    def _some_rounds(self, numbers: Iterable[int], learned: Learned) -> Iterator[Round]:
         for number in numbers:
             left = self._options.sequences - number * ROUND
             if left <= 0 or is_over(self._until) or self._is_enough():
                 return
-            yield Round(number, min(left, ROUND), refused)
+            yield Round(number, min(left, ROUND), *learned)

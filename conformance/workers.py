@@ -52,6 +52,8 @@ class Round:
     most: int
     #: what the target is known to refuse
     refused: frozenset[Argument] = frozenset()
+    #: rules that it breaks again and again
+    avoided: frozenset[str] = frozenset()
 
 
 #: The sequences of a round, each with whether it spends its time waiting.
@@ -104,6 +106,7 @@ def _made_in(work: Round, options: RunOptions, target: TargetUnderTest) -> MadeR
         absent_methods(target),
         limits=Limits(target.channel_max, target.frame_max),
         refused=work.refused,
+        avoided=work.avoided,
     )
     numbered = enumerate(made[: work.most], start=work.number * ROUND + 1)
     return [(CommandSequence(f"search {number}", each.commands), each.waits) for number, each in numbered]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace, sequences
+from amqpspec.conformance.verdicts.grounds import why_not, without_ground
 from amqpspec.conformance.verdicts.judge import judge_all, opened
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.conformance.verdicts.tally import (
@@ -38,6 +39,8 @@ from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.reports.accuracy import Accuracy, added_up
 from amqpspec.reports.text import visible
+
+PASS = str(Verdict.PASS)
 
 #: Judges the rows of one sequence. Must be importable by name to be used by Spark.
 Judge = Callable[[Iterable[TraceRow]], SequenceJudgement]
@@ -73,6 +76,13 @@ class TableFailure:
     sequence: str
     #: a known defect explains it that is known of the target's version
     is_as_known: bool = False
+    #: it does nothing to an application (`conformance.verdicts.minor`)
+    is_minor: bool = False
+
+    @property
+    def is_harmless(self) -> bool:
+        """Does it fail nothing?"""
+        return self.is_minor or strength_of(self.failure) is Strength.ARGUABLE
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -117,17 +127,16 @@ class ComplianceTable:
     @property
     def exit_code(self) -> int:
         """1 if a requirement failed, else 4 if a sequence was inconclusive, else 0. Against the promise: that a
-        known defect is known makes nothing green. What is only arguable fails nothing.
+        known defect is known makes nothing green. What is only arguable or minor fails nothing.
         """
         verdicts = {row.verdict for row in self.rows}
-        fails = Verdict.FAIL in verdicts and not self.is_arguable_only
+        fails = Verdict.FAIL in verdicts and not self.is_harmless_only
         return 1 if fails else 4 if Verdict.INCONCLUSIVE in verdicts else 0
 
     @property
-    def is_arguable_only(self) -> bool:
-        """Are there failures, all of them arguable (`model.promises.strength`)?"""
-        strengths = {strength_of(found.failure) for found in self.failures}
-        return strengths == {Strength.ARGUABLE}
+    def is_harmless_only(self) -> bool:
+        """Are there failures, all of them arguable (`model.promises.strength`) or minor?"""
+        return bool(self.failures) and all(found.is_harmless for found in self.failures)
 
 
 def compliance_table(tally: Tally) -> ComplianceTable:
@@ -135,21 +144,15 @@ def compliance_table(tally: Tally) -> ComplianceTable:
     by_kind: defaultdict[str, list[Part]] = defaultdict(list)
     for part in tally.parts():
         by_kind[part.kind].append(part)
+    groundless = without_ground(by_kind[VERDICT])
     rows = tuple(
-        TableRow(
-            part.requirement,
-            part.target,
-            part.dialect,
-            part.name,
-            part.as_known,
-            part.sequences,
-            part.exercised,
-            part.text,
-        )
-        for part in by_kind[VERDICT]
+        _groundless(row) if (row.requirement, row.target, row.dialect) in groundless and row.verdict == PASS else row
+        for row in map(_row, by_kind[VERDICT])
     )
     failures = tuple(
-        TableFailure(part.target, part.dialect, part.failure, part.sequences, part.example, part.as_known == OWN)
+        TableFailure(
+            part.target, part.dialect, part.failure, part.sequences, part.example, part.as_known == OWN, part.is_minor
+        )
         for part in by_kind[FAILURE]
     )
     totals = by_kind[TOTAL]
@@ -164,6 +167,25 @@ def compliance_table(tally: Tally) -> ComplianceTable:
         tuple(sorted({(part.target, part.name) for part in by_kind[NOT_FIXED] if part.name})),
         frozenset(part.target for part in by_kind[NOT_FIXED]),
     )
+
+
+def _row(part: Part) -> TableRow:
+    return TableRow(
+        part.requirement,
+        part.target,
+        part.dialect,
+        part.name,
+        part.as_known,
+        part.sequences,
+        part.exercised,
+        part.text,
+    )
+
+
+def _groundless(row: TableRow) -> TableRow:
+    """What was kept by a broker of which nothing shows that it has the feature."""
+    not_exercised = str(Verdict.NOT_EXERCISED)
+    return replace(row, verdict=not_exercised, as_known=not_exercised, exercised=0, reason=why_not(row.requirement))
 
 
 def _defects(parts: Iterable[Part]) -> tuple[TableDefect, ...]:

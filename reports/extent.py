@@ -17,7 +17,8 @@ MOST_REASONS = 3
 def extent_lines(result: RunResult) -> list[str]:
     """Some lines, none where everything was judged to its end."""
     lines = [*_extent("scenarios", result.scenarios_extent), *_extent("sequences of the search", result.search_extent)]
-    return lines + [_blocked(cause) for cause in result.causes]
+    lines += [_blocked(cause) for cause in result.causes]
+    return lines + ([_left_alone(result)] if result.left_alone else [])
 
 
 def _extent(what: str, extent: Extent) -> Iterator[str]:
@@ -27,13 +28,19 @@ def _extent(what: str, extent: Extent) -> Iterator[str]:
     others = sum(times for _, times in extent.ended_by[MOST_REASONS:])
     if others:
         reasons.append(f"{others} by something else")
-    yield f"{extent.to_the_end} of {extent.sequences} {what} were judged to their end: ended {', '.join(reasons)}"
+    new = f" ({extent.by_something_new} by what was not reported before)" if extent.by_something_new else ""
+    yield f"{extent.to_the_end} of {extent.sequences} {what} were judged to their end: ended {', '.join(reasons)}{new}"
 
 
 def _blocked(cause: Cause) -> str:
     under = f"; under it: {', '.join(map(_shown, cause.under))}" if cause.under else ""
     blocked = plural(cause.blocked, "sequence")
     return f"{cause.what} is refused ({cause.answer}), {_shown(cause.failure)}: {blocked} blocked by that{under}"
+
+
+def _left_alone(result: RunResult) -> str:
+    rules = ", ".join(sorted(rule for rule, _ in result.left_alone))
+    return f"The search left alone what comes under {rules}: the broker breaks that again and again"
 
 
 def _shown(identity: str) -> str:

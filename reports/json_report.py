@@ -35,6 +35,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
     `extent` says how many scenarios and sequences of the search were judged to their end, and what ended the others;
     `decided` are the scenarios that were carried out and decided;
     `causes` what the broker refuses in one way again and again, and how many sequences are `blocked` by that;
+    `left_alone` the rules that the search leaves alone, each with the identity that is the reason;
     `left_behind` what the run made and the broker did not delete; `not_whole` what is wrong with the broker at the end.
     `measurements` are of times that were up, all in seconds: `late` is by how much the broker was late, at least and
     at most, `expected` the same as the model expects it, `tick` the time between two looks at its clock.
@@ -58,6 +59,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
         "seconds": round(result.seconds, 3),
         "extent": {"scenarios": asdict(result.scenarios_extent), "search": asdict(result.search_extent)},
         "causes": [asdict(cause) for cause in result.causes],
+        "left_alone": dict(result.left_alone),
         "left_behind": list(result.left_behind),
         "decided": sorted(result.decided),
         "not_whole": list(result.not_whole),

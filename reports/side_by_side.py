@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.reports.comparison import Change, Comparison, Seen
+from amqpspec.reports.comparison import Change, Comparison, Group, Seen
 from amqpspec.reports.html import page_environment
 from amqpspec.reports.overview import SIGNS, VERDICTS
 
@@ -26,12 +26,20 @@ def render_side_by_side(compared: Comparison, tool: str, place: Path | None = No
     """The page. `place`: the directory that it is written to, from which it links to the reports of the runs."""
     environment = page_environment()
     groups = list(enumerate(compared.groups))
+    links = [_link(run.place, place) for run in compared.runs]
+
+    def reports_of(group: Group) -> list[tuple[str, str]]:
+        """Of the runs that show it, the name of the target and where the report is."""
+        of_each = zip(compared.runs, links, group.of_runs, strict=True)
+        return [(run.name, link) for run, link, failure in of_each if failure is not None and link]
+
+    environment.globals.update(reports_of=reports_of)
     return environment.get_template("side_by_side.html").render(
         tool=tool,
         compared=compared,
         runs=compared.runs,
         sums=[_sums(compared, number) for number in range(len(compared.runs))],
-        links=[_link(run.place, place) for run in compared.runs],
+        links=links,
         new=[(number, group) for number, group in groups if not group.is_as_known],
         known=[
             [(number, group) for number, group in groups if group.is_as_known and group.is_everywhere is everywhere]

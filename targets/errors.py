@@ -19,6 +19,10 @@ class OpenRefused(TargetError):
     """The broker accepts the user but not the connection (tuning, limits, permission on the virtual host)."""
 
 
+class NotYetOpen(OpenRefused):
+    """The broker forces connections to end (320): what they are for is not there yet, or not any more."""
+
+
 class VhostNotFound(OpenRefused):
     """The broker has no such virtual host."""
 

@@ -48,7 +48,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         if failure.defect:
             whose = "" if found.is_as_known else f", not known of {in_short(found.dialect)} or of that version of it"
             console.print(Text(f"    known defect {failure.defect}{whose}"))
-        console.print(Text(f"    strength {strength_of(failure)}"))
+        minor = ", minor" if found.is_minor else ""
+        console.print(Text(f"    strength {strength_of(failure)}{minor}"))
     for each in table.defects:
         if not each.seen:
             where = f"{each.target}, though {plural(each.refuted, 'sequence')} would have shown it"
@@ -60,8 +61,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         console.print(Text(visible(f"{target}: {newer_sentence(version_of(version))}"), style="yellow"))
     for measured in table.accuracies:
         console.print(Text(visible(f"{measured.target}: {measured.accuracy.text}")))
-    if table.is_arguable_only:
-        console.print(Text("no failure that is more than arguable"))
+    if table.is_harmless_only:
+        console.print(Text("no failure that is more than arguable or minor"))
     beside = f" ({table.repeats:,} that only repeat others are not counted)" if table.repeats else ""
     console.print(Text(f"{table.sequences:,} sequences{beside}, {table.frames:,} frames judged"))
     return table.exit_code

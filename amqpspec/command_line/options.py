@@ -79,6 +79,9 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(learns=True)  # `diff` sends what the target refuses again
     _target(parser)
     parser.add_argument(
+        "more", nargs="*", metavar="TARGET", help="further targets, one after another with one seed, and a page of all"
+    )
+    parser.add_argument(
         "--no-profile", dest="profile", action="store_false",
         help="a product that is not known is not asked first what it chose where the text leaves a choice",
     )  # fmt: skip
@@ -200,7 +203,10 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
         found: argparse.ArgumentParser = actions.add_parser(name, help=help)
         if name == "table":
             found.add_argument("name", metavar="NAME", help="of the table; help lists them")
-        found.add_argument("store", type=Path, metavar="STORE", help="the folder of the store")
+        if name == "live":
+            found.add_argument("store", type=Path, metavar="INCOMING", help="the folder in which trace files arrive")
+        else:
+            found.add_argument("store", type=Path, metavar="STORE", help="the folder of the store")
         if name != "status":
             found.add_argument("--quiet", action="store_true", help="no progress")
         return found
@@ -225,9 +231,13 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     table.add_argument("--rows", type=_positive_count, default=1000, metavar="N", help="print at most so many rows")
     conserving = action("conservation", "what became of each message, where all clients of a run were recorded")
     conserving.add_argument("--run", required=True, metavar="NAME", help="of the store")
+    living = action("live", "judge recordings while they arrive in a folder, with Structured Streaming")
+    living.add_argument("--out", type=Path, required=True, metavar="DIR", help="of judgements and of what is kept")
+    living.add_argument("--until-done", action="store_true", help="end when all that is there is judged")
     page = action("page", "make an HTML page of the tables: days, versions side by side, failures, latencies")
     page.add_argument("--out", type=Path, default=Path("store.html"), metavar="FILE", help="default store.html")
-    for each, default in ((importing, None), (judging, None), (table, "local[*]"), (page, "local[*]")):
+    here, spread = (importing, judging), (table, page, living)
+    for each, default in (*((one, None) for one in here), *((one, "local[*]") for one in spread)):
         each.add_argument(
             "--spark", metavar="MASTER", default=default,
             help="on Spark, such as 'local[*]'" + (" (default)" if default else "; default: in this process"),
@@ -281,6 +291,10 @@ def _record(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bodies", choices=("whole", "digest"), default="whole", help="digest: keep only size and SHA-256 of each body"
     )
+    parser.add_argument(
+        "--rotate", type=_positive, metavar="SECONDS",
+        help="begin a new file so often: trace-000001.jsonl, …, each with its name when it is whole",
+    )  # fmt: skip
     parser.add_argument("--certfile", type=Path, metavar="FILE", help="PEM: clients use TLS, and are shown this")
     parser.add_argument("--keyfile", type=Path, metavar="FILE", help="its key, if it is not in the same file")
     parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=_DIALECT_HELP)

@@ -123,6 +123,23 @@ def _conservation(options: argparse.Namespace, console: Console) -> int:
     return DEVIATES if found.violations else INCONCLUSIVE if found.undecided else CONFORMS
 
 
+def _live(options: argparse.Namespace, console: Console) -> int:
+    with needed_for("for amqpspec pipeline live", "spark"):
+        import_module("pyspark")
+    from amqpspec.pipeline.live import live
+
+    failed = False
+
+    def told(number: int, lines: list[str]) -> None:
+        nonlocal failed
+        failed = failed or bool(lines)
+        for line in lines:
+            console.print(Text(visible(line)), soft_wrap=True)
+
+    live(options.store, options.out, options.spark, told, until_done=options.until_done)
+    return DEVIATES if failed else CONFORMS
+
+
 def _page(options: argparse.Namespace, console: Console) -> int:
     with needed_for("for amqpspec pipeline page", "spark"):
         import_module("pyspark")
@@ -140,6 +157,7 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
     "status": _status,
     "table": _table,
     "page": _page,
+    "live": _live,
     "conservation": _conservation,
 }
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from amqpspec.command_line.exit_codes import CONFORMS
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.recording.forwarder import Place, forward
-from amqpspec.conformance.recording.recorder import RecorderOptions
+from amqpspec.conformance.recording.recorder import NAME, RecorderOptions
 from amqpspec.reports.text import plural
 from amqpspec.targets.address import Address, AddressError, parse_address
 from amqpspec.targets.client.stream import trusting_context
@@ -21,20 +21,22 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         upstream = parse_address(options.upstream)
     except AddressError as error:
         raise UsageError(f"--upstream: {error}") from None
-    file = options.out / "trace.jsonl"
-    if file.exists():
-        raise UsageError(f"{file} is there already; --out takes a folder without a trace")
+    there = next((file for name in (NAME, "trace-000001.jsonl") if (file := options.out / name).exists()), None)
+    if there is not None:
+        raise UsageError(f"{there} is there already; --out takes a folder without a trace")
     host, port = options.listen
     label = _label(upstream)
-    written = RecorderOptions(str(file), label, options.dialect, options.bodies == "digest")
+    written = RecorderOptions(
+        str(options.out), label, options.dialect, options.bodies == "digest", options.rotate is not None
+    )
 
     def ready(host: str, port: int) -> None:
         shown = f"[{host}]" if ":" in host else host
         console.print(f"recording {shown}:{port} in front of {label} (Ctrl-C ends it)", soft_wrap=True)
 
     place = Place(host, port, _shown(options))
-    connections = forward(upstream, _trusted(upstream), place, written, ready)
-    console.print(f"{plural(connections, 'connection')} recorded in {file}", soft_wrap=True)
+    connections = forward(upstream, _trusted(upstream), place, written, ready, options.rotate)
+    console.print(f"{plural(connections, 'connection')} recorded in {options.out}", soft_wrap=True)
     return CONFORMS
 
 

@@ -18,7 +18,8 @@ from amqpspec.conformance.language.names import plain
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.events import CommandIssued, Event, EventObserved
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement, is_arguable_only
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, is_harmless_only
+from amqpspec.conformance.verdicts.minor import why_minor
 from amqpspec.model.defects.known_defects import is_as_known, strength_of
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
@@ -51,8 +52,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
                 judgement = session.finish()
             judgements.append(judgement)
             _print(judgement, file.queue_type, console)
-    # what is only arguable is told, and fails nothing, as in `amqpspec run`
-    verdict = worst(Verdict.PASS if is_arguable_only(each) else each.verdict for each in judgements)
+    # what is only arguable or minor is told, and fails nothing, as in `amqpspec run`
+    verdict = worst(Verdict.PASS if is_harmless_only(each) else each.verdict for each in judgements)
     return {Verdict.FAIL: DEVIATES, Verdict.INCONCLUSIVE: INCONCLUSIVE}.get(verdict, CONFORMS)
 
 
@@ -72,14 +73,15 @@ def _print(judgement: SequenceJudgement, queue_type: str | None, console: Consol
             here = judgement.version or judgement.dialect
             who = dialect_named(judgement.dialect).title if known else f"not known of {here}"
             console.print(Text(f"    known as  {failure.defect} ({who})"))
-        console.print(Text(f"    strength  {strength_of(failure)}"))
+        minor = why_minor(failure, judgement.product, judgement.dialect)
+        console.print(Text(f"    strength  {strength_of(failure)}" + (f", minor: {minor}" if minor else "")))
     what = f"{judgement.verdict}" + (f": {judgement.reason}" if judgement.reason else "")
     if judgement.failures and all(
         is_as_known(failure, judgement.dialect, judgement.version) for failure in judgement.failures
     ):
         what += ", as known"
-    if is_arguable_only(judgement):
-        what += ", only arguable"
+    if is_harmless_only(judgement):
+        what += ", only arguable or minor"
     if newer := newer_sentence(judgement.version):
         console.print(Text(newer, style="yellow"))
     console.print(Text(what + (f" ({queue_type})" if queue_type else ""), style="bold"))

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from amqpspec.command_line.options import available_processors, random_seed
 from amqpspec.command_line.output_files import heard_or_not, held, require_writable, write
+from amqpspec.command_line.several_targets import run_each
 from amqpspec.command_line.targets import StartedTarget
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.failures.ladder import with_ladders
@@ -44,6 +45,10 @@ from amqpspec.model.promises.verdict import Failure
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
+    return run_each(options, console, _execute) if options.more else _execute(options, console)
+
+
+def _execute(options: argparse.Namespace, console: Console) -> int:
     select(options.only)  # an unknown prefix is an error before anything is started
     if options.search_only and options.only:
         raise UsageError("--only chooses scenarios, and --search-only runs none")

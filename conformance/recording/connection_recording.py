@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from amqpspec.conformance.recording.trace_files import TraceFiles
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.traces.trace_row import OPEN, TraceError
 from amqpspec.model.promises.dialects import dialect_of
@@ -40,7 +41,9 @@ class ConnectionRecording:
     written.
     """
 
-    def __init__(self, trace: TraceWriter, name: str, target: str, dialect: str | None, time: float) -> None:
+    def __init__(
+        self, trace: TraceWriter | TraceFiles, name: str, target: str, dialect: str | None, time: float
+    ) -> None:
         self._trace, self._name, self._target, self._dialect = trace, name, target, dialect
         self._client, self._broker = ServerDecoder("a"), Decoder("a")
         self._held: list[TraceEvent] | None = [SocketEvent("a", 0, "socket.open", {}, sent=True, time=time)]

@@ -8,6 +8,7 @@ bounded, and the trace is whole.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import ssl
@@ -43,13 +44,15 @@ def forward(
     listen: Place,
     options: RecorderOptions,
     on_ready: Callable[[str, int], None],
+    rotate: float | None = None,
 ) -> int:
-    """Pass on and record until SIGINT or SIGTERM; gives the number of connections.
+    """Pass on and record until SIGINT or SIGTERM; gives the number of connections. `rotate`: a new file of the trace is
+    due every so many seconds.
 
     `on_ready` is told host and port once clients may connect. Raises `TargetUnreachable` where the broker cannot be
     reached at the beginning, or nobody can listen there; `TraceError` where the trace cannot be written.
     """
-    return asyncio.run(_Forwarder(upstream, upstream_tls, options).run(listen, on_ready))
+    return asyncio.run(_Forwarder(upstream, upstream_tls, options).run(listen, on_ready, rotate))
 
 
 class _Forwarder:
@@ -64,7 +67,7 @@ class _Forwarder:
         self._began = time.monotonic()
         self._over = asyncio.Event()
 
-    async def run(self, listen: Place, on_ready: Callable[[str, int], None]) -> int:
+    async def run(self, listen: Place, on_ready: Callable[[str, int], None], rotate: float | None) -> int:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._over.set)
@@ -81,6 +84,10 @@ class _Forwarder:
         )  # fmt: skip
         host, port = server.sockets[0].getsockname()[:2]
         on_ready(host, port)
+        while rotate is not None and not self._over.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._over.wait(), rotate)
+            self.note(NoteKind.ROTATE, 0)
         await self._over.wait()
         server.close()
         for pair in list(self.pairs):

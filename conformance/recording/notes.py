@@ -22,6 +22,8 @@ class NoteKind(IntEnum):
     BROKER_LEFT = 4
     #: the recording ends, with this connection open
     STOPPED = 5
+    #: of no connection: a new file is due
+    ROTATE = 6
 
 
 @dataclass(frozen=True, slots=True)

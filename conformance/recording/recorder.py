@@ -11,25 +11,31 @@ import json
 import signal
 import sys
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from amqpspec.conformance.recording.connection_recording import ConnectionRecording
 from amqpspec.conformance.recording.notes import Note, NoteKind, read_notes
+from amqpspec.conformance.recording.trace_files import TraceFiles
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.traces.trace_row import MAX_BODY, TraceError
+
+#: Of the trace, where it is one file.
+NAME = "trace.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
 class RecorderOptions:
-    """`file`: the trace. `target`: the label of the broker. `dialect`: to judge by; None: as the broker says of itself.
-    `digests`: of bodies only size and digest are kept.
+    """`folder`: of the trace. `target`: the label of the broker. `dialect`: to judge by; None: as the broker says.
+    `digests`: of bodies only size and digest are kept. `rotates`: the trace is several files.
     """
 
-    file: str
+    folder: str
     target: str
     dialect: str | None = None
     digests: bool = False
+    rotates: bool = False
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -39,7 +45,9 @@ def record(notes: Iterable[Note], options: RecorderOptions) -> int:
     """Write the trace of what the notes tell; gives the number of connections. Raises `TraceError`."""
     recordings: dict[int, ConnectionRecording] = {}
     number = 0
-    with TraceWriter(Path(options.file), longest_body=-1 if options.digests else MAX_BODY) as trace:
+    folder, longest = Path(options.folder), -1 if options.digests else MAX_BODY
+    written = TraceFiles(folder, longest) if options.rotates else TraceWriter(folder / NAME, longest_body=longest)
+    with closing(written) as trace:
         for note in notes:
             if note.kind is NoteKind.BEGUN:
                 number += 1
@@ -47,6 +55,8 @@ def record(notes: Iterable[Note], options: RecorderOptions) -> int:
                 recordings[note.connection] = ConnectionRecording(
                     trace, name, options.target, options.dialect, note.time
                 )
+            elif note.kind is NoteKind.ROTATE and isinstance(trace, TraceFiles):
+                trace.next_file()
             elif note.connection in recordings:
                 _take(recordings, note)
         for recording in recordings.values():

@@ -15,7 +15,7 @@ from amqpspec.conformance.language.command_file import CommandFile, read_command
 from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
-from amqpspec.model.protocol.methods import Table
+from amqpspec.model.protocol.methods import Content, Table
 
 DIRECTORY = Path(__file__).parent
 
@@ -76,8 +76,16 @@ def _is_of_the_text(scenario: CommandFile, dialect: str) -> bool:
 
 
 def _in_the_text(scenario: CommandFile) -> CommandFile:
-    """The scenario, whose queues have no type."""
-    return replace(scenario, commands=tuple(map(_without_type, scenario.commands)))
+    """The scenario, whose queues have no type, and whose messages do not expire."""
+    commands = (replace(each, content=without_expiration(each.content)) for each in scenario.commands)
+    return replace(scenario, commands=tuple(map(_without_type, commands)))
+
+
+def without_expiration(content: Content | None) -> Content | None:
+    """The content that does not expire: what the property means, and from when on it counts, is in no text."""
+    if content is None or "expiration" not in content.properties:
+        return content
+    return replace(content, properties={n: value for n, value in content.properties.items() if n != "expiration"})
 
 
 def _without_type(command: Command) -> Command:

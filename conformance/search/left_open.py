@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.scenarios.scenario_files import without_expiration
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.protocol.methods import Table
 
@@ -17,10 +18,17 @@ def judgeable(command: Command, plan: Plan) -> Command:
     arguments: Table = dict(command.arguments)
     if command.method == "basic.publish":
         arguments.pop("immediate", None)
+        command = replace(command, content=without_expiration(command.content))
         channel = plan.channel(command.connection, command.channel)
         if channel is not None and channel.transaction is not None:
             # class tx: with the flags mandatory and immediate its behaviour "is not defined"
             arguments.pop("mandatory", None)
+    elif command.method == "basic.ack" and not arguments.get("delivery_tag"):
+        # `exists` is about a non-zero delivery tag
+        arguments["multiple"] = True
+    elif command.method == "queue.declare" and arguments.get("exclusive"):
+        # a broker that leaves it behind, with its connection gone, lets nobody delete it
+        arguments.pop("durable", None)
     elif command.method == "basic.consume":
         arguments.pop("no_local", None)
     elif command.method in ("queue.bind", "queue.unbind") and arguments.get("exchange") == "amq.headers":

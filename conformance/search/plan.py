@@ -6,6 +6,7 @@ never at the target, so that equal seeds make equal commands, whatever the targe
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from amqpspec.conformance.language.command import Command
@@ -14,6 +15,7 @@ from amqpspec.conformance.session.handshake_steps import STEPS, step
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.connections import Connection, ConnectionState
+from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.broker.queues import Queue
@@ -69,6 +71,15 @@ class Plan:
                 content=command.content,
             )
         )
+
+    def comes_under(self, command: Command, rules: Collection[str]) -> bool:
+        """Would one of these rules make a difference, were the command carried out now?"""
+        kept = self.broker, self._now, self.reply_address
+        self.broker = copy_broker(self.broker)
+        self.carry_out(command)
+        exercised = self.broker.bookkeeping.exercised
+        self.broker, self._now, self.reply_address = kept
+        return any(exercised[rule] > self.broker.bookkeeping.exercised[rule] for rule in rules)
 
     def _with_address(self, arguments: Table) -> Table:
         address = self.reply_address

@@ -51,15 +51,17 @@ def make_round(
     machine: type[CommandSearch] = CommandSearch,
     limits: Limits = NO_LIMITS,
     refused: frozenset[Argument] = frozenset(),
+    avoided: frozenset[str] = frozenset(),
 ) -> list[Made]:
     """The sequences of one round: the `number`th of the run with that seed.
 
     `themes`: names of those that sequences may have; none: all but those on demand. `absent`: methods to leave out.
-    `limits`: those that the target sets. `refused`: arguments to leave out.
+    `limits`: those that the target sets. `refused`: arguments to leave out. `avoided`: rules
+    that nothing shall come under.
     """
     made: list[Made] = []
     members: dict[str, Any] = {"dialect": dialect, "chosen_themes": tuple(themes), "absent": absent, "made": made}
-    members |= {"limits": limits, "refused": refused}
+    members |= {"limits": limits, "refused": refused, "avoided": avoided}
     search: Any = type("Search", (machine,), members)
     seed(first_seed * MOST_ROUNDS + number)(search)
     run_state_machine_as_test(

@@ -20,6 +20,7 @@ IN_THE_TEXT: Mapping[str, str] = {
     "DLX-005": "ACK-013",
     # basic.ack `exists`, whatever the tag is, and with multiple as well
     "ACK-008": "ACK-006",
+    "RECOVER-004": "ACK-006",
     # a queue that is deleted has no consumers any more
     "CANCEL-013": "CONSUME-003",
     "CONSUME-016": "CONSUME-003",

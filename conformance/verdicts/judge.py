@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from amqpspec.conformance.language.names import plain, plain_failure
 from amqpspec.conformance.traces.trace_row import OPEN, TraceError, TraceRow, row_event
@@ -48,6 +48,8 @@ class SequenceJudge:
         self._in_flight: str | None = None
         #: the client's last frame on a channel asks for the numbers of a queue
         self._asks_for_numbers = False
+        #: how often requirements had made a difference before the command that is being carried out
+        self._before: Mapping[str, int] = {}
         #: connections whose beginning was recorded
         self._begun: set[str] = set()
         #: why the sequence could not be judged to its end, as its end row says; the other rows do not show that
@@ -61,6 +63,8 @@ class SequenceJudge:
         return list({each.identity: each for each in reversed([each for each in reported if each])}.values())[::-1]
 
     def command(self, text: str) -> None:
+        if not self.acceptor.finished:
+            self._before = dict(self.acceptor.exercised)
         self.acceptor.command = text
         # `a.1 basic.ack 1 &`: the frame of that method is not waited for
         self._in_flight = text.split(" ", 2)[1] if text.endswith(" &") else None
@@ -119,7 +123,7 @@ class SequenceJudge:
             requirement=self._start.get("requirement"),
             verdict=verdict,
             failures=tuple(map(plain_failure, failures)),
-            exercised={id: times for id, times in sorted(acceptor.exercised.items()) if id not in elsewhere},
+            exercised={id: times for id, times in sorted(self._exercised.items()) if id not in elsewhere},
             reason=reason,
             frames=self._frames,
             refuted=tuple(sorted(acceptor.refuted)),
@@ -128,8 +132,15 @@ class SequenceJudge:
             version=judged_version(
                 self._start.get("product") or "", self._start.get("version") or "", self._start["dialect"]
             ),
+            product=self._start.get("product") or "",
             ended_by=self._ended_by(failures),
         )
+
+    @property
+    def _exercised(self) -> Mapping[str, int]:
+        """Where a failure ends the judging, what its command was to bring about was not seen."""
+        acceptor = self.acceptor
+        return self._before if acceptor.finished and acceptor.failures else acceptor.exercised
 
     def _ended_by(self, failures: Sequence[Failure]) -> str | None:
         """What ended the judging before the sequence was over; None if nothing did."""

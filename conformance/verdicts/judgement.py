@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from amqpspec.conformance.traces.trace import TraceRow, TraceWriter
 from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome
+from amqpspec.conformance.verdicts.minor import is_harmless
 from amqpspec.conformance.verdicts.rung import Rung
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.defects.known_defects import is_as_known, strength_of
@@ -53,6 +54,8 @@ class SequenceJudgement:
     repeats: str | None = None
     #: whose known defects count (`model.promises.versions.judged_version`)
     version: Version | None = None
+    #: what the broker calls itself; "": the trace does not say
+    product: str = ""
     #: why judging ended before the sequence was over: the identity of a failure, or a reason; None: it did not
     ended_by: str | None = None
     #: in the open world: requirement -> why this recording does not tell whether it was kept
@@ -76,7 +79,8 @@ class TargetDescription:
 
 @dataclass(frozen=True, slots=True)
 class RequirementVerdict:
-    """The verdicts of one requirement over all sequences; `reason` for inconclusive and not applicable.
+    """The verdicts of one requirement over all sequences; `reason` for inconclusive and not applicable, and for not
+    exercised where it was kept without any ground (`conformance.verdicts.grounds`).
 
     `verdict` is the one against the promise. `differing` is the one against the broker as it is known, where that is
     another: every failure is a known defect of the target's version (of its dialect, where the version is not known).
@@ -138,11 +142,15 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of a part of a run was judged to its end; `ended_by`: (identity or reason, how many), most first."""
+    """How much of a part of a run was judged to its end; `ended_by`: (identity or reason, how many), most first.
+
+    `by_something_new` of the others were ended by a failure that was not reported before in the run.
+    """
 
     sequences: int = 0
     to_the_end: int = 0
     ended_by: tuple[tuple[str, int], ...] = ()
+    by_something_new: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +180,8 @@ class RunResult:
     not_whole: tuple[str, ...] = ()
     #: what the broker refuses, and what is not known for that
     causes: tuple[Cause, ...] = ()
+    #: rules that the search leaves alone, each with the identity of the failure that is the reason
+    left_alone: tuple[tuple[str, str], ...] = ()
     scenarios_extent: Extent = Extent()
     search_extent: Extent = Extent()
     #: names of the scenarios that were carried out and decided
@@ -228,10 +238,11 @@ def _counted(verdicts: Iterable[Verdict]) -> dict[str, int]:
     return {str(verdict): counts[verdict] for verdict in Verdict}
 
 
-def is_arguable_only(judgement: SequenceJudgement) -> bool:
-    """Did the sequence fail, and only in what is arguable?"""
-    strengths = {strength_of(failure) for failure in judgement.failures}
-    return judgement.verdict is Verdict.FAIL and strengths == {Strength.ARGUABLE}
+def is_harmless_only(judgement: SequenceJudgement) -> bool:
+    """Did the sequence fail, and only in what is arguable or minor?"""
+    return judgement.verdict is Verdict.FAIL and all(
+        is_harmless(failure, judgement.product, judgement.dialect) for failure in judgement.failures
+    )
 
 
 class Said(NamedTuple):

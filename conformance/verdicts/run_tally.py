@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, replace
 
+from amqpspec.conformance.verdicts.grounds import why_not, without_ground
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RequirementVerdict, SequenceJudgement
 from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome, defect_outcomes
 from amqpspec.conformance.verdicts.tally import DEFECT, FAILURE, REPEATED, SEEN, TOTAL, VERDICT, Part, Tally, reason_of
@@ -139,7 +140,11 @@ class RunTally:
         parts: dict[str, list[Part]] = {}
         for part in self._of(VERDICT):
             parts.setdefault(part.requirement, []).append(part)
-        return {id: _together(id, of_one) for id, of_one in parts.items()}
+        stated = {id: _together(id, of_one) for id, of_one in parts.items()}
+        for id, _, _ in without_ground(self._of(VERDICT)):
+            if stated[id].verdict is Verdict.PASS:
+                stated[id] = RequirementVerdict(id, Verdict.NOT_EXERCISED, 0, why_not(id))
+        return stated
 
 
 def _together(id: str, parts: list[Part]) -> RequirementVerdict:

@@ -15,6 +15,7 @@ from typing import Any
 from amqpspec.conformance.traces.trace_failures import failure_from_json, failure_to_json
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, requirement_verdicts
 from amqpspec.conformance.verdicts.known_behaviour import defects_tested, may_be_fixed
+from amqpspec.conformance.verdicts.minor import why_minor
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.verdict import Failure, Verdict
 
@@ -32,7 +33,7 @@ OWN = "own"
 EXPECTED, UNEXPECTED = "expected", "unexpected"
 
 #: What `Part.key` is.
-Key = tuple[str, str, str, str, str, str]
+Key = tuple[str, str, str, str, str, str, bool]
 
 
 @dataclass(slots=True)
@@ -57,12 +58,14 @@ class Part:
     example: str
     text: str
     as_known: str = ""
+    #: of a failure: it is minor (`conformance.verdicts.minor`)
+    is_minor: bool = False
     #: the number of the example's sequence in its run, and of the failure in the sequence; (0, 0): in no order
     place: tuple[int, int] = (0, 0)
 
     @property
     def key(self) -> Key:
-        return self.kind, self.requirement, self.target, self.dialect, self.name, self.as_known
+        return self.kind, self.requirement, self.target, self.dialect, self.name, self.as_known, self.is_minor
 
     @property
     def rank(self) -> tuple[tuple[int, int], str, str]:
@@ -92,7 +95,7 @@ class Tally:
         def part(kind: str, requirement: str, name: str, text: str = "", as_known: str = "", **sums: int) -> Part:
             exercised, frames = sums.get("exercised", 0), sums.get("frames", 0)
             return Part(
-                kind, requirement, target, dialect, name, 1, exercised, frames, sequence, text, as_known, first
+                kind, requirement, target, dialect, name, 1, exercised, frames, sequence, text, as_known, place=first
             )
 
         is_repeated = judgement.repeats is not None
@@ -117,6 +120,7 @@ class Tally:
             text = json.dumps(failure_to_json(failure))
             whose = OWN if is_as_known(failure, dialect, judgement.version) else ""
             one = part(FAILURE, failure.requirement, identity, text, whose)
+            one.is_minor = why_minor(failure, judgement.product, dialect) is not None
             self._merge(one if number is None else replace(one, place=(number, position)))
 
     def merge(self, other: Tally) -> None:

@@ -134,7 +134,6 @@ class Broker(QueueSteps):
         queue.deleted = True
         self.queues.pop(queue.name, None)
         self.deleted_of_late[queue.name] = queue.type
-        remove_bindings_to(self, queue)
         for message in queue.messages:
             self.drop(queue, message, requirement)
         note_all_left(queue)
@@ -142,6 +141,7 @@ class Broker(QueueSteps):
             self._note_leaving(queue)
         for hook in self.hooks.queue_deleted:
             hook(self, queue)
+        remove_bindings_to(self, queue)
         crossing = crossed_by_cancel(queue)
         told: set[ChannelKey] = set()
         # the embedded broker tells them in the order of tags, as RabbitMQ does

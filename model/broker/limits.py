@@ -118,6 +118,8 @@ def counted(broker: BrokerState, channel: Channel) -> int:
 
 
 def is_counted(broker: BrokerState, channel: Channel, tag: int, entry: Unacknowledged) -> bool:
+    if channel.transaction is not None and tag in channel.transaction.credited:
+        return False
     if tag < channel.limited_since:
         return True
     return entry.consumer is not None and _shares(broker, entry.queue)

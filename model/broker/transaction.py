@@ -65,6 +65,9 @@ class Transaction:
     #: in the order of the client: what is to become of which tags, which are reserved by that (TX-006)
     rulings: list[tuple[Ruling, tuple[int, ...]]] = field(default_factory=list)
     _: KW_ONLY
+    #: tags among those that are reserved which take no room any more, of which the text says nothing
+    #: (`model.rules.other_ways`)
+    credited: frozenset[int] = frozenset()
     #: what was committed, and commit-ok waits until it has arrived (TX-004)
     arriving: tuple[tuple[Queue, Message], ...] = ()
 

@@ -34,6 +34,8 @@ _ENDS = ("channel.close", "connection.close", "socket.abort")
 class ClientsMemory:
     #: queues, by name, that a channel has registered with or whose end it has heard of first
     registered: dict[ChannelKey, set[str]] = field(default_factory=dict)
+    #: by the name of a queue that was deleted of late: the exchanges that it was bound to
+    bound_to: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class QuorumQueueClients(Guest):
@@ -45,12 +47,25 @@ class QuorumQueueClients(Guest):
         return ClientsMemory()
 
     def published_to(self, broker: Broker, channel: Channel, queue: Queue) -> None:
+        memory = _memory(broker)
         if queue.type is QueueType.QUORUM:
-            broker.memories[NAME].registered.setdefault(channel.key, set()).add(queue.name)
+            memory.registered.setdefault(channel.key, set()).add(queue.name)
+        for name, bound_to in memory.bound_to.items():
+            ways = (way for each in bound_to if each in broker.exchanges for way in broker.exchanges[each].bindings)
+            if name not in broker.queues and any(way.leads_to(queue) for way in ways):
+                # what came by the same way has found the queue gone, so the next one does
+                memory.registered.setdefault(channel.key, set()).add(name)
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        if queue.type is QueueType.QUORUM:
-            arm(broker, NAME)
+        if queue.type is not QueueType.QUORUM:
+            return
+        bound_to = _memory(broker).bound_to
+        for name in [name for name in bound_to if name not in broker.deleted_of_late]:
+            del bound_to[name]
+        bound_to[queue.name] = tuple(
+            [each.name for each in broker.exchanges.values() if any(way.leads_to(queue) for way in each.bindings)]
+        )
+        arm(broker, NAME)
 
     def deleted_by_client(self, broker: Broker, channel: Channel, queue: Queue) -> None:
         """It hears of the end first: nothing of its own crosses that."""
@@ -64,8 +79,9 @@ class QuorumQueueClients(Guest):
         broker.memories[NAME].registered.pop(channel.key, None)
 
     def fingerprint(self, broker: Broker) -> object:
-        registered = broker.memories[NAME].registered.items()
-        return tuple(sorted((key, tuple(sorted(names))) for key, names in registered if names))
+        memory = _memory(broker)
+        registered = tuple(sorted((key, tuple(sorted(names))) for key, names in memory.registered.items() if names))
+        return registered, tuple(sorted(way for way in memory.bound_to.items() if way[0] in broker.deleted_of_late))
 
 
 def _memory(broker: Broker) -> ClientsMemory:
@@ -74,16 +90,20 @@ def _memory(broker: Broker) -> ClientsMemory:
 
 
 def _publishes_to_deleted(broker: Broker, method: Method) -> bool:
-    """Is the quorum queue being deleted to which the message goes by its name, the channel's first one to it?"""
-    name = method.arguments.get("routing_key", "")
-    if method.arguments.get("exchange") or name in broker.queues:
-        return False
+    """Is a quorum queue being deleted to which the message goes, by its name or by the exchange, the channel's first
+    one to it?
+    """
     channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    if channel is None or channel.state is not ChannelState.OPEN or not broker.deleted_of_late:
         return False
-    if name in _memory(broker).registered.get(channel.key, ()):
-        return False
-    return broker.deleted_of_late.get(name) is QueueType.QUORUM
+    exchange, names = method.arguments.get("exchange"), [method.arguments.get("routing_key", "")]
+    if exchange:
+        names = [name for name, bound_to in _memory(broker).bound_to.items() if exchange in bound_to]
+    registered = _memory(broker).registered.get(channel.key, ())
+    return any(
+        broker.deleted_of_late.get(name) is QueueType.QUORUM and name not in broker.queues and name not in registered
+        for name in names
+    )
 
 
 def _cancels_at_deleted(broker: Broker, method: Method) -> bool:

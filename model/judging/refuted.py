@@ -15,7 +15,8 @@ from amqpspec.model.judging.explanation import Explanation
 def note_refuted(contradicted: Iterable[Explanation], survivors: Sequence[Explanation]) -> None:
     """Note, in the survivors, the known defects that only `contradicted` ones followed.
 
-    Not those to which the broker may come yet, as the input that comes under them need not have been processed.
+    Not those to which the broker may come yet, as the input that comes under them need not have been processed. Where
+    only the contradicted one has not processed it, one that has is among the survivors, if it explains what came.
     """
     names = {each.defect.name for each in contradicted if each.defect is not None and _is_over(each, survivors)}
     names -= {each.defect.name for each in survivors if each.defect is not None}

@@ -303,7 +303,7 @@ def nothing_explains(
 ) -> Mismatches:
     """Blame for a frame that may not come now: an error that is owed and did not come, else the frame's own rule."""
     for owed in broker.connections[channel.connection].owed:
-        if isinstance(owed, Expected) and owed.method == "connection.close":
+        if isinstance(owed, Expected) and owed.method in ("connection.close", "socket.closed"):
             return unexpected(owed.requirements[0], f"{method.name} in place of {owed.method}")
     if closed := _closed_for_time(broker, channel, method):
         return unexpected(closed, method.name)

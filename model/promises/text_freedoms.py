@@ -267,6 +267,16 @@ FREEDOMS: tuple[TextChoice, ...] = (
         ),
     ),
     TextChoice(
+        "credit-in-transaction",
+        "room for further deliveries, where one is acknowledged in a transaction",
+        'tx.commit: "commits all message publications and acknowledgments"; nothing is said of credit',
+        ("TX-005",),
+        (
+            Value("at-commit", "comes with the commit", (RABBITMQ,)),
+            Value("at-acknowledgement", "comes with the acknowledgement", (BROKER_J,)),
+        ),
+    ),
+    TextChoice(
         "mandatory-in-transaction",
         "a mandatory message without a queue in a transaction",
         'class tx: the behaviour with respect to the mandatory flag "is not defined"',

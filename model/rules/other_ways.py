@@ -3,6 +3,19 @@
 Which choice and value each is: `model.promises.text_freedoms` and `text_contradictions`, with the sentences. A broker
 whose dialect has settled that value goes that way; where the choice is open, the judge tries it as an alternative
 (`model.judging.alternatives_of_the_text`). A refusal may have any code that closes the same.
+
+Requirements:
+
+* GET-001: get-ok / get-empty. Message-count in get-ok is the number of ready messages left; empty queue gives
+  get-empty. [rabbit_channel.erl:basic.get; AMQP 0-9-1 basic.get]
+* PUBLISH-009: immediate. immediate=true is hard error 540. [rabbit_channel.erl]
+* QOS-007: prefetch_size. Non-zero prefetch_size is hard 540. [rabbit_channel.erl]
+* QUEUE-001: declare-ok content. queue.declare-ok carries the (CR/LF-stripped) queue name, number of READY messages and
+  number of consumers. [rabbit_channel.erl:return_queue_declare_ok; AMQP 0-9-1 class queue]
+* QUEUE-023: queue.delete if-empty / if-unused. Violated condition is 406 on classic, if-empty before if-unused; quorum
+  does not implement the flags: hard 540 even when the condition holds, if-unused first; a stream is deleted whatever
+  they say. In amqp-0-9-1: 406 if the condition is violated. [rabbit_amqqueue:delete_with; rabbit_quorum_queue:delete;
+  AMQP 0-9-1 class queue]
 """
 
 from __future__ import annotations
@@ -76,6 +89,14 @@ def _reject_at_once(broker: Broker, channel: Channel, method: Method, rule: Rule
     transaction, channel.transaction = channel.transaction, None
     rule(broker, channel, method)
     channel.transaction = transaction
+
+
+def _credit_at_once(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
+    transaction = channel.transaction
+    rule(broker, channel, method)
+    if transaction is not None and transaction is channel.transaction:
+        transaction.credited = transaction.reserved
+        broker.refresh_sharing(channel)
 
 
 def _return_at_once(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
@@ -153,6 +174,13 @@ def _is_in_transaction(broker: Broker, channel: Channel, method: Method) -> bool
     return transaction is not None and tag in channel.unacknowledged and tag not in transaction.reserved
 
 
+def _waits_for_commit(broker: Broker, channel: Channel, method: Method) -> bool:
+    """Is there a limit that makes a difference?"""
+    if channel.transaction is None or not broker.dialect.prefetch_is_shared:
+        return False
+    return bool(channel.channel_prefetch or broker.connections[channel.connection].prefetch)
+
+
 def _is_mandatory_in_transaction(broker: Broker, channel: Channel, method: Method) -> bool:
     return channel.transaction is not None and bool(method.arguments.get("mandatory"))
 
@@ -201,6 +229,10 @@ OTHER_WAYS: tuple[OtherWay, ...] = (
     OtherWay("auto-delete", "ignored", ("queue.declare",), _differs_in_auto_delete, _ignore_auto_delete),
     OtherWay("if-empty", "refused", ("queue.delete",), _has_unacknowledged, _refuse("QUEUE-023", 406)),
     OtherWay("reject-in-transaction", "at-once", ("basic.reject",), _is_in_transaction, _reject_at_once),
+    OtherWay(
+        "credit-in-transaction", "at-acknowledgement", ("basic.ack", "basic.reject"), _waits_for_commit,
+        _credit_at_once,
+    ),
     OtherWay(
         "mandatory-in-transaction", "at-once", ("basic.publish",), _is_mandatory_in_transaction, _return_at_once
     ),

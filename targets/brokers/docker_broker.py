@@ -22,7 +22,7 @@ from amqpspec.targets.brokers.erlang_shell import ErlangShell
 from amqpspec.targets.brokers.images import BUILD_COMMAND, LOCAL_PREFIX
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.rabbitmqctl_operator import operator_by
-from amqpspec.targets.brokers.readiness import BrokerUnavailable, LogMemory, wait_until_ready
+from amqpspec.targets.brokers.readiness import BrokerUnavailable, LogMemory, wait_until_open, wait_until_ready
 from amqpspec.targets.errors import TargetError
 
 LABEL = "amqpspec"
@@ -209,6 +209,7 @@ class DockerBroker:
             raise BrokerUnavailable(
                 f"{self.image}: no AMQP answer within {self._start_timeout:g} s{log.memory.quote()}"
             )
+        wait_until_open(address, deadline, log.signs)
         return address
 
     def _remove(self) -> None:

@@ -25,7 +25,7 @@ from amqpspec.targets.embedded.handshake import Access
 from amqpspec.targets.embedded.loop import Loop
 from amqpspec.targets.embedded.responder import Responder
 from amqpspec.targets.errors import TargetError, TargetUnreachable
-from amqpspec.targets.faults.all_faults import fault_named
+from amqpspec.targets.faults.all_faults import Fault, fault_named
 
 
 class EmbeddedBrokerFailure(TargetError):
@@ -36,7 +36,7 @@ class EmbeddedBroker:
     """A broker of one virtual host and one user, in this process.
 
     As a context manager it serves from a thread of its own, until the end of the block; `serve_forever` serves from
-    the caller's. `port` 0 takes any that is free; `address` says which. `fault` names one of
+    the caller's. `port` 0 takes any that is free; `address` says which. `fault` is, or names, one of
     `targets.faults.all_faults`, which chooses the dialect if none is given; raises `UnknownFault`. With an
     `ssl_context` it speaks TLS only. It goes by the `clock`, and clients that share a fast-forward one need not wait.
     """
@@ -46,14 +46,14 @@ class EmbeddedBroker:
         dialect: Dialect | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
-        fault: str | None = None,
+        fault: str | Fault | None = None,
         user: str = "guest",
         password: str = "guest",
         vhost: str = "/",
         ssl_context: ssl.SSLContext | None = None,
         clock: Clock = COMMON,
     ) -> None:
-        faulty = fault_named(fault) if fault else None
+        faulty = fault_named(fault) if isinstance(fault, str) and fault else fault or None
         self._dialect = dialect or (dialect_named(faulty.dialect) if faulty else DEFAULT_DIALECT)
         self._place = (host, port)
         self._access = Access(user, password, vhost)

@@ -1,4 +1,7 @@
-"""When is a broker that was just started ready: it answers the protocol header with connection.start."""
+"""When is a broker that was just started ready: it answers the protocol header with connection.start.
+
+Some do so before their virtual host is there, and force connections to end until then.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from amqpspec.targets.errors import TargetError
+from amqpspec.targets.address import Address
+from amqpspec.targets.client.wire import WireClient
+from amqpspec.targets.errors import NotYetOpen, TargetError
 
 _PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 _METHOD_FRAME = 1
@@ -95,6 +100,19 @@ def wait_until_ready(
             return False
         _wait_for_sign(life_signs, min(max(deadline - time.monotonic(), 0.0), _LONGEST_LULL))
     return False
+
+
+def wait_until_open(address: Address, deadline: float, life_signs: queue.SimpleQueue[object]) -> None:
+    """Wait while connections are forced to end, until `deadline`. Who connects next tells of any other trouble."""
+    while time.monotonic() < deadline:
+        try:
+            with WireClient(address) as client:
+                client.open("ready")
+            return
+        except NotYetOpen:
+            _wait_for_sign(life_signs, _LONGEST_LULL)
+        except TargetError:
+            return
 
 
 def _wait_for_sign(life_signs: queue.SimpleQueue[object], timeout: float) -> None:

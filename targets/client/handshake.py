@@ -12,7 +12,14 @@ from amqpspec.model.protocol.credentials import AMQPLAIN, PLAIN, Credentials, cr
 from amqpspec.model.protocol.methods import MASK, Table, TraceEvent, event_of
 from amqpspec.targets.address import Address
 from amqpspec.targets.codec.methods_codec import DEFAULT_FRAME_MAX
-from amqpspec.targets.errors import AccessRefused, OpenRefused, TargetError, TargetUnreachable, VhostNotFound
+from amqpspec.targets.errors import (
+    AccessRefused,
+    NotYetOpen,
+    OpenRefused,
+    TargetError,
+    TargetUnreachable,
+    VhostNotFound,
+)
 
 CLIENT_PROPERTIES: Table = {
     "product": "amqpspec",
@@ -34,6 +41,7 @@ _HIDDEN = "(hidden)"
 #: The password that every RabbitMQ is delivered with.
 _NO_SECRET = "guest"
 _LONGEST_TEXT = 300
+_CONNECTION_FORCED = 320
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +206,8 @@ def _open_refused(refusal: _Refusal) -> TargetError:
     # 402 is what the text of 0-9-1 says; RabbitMQ sends 530 for everything and explains in words.
     if refusal.code == 402 or (refusal.code == 530 and "not found" in refusal.text):
         return VhostNotFound(f"{refusal.address} has no such virtual host: {_cause(refusal)}")
-    return OpenRefused(f"{refusal.address} refused the connection: {_cause(refusal)}")
+    error = NotYetOpen if refusal.code == _CONNECTION_FORCED else OpenRefused
+    return error(f"{refusal.address} refused the connection: {_cause(refusal)}")
 
 
 def _cause(refusal: _Refusal) -> str:

@@ -70,3 +70,32 @@ def test_bad_input_is_told_in_a_line(
 def test_a_page_that_cannot_be_written(runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert amqpspec("report", *runs, "--out", "/nowhere/there/a.html") == 2
     assert "there is no directory" in capsys.readouterr().err
+
+
+def test_a_run_on_several_targets_makes_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small = ("--only", "ACK-003", "--sequences", 0, "--jobs", 1)
+    faulty = "embedded:multiple-zero-ignored"
+    assert amqpspec("run", "embedded", faulty, "embedded", *small, "--out", "runs") == 1
+    out = capsys.readouterr().out
+    assert "2 new, 0 fixed, 0 still, 0 not tried" in " ".join(out.split())
+    names = ["embedded", "embedded-2", "embedded-multiple-zero-ignored"]
+    assert sorted(each.name for each in (tmp_path / "runs").iterdir()) == [*names, "side-by-side.html"]
+    page = (tmp_path / "runs" / "side-by-side.html").read_text()
+    assert 'data-states="pfp"' in page and 'class="ladder"' in page
+    assert f'href="{names[2]}/report.html#failure-ACK-003"' in page
+
+    assert amqpspec("run", "embedded", faulty, *small, "--junit", "junit.xml") == 2
+    assert "--junit names one file" in capsys.readouterr().err
+
+
+def test_a_target_that_cannot_be_had_costs_its_own_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert amqpspec("run", "amqp://u:secret@127.0.0.1:1/", "embedded", "--only", "GET-001", "--sequences", 0) == 3
+    assert (tmp_path / "amqpspec-out" / "side-by-side.html").is_file()
+    said = capsys.readouterr()
+    assert "cannot connect" in said.err and "secret" not in said.out + said.err

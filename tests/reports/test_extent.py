@@ -22,6 +22,16 @@ def test_what_ended_sequences_is_said_with_the_most_first() -> None:
     )
 
 
+def test_how_many_ended_by_something_new_is_said() -> None:
+    (line,) = extent_lines(replace(result(), search_extent=Extent(10, 8, (("A|b|c", 2),), by_something_new=1)))
+    assert line.endswith("ended 2 by A / b / c (1 by what was not reported before)")
+
+
+def test_what_the_search_leaves_alone_is_said() -> None:
+    (line,) = extent_lines(replace(result(), left_alone=(("TX-005", "TX-005|x|y"), ("ACK-013", "ACK-013|x|y"))))
+    assert line == "The search left alone what comes under ACK-013, TX-005: the broker breaks that again and again"
+
+
 def test_a_cause_is_said_with_what_it_blocks() -> None:
     cause = Cause("QUEUE-001|x|y", "x-queue-type of queue.declare", "connection.close 542", 7, ("QUEUE-013|x|y",))
     (line,) = extent_lines(replace(result(), causes=(cause,)))

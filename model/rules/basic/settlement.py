@@ -204,7 +204,8 @@ def _unknown(broker: Broker, channel: Channel, tag: int, multiple: bool) -> str:
     if channel.transaction is not None and tag in channel.transaction.reserved:
         return "TX-006"
     if multiple:
-        return "ACK-008"
+        # the text has one rule for both, basic.ack `exists`
+        return "ACK-008" if broker.dialect.extensions else "ACK-006"
     if tag in channel.recovered:
         return "RECOVER-004"
     if tag in channel.automatic:

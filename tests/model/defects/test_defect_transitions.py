@@ -563,6 +563,29 @@ def test_the_first_publish_to_a_quorum_queue_breaks_whatever_else_the_channel_di
     assert crossing.applies(plan.broker, publish), "it has published to another one of that name"
 
 
+@pytest.mark.parametrize(
+    ("published", "breaks"), [("k exchange=e", True), ("k exchange=f", False), ("r", False), ("q", True)]
+)
+def test_a_publish_may_cross_the_deletion_by_an_exchange(published: str, breaks: bool) -> None:
+    plan = Plan(dialect_named("rabbitmq-4.0"), HOOKS)
+    for line in (
+        "a.1 queue.declare q durable x-queue-type=quorum", "a.1 queue.declare r durable x-queue-type=quorum",
+        "a.1 exchange.declare e fanout", "a.1 exchange.declare f fanout", "a.1 queue.bind q e", "a.1 queue.bind r e",
+        "a.1 queue.bind r f", "b.1 channel.open",
+    ):  # fmt: skip
+        plan.carry_out(parse_command(line))
+    plan.broker.come_to_rest()
+    crossing = next(each for each in DEFECT_TRANSITIONS if each.name == "publish-crossing-deletion-breaks")
+    publish = input_of(parse_command(f"b.1 basic.publish {published} body=m"))
+    assert not crossing.applies(plan.broker, publish)
+    process(plan.broker, input_of(parse_command("a.1 queue.delete q")))
+    assert crossing.applies(plan.broker, publish) is breaks
+    assert crossing.applies(copy.deepcopy(plan.broker), publish) is breaks
+    if "exchange" in published:
+        process(plan.broker, publish)
+        assert not crossing.applies(plan.broker, publish), "the next one finds the queue gone"
+
+
 @pytest.mark.parametrize("crossing", [False, True])
 def test_a_publish_that_crosses_the_cancel_crashes_the_queue_with_a_backlog(crossing: bool) -> None:
     """As one that comes behind it does."""

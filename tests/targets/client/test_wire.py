@@ -34,7 +34,14 @@ from amqpspec.targets.codec.methods_codec import (
     ProtocolHeader,
     encode,
 )
-from amqpspec.targets.errors import AccessRefused, OpenRefused, TargetError, TargetUnreachable, VhostNotFound
+from amqpspec.targets.errors import (
+    AccessRefused,
+    NotYetOpen,
+    OpenRefused,
+    TargetError,
+    TargetUnreachable,
+    VhostNotFound,
+)
 from tests.patience import patience
 
 PASSWORD = "correct horse"
@@ -294,6 +301,7 @@ class TestOpening:
             ("open", (530, "NOT_ALLOWED - vhost / not found"), VhostNotFound, "no such virtual host"),
             ("open", (402, "INVALID_PATH"), VhostNotFound, "no such virtual host"),
             ("open", (530, "NOT_ALLOWED - access to vhost '/' refused"), OpenRefused, "access to vhost"),
+            ("open", (320, "CONNECTION_FORCED - virtual host is not active"), NotYetOpen, "320"),
             ("open", None, TargetUnreachable, "handshake"),
         ],
     )

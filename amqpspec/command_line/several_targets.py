@@ -1,0 +1,69 @@
+"""`amqpspec run TARGET TARGET…`: a run on each with one seed, and a page that has them side by side."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from amqpspec.command_line import report
+from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TARGET_LOST
+from amqpspec.command_line.options import random_seed
+from amqpspec.command_line.usage import UsageError
+from amqpspec.reports.text import visible
+from amqpspec.targets.errors import TargetError
+
+#: The worst first: the exit code is that of the worst run.
+_WORST_FIRST = (TARGET_LOST, DEVIATES, INCONCLUSIVE, CONFORMS)
+#: Options that name one file, which would be each run's.
+_FILES = ("html", "json", "junit", "markdown", "badge", "parquet", "write_deviations")
+
+
+def run_each(
+    options: argparse.Namespace, console: Console, run: Callable[[argparse.Namespace, Console], int]
+) -> int:
+    """The exit code of the worst run. A target that cannot be had costs its own run. Raises `UsageError`."""
+    for name in _FILES:
+        if getattr(options, name) is not None:
+            raise UsageError(f"--{name.replace('_', '-')} names one file, and there are several targets")
+    if options.update_deviations:
+        raise UsageError("--update-deviations is for one target")
+    if options.seed is None:
+        options.seed = random_seed()
+    codes: list[int] = []
+    places: list[Path] = []
+    targets = [options.target, *options.more]
+    for target, name in zip(targets, _names(targets), strict=True):
+        chosen = copy.copy(options)
+        chosen.target, chosen.more, chosen.out = target, [], options.out / name
+        if not options.quiet:
+            console.print(Text(visible(f"== {name}"), style="bold"), soft_wrap=True)
+        try:
+            codes.append(run(chosen, console))
+            places.append(chosen.out)
+        except TargetError as error:
+            print(f"amqpspec: {' '.join(str(error).split())}", file=sys.stderr)
+            codes.append(TARGET_LOST)
+    if places:
+        page = argparse.Namespace(directories=places, out=options.out, quiet=options.quiet)
+        report.execute(page, console)
+    return next(code for code in _WORST_FIRST if code in codes)
+
+
+def _names(targets: list[str]) -> list[str]:
+    """For each a name of a directory, without credentials: the last of what tells it from others."""
+    names: list[str] = []
+    for target in targets:
+        place = target.rpartition("@")[2] if "://" in target else re.sub(r"^(docker|process):", "", target)
+        base = re.sub(r"[^A-Za-z0-9._-]+", "-", place.removesuffix("/")).strip("-.") or "target"
+        name, number = base, 2
+        while name in names:
+            name, number = f"{base}-{number}", number + 1
+        names.append(name)
+    return names

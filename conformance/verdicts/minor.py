@@ -1,0 +1,39 @@
+"""What is minor: it does nothing to an application, or is compatibility with RabbitMQ and nothing else.
+
+Such a failure of a broker that is no RabbitMQ is told and fails nothing: no run, no test, no command file and no trace
+that is judged again.
+"""
+
+from __future__ import annotations
+
+from amqpspec.model.defects.known_defects import strength_of
+from amqpspec.model.promises.dialects import EMBEDDED_PRODUCT, dialect_named
+from amqpspec.model.promises.severity import Severity, severity_of
+from amqpspec.model.promises.strength import Strength
+from amqpspec.model.promises.verdict import Failure
+from amqpspec.model.promises.versions import RABBITMQ
+
+#: Why a failure is minor.
+WORDS_ONLY = "wrong words only"
+COMPATIBILITY = "compatibility with RabbitMQ only"
+
+#: The embedded broker means to be a RabbitMQ, and of a trace that names no product nobody knows better.
+_RABBITMQS = (RABBITMQ, EMBEDDED_PRODUCT, "")
+
+
+def why_minor(failure: Failure, product: str, dialect: str) -> str | None:
+    """Why the failure of a broker of that product, judged by the dialect of that name, is minor; None: it is not."""
+    if product in _RABBITMQS:
+        return None
+    severity = severity_of(failure)
+    if severity is Severity.WRONG_WORDS:
+        return WORDS_ONLY
+    is_text = not dialect_named(dialect).extensions
+    if severity is Severity.WRONG_CODE and not is_text and strength_of(failure) is Strength.CONVENTIONAL:
+        return COMPATIBILITY
+    return None
+
+
+def is_harmless(failure: Failure, product: str, dialect: str) -> bool:
+    """Does the failure fail nothing, as it is arguable or minor?"""
+    return strength_of(failure) is Strength.ARGUABLE or why_minor(failure, product, dialect) is not None

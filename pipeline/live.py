@@ -1,0 +1,179 @@
+"""Judging recordings while they arrive: a Structured Streaming query over a folder of trace files.
+
+`amqpspec record --rotate` closes a file every so often; a file counts from the moment on at which it has its name. Its
+number in the name says where it belongs: a file that comes before an earlier one waits for that. Spark's checkpoint
+holds which files belong to which batch. A batch is a function of its files and of what the batch before it left, and
+writes both under its own number, in whole files: when the query was killed in the middle, the batch is done again, and
+writes the same. Connections are spread over tasks by their names, which do not change.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+from zlib import crc32
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace
+from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS, judgement_row
+from amqpspec.pipeline.judging.live_state import load, save
+from amqpspec.pipeline.spark_session import PipelineError, reason, spark_session
+from amqpspec.pipeline.spark_tasks import run_tasks
+from amqpspec.pipeline.store.files import StoreError, write_whole
+
+#: Tasks of a batch. Connections are assigned by it, so it belongs to what is kept.
+TASKS = 4
+#: How often the folder is looked at.
+_EVERY = "1 second"
+#: Of a batch, so that a backlog is done in pieces.
+_MOST_FILES = 100
+_NUMBERED = re.compile(r"(.*?)(\d+)\.jsonl")
+#: Is told the number of a batch, and a line for each failure and each problem.
+Told = Callable[[int, list[str]], None]
+
+
+def live(
+    incoming: Path, out: Path, master: str, told: Told, *, until_done: bool = False, most_files: int = _MOST_FILES
+) -> None:
+    """Judge what arrives in `incoming` and its folders; `until_done`: only what is there, then end.
+
+    `out` gets `judgements/*.parquet` with the columns of a store's judgements and `recording`. Raises `StoreError`,
+    `PipelineError`. It goes on where it was when it is called again with the same `out`.
+    """
+    if not incoming.is_dir():
+        raise StoreError(f"{incoming}: there is no such folder")
+    out.mkdir(parents=True, exist_ok=True)
+    with spark_session(master) as spark:
+        from pyspark.errors import PySparkException
+        from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
+
+        schema = StructType([
+            StructField("path", StringType()), StructField("modificationTime", TimestampType()),
+            StructField("length", LongType()), StructField("content", BinaryType()),
+        ])  # fmt: skip
+        files = (
+            spark.readStream.format("binaryFile")
+            .schema(schema)
+            .option("pathGlobFilter", "*.jsonl")
+            .option("recursiveFileLookup", "true")
+            .option("maxFilesPerTrigger", most_files)
+            .load(f"file://{incoming.resolve()}")
+            .select("path")  # what is in them is read by the tasks
+        )
+        batches = _Batches(spark, out.resolve(), told)
+        query = (
+            files.writeStream.foreachBatch(batches.carry_out)
+            .option("checkpointLocation", f"file://{out.resolve() / 'checkpoint'}")
+            .trigger(**({"availableNow": True} if until_done else {"processingTime": _EVERY}))
+            .start()
+        )
+        try:
+            query.awaitTermination()
+        except PySparkException as error:
+            raise batches.error or PipelineError(f"the query failed: {reason(error)}") from error
+        finally:
+            query.stop()
+
+
+class _Batches:
+    def __init__(self, spark: Any, out: Path, told: Told) -> None:
+        self._spark, self._out, self._told = spark, out, told
+        self.error: Exception | None = None
+
+    def carry_out(self, arrived: Any, number: int) -> None:
+        """Judge the files of a batch, and those that waited for them."""
+        try:
+            paths = [unquote(urlparse(row["path"]).path) for row in arrived.collect()]
+            ready, waiting = in_order(*_waiting(self._out, number), paths)
+            work = [(task, number, ready) for task in range(TASKS)]
+            out = self._out
+
+            def judge_share(share: tuple[int, int, Sequence[str]]) -> list[str]:
+                return _judge_share(out, *share)
+
+            lines = run_tasks(self._spark, work, judge_share)
+            write_whole(out / "batches" / f"{number}.json", lambda file: file.write_text(json.dumps(waiting)))
+            for old in range(TASKS):
+                (out / "state" / f"{number - 2}-{old}.pickle").unlink(missing_ok=True)
+            self._told(number, lines)
+        except (StoreError, PipelineError, TraceError) as error:
+            self.error = error
+            raise
+
+
+def _waiting(out: Path, number: int) -> tuple[list[str], dict[str, int]]:
+    """What the batch before left: files that came too early, and the number of the next file of each recording."""
+    file = out / "batches" / f"{number - 1}.json"
+    if not file.exists():
+        return [], {}
+    kept = json.loads(file.read_text())
+    return kept["early"], kept["next"]
+
+
+def in_order(
+    early: Sequence[str], following: dict[str, int], arrived: Sequence[str]
+) -> tuple[list[str], dict[str, Any]]:
+    """The files that can be judged now, in their order, and what waits: early ones, and which number is to come.
+
+    Files are numbered from 1, by the digits before `.jsonl`; one without a number is a recording of its own.
+    """
+    following = dict(following)
+    ready: list[str] = []
+    left: list[str] = []
+    numbered: list[tuple[str, int, str]] = []
+    for path in {*early, *arrived}:
+        found = _NUMBERED.fullmatch(path)
+        if found is None:
+            ready.append(path)
+        else:
+            numbered.append((found[1], int(found[2]), path))
+    for recording, number, path in sorted(numbered):
+        if number == following.get(recording, 1):
+            ready.append(path)
+            following[recording] = number + 1
+        elif number > following.get(recording, 1):
+            left.append(path)
+    return sorted(ready, key=_place), {"early": sorted(left), "next": following}
+
+
+def _place(path: str) -> tuple[str, int]:
+    found = _NUMBERED.fullmatch(path)
+    return (found[1], int(found[2])) if found else (path, 0)
+
+
+def _judge_share(out: Path, task: int, number: int, paths: Sequence[str]) -> list[str]:
+    """Judge the connections that belong to a task; gives a line for each failure and for each file that is broken."""
+    state = load(out / "state" / f"{number - 1}-{task}.pickle")
+    lines: list[str] = []
+    found: list[dict[str, Any]] = []
+    for path in paths:
+        recording = _place(path)[0]
+        try:
+            for start, judgement in state.take(recording, _own(read_trace(path), task)):
+                row = judgement_row(judgement, start, 0, "", {})
+                found.append({"recording": recording, "target": start["target"], **row})
+                lines += [
+                    f"{start['target']}: {each.identity} in {start['sequence']} of {recording}: {each.observed}"
+                    for each in judgement.failures
+                ]
+        except TraceError as error:
+            if task == 0:
+                lines.append(str(error))
+    schema = pa.schema([pa.field("recording", pa.string()), pa.field("target", pa.string()), *JUDGEMENTS])
+    if found:
+        table = pa.Table.from_pylist(found, schema=schema)
+        write_whole(out / "judgements" / f"{number:08}-{task}.parquet", lambda file: pq.write_table(table, file))
+    save(state, out / "state" / f"{number}-{task}.pickle")
+    return lines
+
+
+def _own(rows: Iterator[TraceRow], task: int) -> Iterator[TraceRow]:
+    for row in rows:
+        if crc32(row["sequence"].encode("utf-8", "surrogatepass")) % TASKS == task:
+            yield row

@@ -1,0 +1,57 @@
+"""A broker that answers before its virtual host is there is waited for."""
+
+from __future__ import annotations
+
+import queue
+import time
+from typing import Any
+
+import pytest
+
+from amqpspec.targets.address import Address
+from amqpspec.targets.brokers import readiness
+from amqpspec.targets.errors import AccessRefused, NotYetOpen, TargetError
+
+ADDRESS = Address("127.0.0.1", 5672)
+
+
+class _Client:
+    """What comes of one connection after the other."""
+
+    def __init__(self, *outcomes: TargetError | None) -> None:
+        self.outcomes = list(outcomes)
+
+    def __call__(self, address: Address) -> _Client:
+        return self
+
+    def __enter__(self) -> _Client:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        """Nothing is open."""
+
+    def open(self, name: str) -> None:
+        if (error := self.outcomes.pop(0)) is not None:
+            raise error
+
+
+def _waited(client: _Client, monkeypatch: pytest.MonkeyPatch, seconds: float = 60) -> list[TargetError | None]:
+    """What is left of the outcomes."""
+    monkeypatch.setattr(readiness, "WireClient", client)
+    signs: queue.SimpleQueue[object] = queue.SimpleQueue()
+    for _ in client.outcomes:
+        signs.put("a line of its log")
+    readiness.wait_until_open(ADDRESS, time.monotonic() + seconds, signs)
+    return client.outcomes
+
+
+def test_connections_that_are_forced_to_end_are_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _waited(_Client(NotYetOpen(""), NotYetOpen(""), None), monkeypatch) == []
+
+
+def test_any_other_trouble_is_told_by_who_connects_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(_waited(_Client(AccessRefused(""), None), monkeypatch)) == 1
+
+
+def test_the_deadline_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(_waited(_Client(NotYetOpen("")), monkeypatch, seconds=0)) == 1
