@@ -1,0 +1,48 @@
+"""The documentation as a site: it builds without a warning, and the commands that its tour shows do what it says."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from amqpspec.command_line import main
+from amqpspec.model.promises.registry import requirements
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = [
+    line
+    for block in re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "tour.md").read_text(encoding="utf-8"), re.DOTALL)
+    for line in block.splitlines()
+]
+
+
+def test_it_builds_without_a_warning(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = (tmp_path / "site" / "requirements" / "ack" / "index.html").read_text(encoding="utf-8")
+    for id, each in requirements().items():
+        assert each.area != "ack" or id in page
+    findings = list((tmp_path / "site" / "findings").iterdir())
+    headings = re.findall(r"^## ", (ROOT / "docs" / "findings.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len([each for each in findings if each.is_dir()]) == len(headings)
+
+
+def test_the_tour_has_commands() -> None:
+    assert len(COMMANDS) == 2
+
+
+@pytest.mark.parametrize(("line", "code"), list(zip(COMMANDS, (0, 1), strict=True)))
+def test_a_command_of_the_tour(
+    line: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    program, *arguments = shlex.split(line)
+    assert program == "amqpspec"
+    assert main(arguments) == code
+    assert "ACK-003" in capsys.readouterr().out
