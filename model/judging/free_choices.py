@@ -1,8 +1,9 @@
 """Choices that are free: what a dialect has is usual, and another value is right as well (`Difference.either_in`).
 
 Either the versions of the dialect's range differ in it, or nobody promises one of the two. An input that comes under
-such a choice is processed with each of its values, as alternatives (`model.judging.alternatives`). Where they lead to
-one state, that is one explanation; elsewhere what the broker sends tells which it was.
+such a choice is processed with each of its values, as alternatives (`model.judging.alternatives`); under several, with
+each combination. Where they lead to one state, that is one explanation; elsewhere what the broker sends tells which it
+was.
 
 Where one value owes a frame and the other owes silence, a round trip behind the input has to tell them apart. Where
 none can follow (within an unfinished content) the barrier may be complete before the frame: there the other value has
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, partial
+from itertools import product
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
@@ -147,23 +149,26 @@ def free_choices(broker: Broker, event: TraceEvent) -> Iterable[Alternative]:
 
 def _other_values(broker: Broker, event: TraceEvent, choices: Iterable[FreeChoice]) -> Iterator[Alternative]:
     dialect = broker.dialect
-    channel = _channel(broker, event)
-    for each in choices:
-        if each.matters(broker, channel, event):
-            for value in each.values:
-                if value != each.value_in(dialect):
-                    yield Alternative(
-                        name=f"{each.choice}: {value}",
-                        requirement=each.requirement,
-                        source=each.difference.source,
-                        kinds=each.kinds,
-                        applies=lambda broker, event: True,
-                        process=partial(_process_otherwise, choice=each.choice, value=value),
-                    )
+    mattering = [each for each in choices if each.matters(broker, _channel(broker, event), event)]
+    # where several meet, a broker may have another value of each
+    for values in product(*(each.values for each in mattering)):
+        chosen = zip(mattering, values, strict=True)
+        others = [(each, value) for each, value in chosen if value != each.value_in(dialect)]
+        if others:
+            first, _ = others[0]
+            yield Alternative(
+                name=", ".join(f"{each.choice}: {value}" for each, value in others),
+                requirement=first.requirement,
+                source=first.difference.source,
+                kinds=first.kinds,
+                applies=lambda broker, event: True,
+                process=partial(_process_otherwise, others=tuple((each.choice, value) for each, value in others)),
+            )
 
 
-def _process_otherwise(broker: Broker, event: TraceEvent, choice: str, value: Any) -> None:
+def _process_otherwise(broker: Broker, event: TraceEvent, others: tuple[tuple[str, Any], ...]) -> None:
     usual = broker.dialect
-    broker.dialect = with_value(usual, choice, value)
+    for choice, value in others:
+        broker.dialect = with_value(broker.dialect, choice, value)
     process(broker, event)
     broker.dialect = usual

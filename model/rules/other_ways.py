@@ -3,6 +3,19 @@
 Which choice and value each is: `model.promises.text_freedoms` and `text_contradictions`, with the sentences. A broker
 whose dialect has settled that value goes that way; where the choice is open, the judge tries it as an alternative
 (`model.judging.alternatives_of_the_text`). A refusal may have any code that closes the same.
+
+Requirements:
+
+* GET-001: get-ok / get-empty. Message-count in get-ok is the number of ready messages left; empty queue gives
+  get-empty. [rabbit_channel.erl:basic.get; AMQP 0-9-1 basic.get]
+* PUBLISH-009: immediate. immediate=true is hard error 540. [rabbit_channel.erl]
+* QOS-007: prefetch_size. Non-zero prefetch_size is hard 540. [rabbit_channel.erl]
+* QUEUE-001: declare-ok content. queue.declare-ok carries the (CR/LF-stripped) queue name, number of READY messages and
+  number of consumers. [rabbit_channel.erl:return_queue_declare_ok; AMQP 0-9-1 class queue]
+* QUEUE-023: queue.delete if-empty / if-unused. Violated condition is 406 on classic, if-empty before if-unused; quorum
+  does not implement the flags: hard 540 even when the condition holds, if-unused first; a stream is deleted whatever
+  they say. In amqp-0-9-1: 406 if the condition is violated. [rabbit_amqqueue:delete_with; rabbit_quorum_queue:delete;
+  AMQP 0-9-1 class queue]
 """
 
 from __future__ import annotations

@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
-from amqpspec.model.promises.dialects import DIALECTS
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.judging.free_choices import free_choices
+from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import event_of
+from amqpspec.model.rules.inputs import process
 from tests.model.judging.test_acceptor import Conversation, declared
 
 VERSIONS = [name for name in DIALECTS if name.startswith("rabbitmq")]
@@ -187,3 +191,15 @@ def test_what_several_consumers_of_a_channel_held_comes_back_in_any_order(
         arguments = {**got(tag, 5 - tag, redelivered=True), "properties": {"headers": headers}}
         talk.see("b.1", "basic.get-ok", f"m{number}", **arguments).rest()
     assert is_right(talk) is is_so
+
+
+def test_where_several_choices_meet_each_combination_is_tried() -> None:
+    """An argument that is checked in either wording, or not, and compared or not."""
+    broker = Broker(dialect_named("rabbitmq-3"))
+    process(broker, event_of("a", 1, "channel.open", {}, sent=True))
+    arguments = {"x-queue-type": "stream", "x-stream-filter-size-bytes": 17}
+    declare = event_of("a", 1, "queue.declare", {"queue": "s", "durable": True, "arguments": arguments}, sent=True)
+    names = [each.name for each in free_choices(broker, declare)]
+    assert len(names) == len(set(names)) == 2 * 3 - 1, "all but the usual one"
+    both = [each for each in names if "arguments.stream: " in each and "arguments.filter_size_text: " in each]
+    assert len(both) == 2
