@@ -19,7 +19,7 @@ from amqpspec.targets.clock import Clock
 
 #: Rounds of the search behind which it is looked at what the target refuses and breaks: for the first time and where
 #: there was something to learn, and else.
-FIRST_ROUNDS, LATER_ROUNDS = 2, 8
+FIRST_ROUNDS, LATER_ROUNDS = 1, 8
 
 
 class SearchOfRun:

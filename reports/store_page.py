@@ -26,7 +26,7 @@ Broker = tuple[str, str, str, str]
 _SHOWN = (Verdict.FAIL, Verdict.INCONCLUSIVE)
 _PERCENTILES = ("p50", "p90", "p99", "p999")
 #: Width of the drawings, and of what is written at their left, in units of the view box.
-WIDTH, LEFT, RIGHT = 920, 330, 70
+WIDTH, LEFT, RIGHT = 920, 400, 60
 ROW = 24
 
 

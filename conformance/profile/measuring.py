@@ -49,7 +49,7 @@ def measure(
     """
     of_choices = {name: file for name, file in shows().items() if name in choices}
     of_extensions = {name: file for name, file in shows_of_extensions().items() if name in extensions}
-    bases = {**dict.fromkeys(of_choices, BASE), **{name: text_with([name]) for name in of_extensions}}
+    bases = {**dict.fromkeys(of_choices, BASE), **{name: _text_of(name) for name in of_extensions}}
     rows: dict[str, list[TraceRow]] = {}
     with tempfile.TemporaryDirectory(prefix="amqpspec-") as directory:
         place = trace_file or Path(directory) / "profile.jsonl"
@@ -117,11 +117,19 @@ def _seen(choice: TextChoice, rows: Sequence[TraceRow], known: Mapping[str, str]
 
 def _seen_extension(capability: str, announced: bool, rows: Sequence[TraceRow]) -> SeenExtension:
     """It works where everything was right, and its method was taken or something that is about it made a difference."""
-    judgement = _judged(rows, text_with([capability]))
+    judgement = _judged(rows, _text_of(capability))
     about = (requirement for requirement in judgement.exercised if capability_of(requirement) == capability)
     shown = capability in METHODS.values() or any(True for _ in about)
     works = judgement.verdict is Verdict.PASS and shown
     return SeenExtension(capability, announced, works, "" if works else _observed(rows, judgement))
+
+
+def _text_of(capability: str) -> Dialect:
+    """The text with it. Where consumers share their limits, a broker is not blamed for whom of them it serves. Where
+    there are none, they are taken for each consumer's own.
+    """
+    beside = ["per_consumer_qos"] if capability == "consumer_priorities" else []
+    return text_with([capability, *beside])
 
 
 def _judged(rows: Sequence[TraceRow], dialect: Dialect) -> SequenceJudgement:

@@ -15,7 +15,7 @@ from amqpspec.model.broker.internal_events import (
 )
 from amqpspec.model.broker.overflow import is_limited
 from amqpspec.model.judging.explanation import Explanation
-from amqpspec.model.judging.independence import asked_queue, is_all
+from amqpspec.model.judging.independence import asked_queue, is_all, is_elsewhere
 from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
 from amqpspec.model.judging.merging import merged
 from amqpspec.model.judging.pending_inputs import next_inputs
@@ -92,21 +92,23 @@ def points(
 def _that_matter(
     point: Explanation, steps: list[tuple[int, list[DefectTransition]]]
 ) -> list[tuple[int, list[DefectTransition]]]:
-    """Without the messages that may as well expire behind the one input that is to be processed."""
+    """Without the messages that may as well expire behind the inputs that are to be processed."""
     sent = [index for index, _ in steps if isinstance(point.pending[index], TraceEvent)]
-    queue = asked_queue(point.pending[sent[0]]) if len(sent) == 1 else None
-    if queue is None or not all(index in sent or _is_mere_expiry(point, index) for index, _ in steps):
+    asked = [asked_queue(point.broker, point.pending[index]) for index in sent]
+    queues = {queue for queue in asked if queue is not None}
+    if None in asked or not asked:
         return steps
-    return [step for step in steps if step[0] in sent or _is_of(queue, point.pending[step[0]])]
+    others = {index: point.pending[index] for index, _ in steps if index not in sent}
+    if all(is_elsewhere(point.broker, queues, each) for each in others.values()):
+        return [step for step in steps if step[0] in sent]
+    if not all(isinstance(each, MessageExpiry) and is_all(point.broker, each) for each in others.values()):
+        return steps
+    return [step for step in steps if step[0] in sent or not is_elsewhere(point.broker, queues, others[step[0]])]
 
 
 def _is_answer(reply: TraceEvent) -> bool:
     """Was what it says settled when it was asked for?"""
     return reply.name.endswith("-ok") and reply.name != "basic.get-ok"
-
-
-def _is_of(queue: str, event: Input) -> bool:
-    return isinstance(event, MessageExpiry) and event.queue == queue
 
 
 def _is_mere_expiry(point: Explanation, index: int) -> bool:

@@ -39,6 +39,8 @@ class OpenChannel:
         self.publishes = Publishes(self._findings, is_whole)
         self.deliveries = Deliveries(self._findings, self._dialect, is_whole)
         self._is_whole = is_whole
+        #: it is to be opened again, and that was sent before the end was seen
+        self._is_reopened = False
         #: methods that were sent on it
         self._methods: set[str] = set()
         #: the client asked to close it, perhaps when the broker had: that may be answered
@@ -56,6 +58,9 @@ class OpenChannel:
                 self._close_crossed = True
             return None
         if name == "channel.open":
+            if self.state is State.CLOSING:
+                self._is_reopened = True  # which of the two is processed first is a race (CHAN-004)
+                return None
             if self.state is State.OPEN and self._is_whole and "channel.open" in self._methods:
                 return "CHAN-002"
             if self.state is State.CLOSED:
@@ -137,6 +142,9 @@ class OpenChannel:
         if name == "channel.close-ok":
             self._forget_what_was_due()
             self.state = State.CLOSED
+            if self._is_reopened:
+                self._begin(False)
+                self.state = State.OPEN
         elif name == "basic.get-ok":
             self.deliveries.got(request.event if request else None, event)
         elif request is None:

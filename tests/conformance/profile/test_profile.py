@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
+from amqpspec.conformance.profile.measuring import measure
 from amqpspec.conformance.profile.profile import Profile, SeenChoice, SeenExtension, choices_in_words
 from amqpspec.conformance.profile.shows import shows, shows_of_extensions
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.dialects.extensions import EXTENSIONS
 from amqpspec.model.promises.dialects.settled import TEXT_CHOICES
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 
 
 def seen(name: str, *values: str) -> SeenChoice:
@@ -53,3 +59,11 @@ def test_choices_in_words() -> None:
         "basic.publish with immediate is refused",
     ]
     assert choices_in_words("rabbitmq-4.3") == []
+
+
+@pytest.mark.parametrize(("fault", "works"), [(None, True), ("consumer-priority-ignored", False)])
+def test_an_extension_works_where_what_it_is_about_is_kept(fault: str | None, works: bool) -> None:
+    with EmbeddedBroker(fault=fault) as broker:
+        target = TargetUnderTest(broker.address, TargetDescription("embedded", "amqpspec", "0", "amqp-0-9-1"))
+        (seen,) = measure(target, choices=(), extensions=["consumer_priorities"]).extensions
+    assert seen.works is works and not seen.announced

@@ -5,13 +5,23 @@ from __future__ import annotations
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import ChannelState, Unacknowledged
 from amqpspec.model.broker.internal_events import Input, MessageExpiry, QueueExpiry
+from amqpspec.model.broker.queues import Message
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.independence import is_independent
-from amqpspec.model.protocol.methods import event_of
+from amqpspec.model.protocol.methods import Content, event_of
 from tests.model.timed_client import Timed
 
 EXPIRING = "x-message-ttl=1000"
+
+
+def with_another_queue(arguments: str) -> Broker:
+    client = Timed(arguments)
+    numbers = {"message_count": 0, "consumer_count": 0}
+    client.ask(0.1, "b.1 queue.declare other", "queue.declare-ok", queue="other", **numbers)
+    return client.acceptor.broker
 
 
 def sent(line: str) -> Input:
@@ -25,8 +35,11 @@ def sent(line: str) -> Input:
     [
         ("a.1 basic.qos 5", True),
         ("a.1 basic.qos 5 global", False),
-        ("a.1 channel.open", True),
+        ("a.1 basic.qos 5 prefetch-size=1", False),
+        ("a.2 basic.qos 5", False),
+        ("a.1 channel.close-ok", False),
         ("a.1 queue.declare other passive", True),
+        ("a.1 queue.declare missing passive", False),
         ("a.1 queue.declare q passive", False),
         ("a.1 queue.declare other", False),
         ("a.1 basic.get other", True),
@@ -36,15 +49,16 @@ def sent(line: str) -> Input:
     ],
 )
 def test_it_is_known_of_what_neither_changes_nor_asks_the_queue(line: str, expected: bool) -> None:
-    broker = Timed(EXPIRING).acceptor.broker
+    broker = with_another_queue(EXPIRING)
     assert is_independent(broker, sent(line), [MessageExpiry("q", 0)]) is expected
     assert not is_independent(broker, sent(line), [QueueExpiry("q", 0)]), "a queue that goes takes more with it"
 
 
 @pytest.mark.parametrize(("exchange", "expected"), [("amq.fanout", False), ("missing", True)])
 def test_it_is_not_where_the_message_goes_on_to_another_queue(exchange: str, expected: bool) -> None:
-    broker = Timed(f"{EXPIRING} x-dead-letter-exchange={exchange}").acceptor.broker
-    assert is_independent(broker, sent("a.1 basic.qos 5"), [MessageExpiry("q", 0)]) is expected
+    broker = with_another_queue(f"{EXPIRING} x-dead-letter-exchange={exchange}")
+    assert is_independent(broker, sent("a.1 basic.get other"), [MessageExpiry("q", 0)]) is expected
+    assert is_independent(broker, sent("a.1 basic.qos 5"), [MessageExpiry("q", 0)]), "no queue hears of that"
 
 
 def test_what_may_have_expired_costs_an_answer_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,3 +73,14 @@ def test_what_may_have_expired_costs_an_answer_nothing(monkeypatch: pytest.Monke
     monkeypatch.setattr(Explanation, "fork", lambda each: forks.append(each) or fork(each))
     client.see(1.26, "basic.qos-ok", on="b").ask(1.27, "b.1 basic.qos 5", "basic.qos-ok")
     assert not client.acceptor.failures and not forks
+
+
+def test_what_may_be_refused_may_bring_back_what_its_channel_holds() -> None:
+    broker = with_another_queue(EXPIRING)
+    line, expiry = sent("a.1 queue.declare other passive"), [MessageExpiry("q", 0)]
+    assert is_independent(broker, line, expiry)
+    channel = broker.channels[("a", 1)]
+    channel.unacknowledged[1] = Unacknowledged(Message(Content(), "", "q", 0), broker.queues["q"], None)
+    assert not is_independent(broker, line, expiry)
+    channel.state = ChannelState.CLOSING
+    assert is_independent(broker, sent("a.1 channel.close-ok"), expiry)

@@ -139,6 +139,13 @@ class TestConfirms:
         assert failed(MANDATORY, RETURN, *QOS) == []
         assert failed(*SELECT, MANDATORY, MANDATORY, RETURN, confirm(1), RETURN, confirm(2)) == []
 
+    def test_immediate(self) -> None:
+        name, (_, _, fields) = "basic.publish", MANDATORY
+        publish = (">", name, {**fields, "mandatory": False, "immediate": True})
+        returned = ("<", "basic.return", {**RETURN[2], "reply_code": 313})
+        assert failed(publish, returned) == []
+        assert failed(MANDATORY, returned) == ["PUBLISH-007"]
+
     def test_a_confirm_that_has_not_come_is_not_decided(self) -> None:
         found = findings(*SELECT, PUBLISH)
         assert found.failures == []
@@ -164,6 +171,11 @@ class TestReplies:
         assert failed(*consuming(), *closing, delivery(2)) == ["CHAN-003"]
         crossing = [CLOSE, (">", "channel.close", {}), ("<", "channel.close-ok", {})]
         assert failed(ack(9), *crossing, (">", "channel.open", {}), ("<", "channel.open-ok", {})) == []
+
+
+    def test_close_and_open_at_one_time_is_a_race(self) -> None:
+        both = [(">", "channel.close", {}), (">", "channel.open", {})]
+        assert failed(*both, ("<", "channel.close-ok", {}), ("<", "channel.open-ok", {}), *QOS) == []
 
 
 class TestAnUnknownBeginning:
