@@ -329,7 +329,9 @@ def find(broker: Broker, channel: Channel, queue: Queue, method: Method) -> int 
         if found.deaths and any(is_first_here(m) and m.via == found.via for m in ahead):
             return "DLX-009"
         return _order_requirement(broker, queue, place, ahead[0] if ahead else None)
-    for message in ahead if in_order else ():
+    # a classic queue of which it is unknown whom it serves has not handed to anybody what is skipped
+    is_kept = queue.type is QueueType.CLASSIC and service_is_unknown(broker, queue)
+    for message in ahead if in_order and not is_kept else ():
         message.passed_over_by |= {key}
     return place
 
