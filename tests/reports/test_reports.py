@@ -236,7 +236,7 @@ def test_the_live_display_counts_and_names_failures(terminal: bool) -> None:
     shown = capture.get()
     assert "RabbitMQ 4.3.6 at docker:rabbitmq-4.3, rabbitmq-4.3, burst, seed 7" in shown
     assert "QOS-003 Existing consumers unaffected" in shown
-    assert ("2 of 3  ✗ 1 fail  ✓ 1 pass  2 frames  search [bold]1" in shown) is terminal
+    assert ("2 of 3  ✗ 1 fail  ✓ 1 pass  0:00  2 frames  search [bold]1" in shown) is terminal
     assert "\x00" not in shown
 
 
