@@ -8,6 +8,7 @@ what goes on for long asks whether one came.
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,9 +58,18 @@ def ended_by_signals() -> Iterator[None]:
         return
     heard = [each for each in _RAISED if signal.getsignal(each) is not signal.SIG_IGN]
     before = {each: signal.signal(each, end) for each in heard}
+    unraisable = sys.unraisablehook
+
+    def unheard(lost: sys.UnraisableHookArgs) -> None:
+        # what a signal raised is remembered, so a user need not read where it was lost
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            unraisable(lost)
+
+    sys.unraisablehook = unheard
     try:
         yield
     finally:
+        sys.unraisablehook = unraisable
         for each, handler in before.items():
             signal.signal(each, handler)
         _came.clear()

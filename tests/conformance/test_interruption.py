@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -51,6 +52,31 @@ def test_what_is_lost_is_raised_again(number: signal.Signals, raised: type[Keybo
     raise_if_interrupted()
 
 
+class _Raising:
+    """Python loses what is raised when the object ends, and tells `sys.unraisablehook` of it."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+    def __del__(self) -> None:
+        if self.error is not None:
+            raise self.error
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_user_reads_nothing_of_an_exception_that_a_signal_raised_and_python_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[type[BaseException]] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: told.append(lost.exc_type))
+    with ended_by_signals():
+        _Raising(ValueError())
+        _Raising(None)
+        assert was_interrupted()
+    _Raising(KeyError())
+    assert told == [ValueError, KeyError]
+
+
 @pytest.mark.timeout(30)
 def test_what_comes_in_a_short_block_is_raised_at_its_end() -> None:
     done = False
@@ -62,7 +88,8 @@ def test_what_comes_in_a_short_block_is_raised_at_its_end() -> None:
             assert other.ident is not None
             signal.pthread_kill(other.ident, signal.SIGTERM)
             while not was_interrupted():
-                pass
+                # Python hears of it when the first thread has let others run
+                over.wait(0.01)
             done = True
     finally:
         over.set()
