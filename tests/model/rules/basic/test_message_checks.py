@@ -118,7 +118,7 @@ def test_the_largest_body(dialect: str, limit: int) -> None:
 
     made = broker(dialect)
     check_size(made, Content({}, Body()))
-    assert made.exercised["PUBLISH-013"] == 1
+    assert made.bookkeeping.exercised["PUBLISH-013"] == 1
     body = Body()
     body.size = limit + 1
     with pytest.raises(ProtocolError, match=f"message size {limit + 1} is larger than configured max size {limit}"):
