@@ -1,4 +1,4 @@
-"""What RabbitMQ 3.10 makes of the backlog of a classic queue whose active consumer was cancelled: frames as seen there."""
+"""The backlog of a classic queue whose active consumer was cancelled, on RabbitMQ 3.10: frames as seen there."""
 
 from __future__ import annotations
 
