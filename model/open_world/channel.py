@@ -130,10 +130,10 @@ class OpenChannel:
 
         The text alone says so of a tag that is settled again, and of nothing else here.
         """
-        if requirement is not None and self._refused_by is None:
-            if self._dialect.extensions or requirement == "ACK-007":
-                self._refused_by = requirement
-                self.publishes.refuse(requirement)
+        is_demanded = self._dialect.extensions or requirement == "ACK-007"
+        if requirement is not None and self._refused_by is None and is_demanded:
+            self._refused_by = requirement
+            self.publishes.refuse(requirement)
 
     def received(self, event: TraceEvent) -> None:
         """The broker sent a frame."""

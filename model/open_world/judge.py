@@ -168,9 +168,10 @@ class _Connection:
             elif not known:
                 self._findings.wrong("CHAN-007", event, "class-id and method-id", "those of what was sent")
             elif self._is_about_a_free_tag(code, identifiers):
-                self._findings.unexpected("CANCEL-013", event, detail="connection.close for a consumer tag that is free")
+                self._findings.unexpected("CANCEL-013", event, detail="connection.close for a free consumer tag")
             elif self._refused_first == identifiers and code != _CHANNEL_ERROR and self._dialect.extensions:
-                self._findings.wrong(self._refused_by or "CHAN-001", event, "reply-code", f"reply-code={_CHANNEL_ERROR}")
+                allowed = f"reply-code={_CHANNEL_ERROR}"
+                self._findings.wrong(self._refused_by or "CHAN-001", event, "reply-code", allowed)
             elif code in _MALFORMED and identifiers == (0, 0) and self._is_open:
                 self._findings.unexpected("CHAN-007", event, detail="connection.close for frames that are right")
             elif code != _FORCED:
