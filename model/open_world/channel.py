@@ -84,7 +84,7 @@ class OpenChannel:
             self.state = State.CLOSING
             self._close_crossed = True
         self._take(event)
-        self.requests.ask(event, self._refused_by, self.publishes.number)
+        self.requests.ask(event, self._refused_by, self.publishes.number, self.deliveries.all_settled)
         return None
 
     def _take(self, event: TraceEvent) -> None:
@@ -168,8 +168,10 @@ class OpenChannel:
     def _reply(self, event: TraceEvent) -> None:
         request = self.requests.answer(event)
         name = event.name
-        if request is not None and request.refused_by is not None:
-            self._forgive()
+        if request is not None:
+            self.deliveries.all_read = max(self.deliveries.all_read, request.all_settled)
+            if request.refused_by is not None:
+                self._forgive()
         if name == "channel.close-ok":
             self._forget_what_was_due()
             self.state = State.CLOSED

@@ -63,6 +63,9 @@ class Deliveries:
         self._held = 0
         self._has_consumed = self._counts_badly = self._is_recovering = False
         self._in_transaction = False
+        #: how often all that was outstanding was settled at once, and how often the broker was seen to have read that;
+        #: what it sends in between may have been settled on its way
+        self.all_settled = self.all_read = 0
         #: consumers that the server gives a tag that nobody is told
         self._nameless = False
         #: something was asked for that may bring deliveries
@@ -136,6 +139,7 @@ class Deliveries:
         tag = int(event.arguments.get("delivery_tag", 0))
         multiple = bool(event.arguments.get("multiple"))
         if multiple and tag == 0:
+            self.all_settled += 1
             self._settled(list(self._unsettled))
         elif tag in self._unsettled:
             self._settled(self._up_to(tag) if multiple else [tag])
@@ -229,7 +233,7 @@ class Deliveries:
         self._hold(tag, consumer, event)
 
     def _hold(self, tag: int, consumer: Consumer, event: TraceEvent) -> None:
-        if self._is_recovering:
+        if self._is_recovering or self.all_settled > self.all_read:
             self._doubtful.add(tag)
             return
         self._unsettled[tag] = consumer
@@ -249,7 +253,7 @@ class Deliveries:
     def got(self, request: TraceEvent | None, event: TraceEvent) -> None:
         """basic.get-ok."""
         tag = self._count(event)
-        if request is None or self._is_recovering:
+        if request is None or self._is_recovering or self.all_settled > self.all_read:
             self._doubtful.add(tag)
         elif not request.arguments.get("no_ack"):
             self._unsettled[tag] = None

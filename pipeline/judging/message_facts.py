@@ -102,8 +102,12 @@ class _Channel:
     #: queues that it took messages from
     sources: set[str] = field(default_factory=set)
     held: dict[int, _Place] = field(default_factory=dict)
-    #: requests that wait: name, row, and how many messages were given back before it
-    asked: list[tuple[str, TraceRow, int]] = field(default_factory=list)
+    #: requests that wait: name, row, how many messages were given back before it, how often all was settled
+    asked: list[tuple[str, TraceRow, int, int]] = field(default_factory=list)
+    #: how often all that was outstanding was settled at once, and how often that is known to have been read; what the
+    #: broker sends in between may have been settled on its way
+    all_settled: int = 0
+    all_read: int = 0
     #: given back, not known to have been read yet
     returned: list[tuple[_Place, float]] = field(default_factory=list)
     #: of these were read since
@@ -235,7 +239,7 @@ class _Sequence:
             handler(self, row, channel)
         if row["direction"] == "sent":
             if name in SYNCHRONOUS_METHODS and not row["arguments"].get("nowait"):
-                channel.asked.append((name, row, len(channel.returned)))
+                channel.asked.append((name, row, len(channel.returned), channel.all_settled))
             if name == "channel.close":
                 channel.closing = time
         elif name == "channel.close":
@@ -255,7 +259,8 @@ class _Sequence:
         if found is None:
             return
         channel.asked.remove(found)
-        _, request, returned = found
+        _, request, returned, all_settled = found
+        channel.all_read = max(channel.all_read, all_settled)
         self._pin(channel, returned, row["time"])
         if method == "basic.get":
             self._got(row, request, channel)
@@ -292,6 +297,7 @@ class _Sequence:
         tags = [tag] if tag in channel.held else []
         if arguments.get("multiple"):
             tags = [each for each in channel.held if each <= tag or not tag]
+            channel.all_settled += not tag
         for each in tags:
             place = channel.held.pop(each)
             if channel.in_transaction:
@@ -378,9 +384,9 @@ class _Sequence:
         message = message_of(row)
         what = What.REDELIVERED if arguments.get("redelivered") else What.DELIVERED
         self._add(queue, message, 0 if is_dead_letter else form_of(row), what, row["time"])
-        if is_settled:
+        if is_settled or channel.all_settled > channel.all_read:
             self._add(queue, message, 0, What.SETTLED, row["time"])
-        else:
+        if not is_settled:
             channel.held[arguments.get("delivery_tag", 0)] = queue, message
 
     def _got(self, row: TraceRow, request: TraceRow, channel: _Channel) -> None:
