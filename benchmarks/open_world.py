@@ -69,8 +69,9 @@ def run(names: Sequence[str] | None = None) -> ResultTable:
         ("area", "defects", "caught", "by the requirement", "which"),
         (*rows, _row("all", caught)),
         (
-            f"Programs with pika, aio-pika and kombu (`applications.py`, `worker_application.py`) work on each defect at one time, with {_MESSAGES} messages each, "
-            "through `amqpspec record`; the recordings are judged in the open world, and between connections by conservation. *Caught*: anything is blamed; "
+            "Programs with pika, aio-pika and kombu (`applications.py`, `worker_application.py`) work on each defect "
+            f"at one time, with {_MESSAGES} messages each, through `amqpspec record`; the recordings are judged in the "
+            "open world, and between connections by conservation. *Caught*: anything is blamed; "
             "*by the requirement*: that which the defect breaks. A right broker is blamed for nothing. What is not "
             "caught is not met by these programs, or needs to be known of queues. "
             f"{len(noticed - {name for name, found in caught.items() if found})} others stopped a program or made it "

@@ -56,11 +56,11 @@ class _Worker:
     def numbered(self, count: int = 0) -> list[bytes]:
         return [f"{self.queue} {number}".encode() for number in range(count or self.count)]
 
-    def consumer(self, prefetch: int = 0, tag: str = "worker", queue: str = "", no_ack: bool = False) -> BlockingChannel:
+    def consumer(self, prefetch: int = 0, tag: str = "worker", no_ack: bool = False) -> BlockingChannel:
         channel = self.connection.channel()
         if prefetch:
             channel.basic_qos(prefetch_count=prefetch)
-        channel.basic_consume(queue or self.queue, self._take, auto_ack=no_ack, consumer_tag=tag)
+        channel.basic_consume(self.queue, self._take, auto_ack=no_ack, consumer_tag=tag)
         return channel
 
     def _take(self, channel: BlockingChannel, method: object, properties: object, body: bytes) -> None:

@@ -36,8 +36,8 @@ def broken_by(reply: str) -> str:
 @dataclass(slots=True)
 class Request:
     """A request that waits for its reply. `refused_by`: a requirement by which what was sent before it had to end the
-    channel, so that nothing may answer it. `number`: how many publishes were sent on the channel before it; `all_settled`:
-    how often all that was outstanding was settled before it.
+    channel, so that nothing may answer it. `number`: how many publishes were sent on the channel before it;
+    `all_settled`: how often all that was outstanding was settled before it.
     """
 
     event: TraceEvent
