@@ -125,7 +125,7 @@ class BrokerState:
         self.vhosts[virtual_host] = True
         self.memories = Memories(self.hooks)
 
-    def memory(self, guest: str) -> Any:
+    def remembered(self, guest: str) -> Any:
         """What the guest of that name remembers, to be read and changed: a new memory if it had none."""
         memory = self.memories.get(guest)
         if memory is None:

@@ -2,7 +2,7 @@
 
 The lawful broker calls these places and knows nothing of who is there: nobody, unless whoever made it gave it guests.
 A guest is told of a step once it has been made, and keeps what it has to remember in a record of its own
-(`BrokerState.memory`, by the guest's name), which is copied and compared with the rest of the state. It changes
+(`BrokerState.remembered`, by the guest's name), which is copied and compared with the rest of the state. It changes
 nothing that the law owes or permits. Only the questions, the second half of `Guest`, let it: there the first answer
 that is not None counts.
 

@@ -46,7 +46,7 @@ class ChannelClosing(Guest):
 
     @once_awake
     def came_to_rest(self, broker: Broker) -> None:
-        memory: ClosingMemory = broker.memory(NAME)
+        memory: ClosingMemory = broker.remembered(NAME)
         if memory.closed:
             memory.closed = {each: why for each, why in memory.closed.items() if broker.channels.get(each.key) is each}
 
@@ -55,7 +55,7 @@ class ChannelClosing(Guest):
 
 
 def _memory(broker: Broker) -> ClosingMemory:
-    memory: ClosingMemory = broker.memory(NAME)
+    memory: ClosingMemory = broker.remembered(NAME)
     return memory
 
 

@@ -72,7 +72,7 @@ class ChannelLimiter(Guest):
         """rabbit_limiter:handle_call limit_prefetch: what the channel holds is counted when there was no limit."""
         if count:
             arm(broker, NAME)
-        memory: LimiterMemory = broker.memory(NAME)
+        memory: LimiterMemory = broker.remembered(NAME)
         limiter = memory.limiters.setdefault(channel.key, Limiter())
         if not count:
             limiter.volume = 0
@@ -85,7 +85,7 @@ class ChannelLimiter(Guest):
     @once_awake
     def channel_unlimited(self, broker: Broker, channel: Channel) -> None:
         """rabbit_limiter:unlimit_prefetch."""
-        limiter = broker.memory(NAME).limiters.get(channel.key)
+        limiter = broker.remembered(NAME).limiters.get(channel.key)
         if limiter is not None:
             limiter.limit = limiter.volume = 0
 
@@ -99,7 +99,7 @@ class ChannelLimiter(Guest):
     ) -> None:
         if consumer is None or entry is None:
             return
-        limiter = broker.memory(NAME).limiters.get(consumer.channel)
+        limiter = broker.remembered(NAME).limiters.get(consumer.channel)
         if limiter is None or not limiter.limit or not can_share(broker, consumer):
             return
         if not broker.channels[consumer.channel].under_way:
@@ -111,7 +111,7 @@ class ChannelLimiter(Guest):
         self, broker: Broker, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str
     ) -> None:
         """rabbit_channel:notify_limiter: all but what basic.get has got, counted or not; rabbit_limiter:handle_cast."""
-        memory: LimiterMemory = broker.memory(NAME)
+        memory: LimiterMemory = broker.remembered(NAME)
         limiter = memory.limiters.get(channel.key)
         out = {(channel.key, tag) for tag, _ in settled} & memory.out
         memory.out -= out
@@ -124,7 +124,7 @@ class ChannelLimiter(Guest):
 
     @once_awake
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        memory: LimiterMemory = broker.memory(NAME)
+        memory: LimiterMemory = broker.remembered(NAME)
         memory.limiters.pop(channel.key, None)
         memory.out = {each for each in memory.out if each[0] != channel.key}
         for consumer in [each for each in memory.credited if each.channel == channel.key]:
@@ -132,7 +132,7 @@ class ChannelLimiter(Guest):
 
     @once_awake
     def shared_limit_holds(self, broker: Broker, consumer: Consumer) -> bool | None:
-        memory: LimiterMemory = broker.memory(NAME)
+        memory: LimiterMemory = broker.remembered(NAME)
         limiter = memory.limiters.get(consumer.channel)
         if limiter is None or not limiter.is_followed:
             return None
@@ -141,24 +141,24 @@ class ChannelLimiter(Guest):
     @once_awake
     def may_cross_limit(self, broker: Broker, consumer: Consumer) -> bool | None:
         """Each queue asks the limiter by itself, and what needs no acknowledgement takes no room."""
-        limiter = broker.memory(NAME).limiters.get(consumer.channel)
+        limiter = broker.remembered(NAME).limiters.get(consumer.channel)
         return (limiter is not None and limiter.was_filled and consumer.no_ack) or None
 
     @once_awake
     def came_to_rest(self, broker: Broker) -> None:
-        for limiter in broker.memory(NAME).limiters.values():
+        for limiter in broker.remembered(NAME).limiters.values():
             limiter.was_filled = False
 
     @once_awake
     def is_limited(self, broker: Broker, channel: Channel) -> bool | None:
-        limiters: dict[ChannelKey, Limiter] = broker.memory(NAME).limiters  # often asked, of few channels
+        limiters: dict[ChannelKey, Limiter] = broker.remembered(NAME).limiters  # often asked, of few channels
         if channel.key not in limiters:
             return None
         limiter = limiters[channel.key]
         return limiter.limit > 0 if limiter.is_followed else None
 
     def fingerprint(self, broker: Broker) -> object:
-        memory: LimiterMemory = broker.memory(NAME)
+        memory: LimiterMemory = broker.remembered(NAME)
         limited = [
             (key, limiter.limit, limiter.volume, limiter.is_followed, limiter.was_filled)
             for key, limiter in memory.limiters.items()
@@ -169,7 +169,7 @@ class ChannelLimiter(Guest):
 
 
 def _memory(broker: Broker) -> LimiterMemory:
-    memory: LimiterMemory = broker.memory(NAME)
+    memory: LimiterMemory = broker.remembered(NAME)
     return memory
 
 

@@ -40,7 +40,7 @@ class ChannelMailbox(Guest):
 
     @once_awake
     def are_in_order(self, broker: Broker, channel: Channel) -> bool | None:
-        memory: MailboxMemory = broker.memory(NAME)
+        memory: MailboxMemory = broker.remembered(NAME)
         overtakes, memory.overtakes = memory.overtakes, False
         return False if overtakes else None
 
@@ -49,7 +49,7 @@ class ChannelMailbox(Guest):
 
 
 def _memory(broker: Broker) -> MailboxMemory:
-    memory: MailboxMemory = broker.memory(NAME)
+    memory: MailboxMemory = broker.remembered(NAME)
     return memory
 
 

@@ -78,7 +78,7 @@ class DeliveryNumbers(Guest):
     def message_enqueued(self, broker: Broker, queue: Queue, message: Message) -> None:
         """rabbit_variable_queue:publish, `next_seq_id`."""
         if queue.type is QueueType.CLASSIC:
-            known = broker.memory(NAME).classic.setdefault(queue, ClassicNumbers())
+            known = broker.remembered(NAME).classic.setdefault(queue, ClassicNumbers())
             kind = _kind(queue, message)
             number = known.given.get(kind, 0)
             known.numbers[message.position] = number
@@ -88,12 +88,12 @@ class DeliveryNumbers(Guest):
 
     @once_awake
     def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
-        broker.memory(NAME).is_outdated = True
+        broker.remembered(NAME).is_outdated = True
 
     def message_handed_over(
         self, broker: Broker, queue: Queue, message: Message, consumer: Consumer | None, entry: Unacknowledged | None
     ) -> None:
-        memory: NumbersMemory = broker.memory(NAME)
+        memory: NumbersMemory = broker.remembered(NAME)
         known = memory.classic.get(queue)
         if entry is None:
             if known is None:
@@ -117,7 +117,7 @@ class DeliveryNumbers(Guest):
     def deliveries_settled(
         self, broker: Broker, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str
     ) -> None:
-        memory: NumbersMemory = broker.memory(NAME)
+        memory: NumbersMemory = broker.remembered(NAME)
         numbers = memory.deliveries.get(channel.key)
         for tag, entry in settled:
             if numbers is not None:
@@ -130,7 +130,7 @@ class DeliveryNumbers(Guest):
                 broker.refresh(entry.consumer.queue)  # it has room again at the queue that had the delivery settled
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        memory: NumbersMemory = broker.memory(NAME)
+        memory: NumbersMemory = broker.remembered(NAME)
         memory.still_counted.pop(queue, None)
         memory.is_outdated = True
         is_read = queue.type is QueueType.STREAM and bool(queue.consumers)
@@ -140,7 +140,7 @@ class DeliveryNumbers(Guest):
 
     @once_awake
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        memory: NumbersMemory = broker.memory(NAME)
+        memory: NumbersMemory = broker.remembered(NAME)
         memory.deliveries.pop(channel.key, None)
         if memory.settled or memory.still_counted:
             broker.bookkeeping.is_unpredictable |= _takes_back_from_others(broker, memory, channel)
@@ -149,14 +149,14 @@ class DeliveryNumbers(Guest):
     @once_awake
     def came_to_rest(self, broker: Broker) -> None:
         """What means nothing any more is forgotten."""
-        memory: NumbersMemory = broker.memory(NAME)
+        memory: NumbersMemory = broker.remembered(NAME)
         if memory.is_outdated:
             memory.is_outdated = False
             memory.classic = {queue: known for queue, known in memory.classic.items() if not queue.deleted}
             memory.handed = {each: many for each, many in memory.handed.items() if not _is_gone(broker, each)}
 
     def fingerprint(self, broker: Broker) -> object:
-        counted = broker.memory(NAME).still_counted.items()
+        counted = broker.remembered(NAME).still_counted.items()
         return tuple(sorted((queue.name, tuple(sorted(those))) for queue, those in counted))
 
 
@@ -173,7 +173,7 @@ def _is_gone(broker: Broker, consumer: Consumer) -> bool:
 
 
 def _memory(broker: Broker) -> NumbersMemory:
-    memory: NumbersMemory = broker.memory(NAME)
+    memory: NumbersMemory = broker.remembered(NAME)
     return memory
 
 

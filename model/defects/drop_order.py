@@ -55,20 +55,20 @@ class DropOrder(Guest):
     def letters_turn_around(self, broker: Broker, queue: Queue, is_of_several: bool) -> bool | None:
         if NAME not in broker.armed or queue.type is not QueueType.QUORUM:
             return None
-        memory = broker.memory(NAME)
+        memory = broker.remembered(NAME)
         memory.several |= memory.watches and is_of_several
         return True if memory.turns else None
 
 
 def _drops_several(broker: Broker, event: Input) -> bool:
     lawful = copy_broker(broker)
-    lawful.memory(NAME).watches = True
+    lawful.remembered(NAME).watches = True
     process(lawful, event)
-    return bool(lawful.memory(NAME).several)
+    return bool(lawful.remembered(NAME).several)
 
 
 def _drop_latest_letter_first(broker: Broker, event: Input) -> None:
-    memory = broker.memory(NAME)
+    memory = broker.remembered(NAME)
     memory.turns = True
     process(broker, event)
     memory.turns = False

@@ -39,18 +39,18 @@ class ExclusiveConsumers(Guest):
 
     @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        broker.memory(NAME).ignoring.pop(queue, None)
+        broker.remembered(NAME).ignoring.pop(queue, None)
 
     @once_awake
     def heeds_exclusive(self, broker: Broker, queue: Queue) -> bool | None:
-        return False if queue in broker.memory(NAME).ignoring else None
+        return False if queue in broker.remembered(NAME).ignoring else None
 
     def fingerprint(self, broker: Broker) -> object:
-        return tuple(sorted(queue.name for queue in broker.memory(NAME).ignoring))
+        return tuple(sorted(queue.name for queue in broker.remembered(NAME).ignoring))
 
 
 def _memory(broker: Broker) -> ExclusiveConsumersMemory:
-    memory: ExclusiveConsumersMemory = broker.memory(NAME)
+    memory: ExclusiveConsumersMemory = broker.remembered(NAME)
     return memory
 
 

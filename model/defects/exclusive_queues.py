@@ -44,12 +44,12 @@ class ExclusiveQueues(Guest):
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
         if queue.owner is not None and broker.bookkeeping.ended_queues.get(queue.name) == "QUEUE-020":
-            broker.memory(NAME).left_behind[queue.name] = broker.now
+            broker.remembered(NAME).left_behind[queue.name] = broker.now
             arm(broker, NAME)
 
     @once_awake
     def came_to_rest(self, broker: Broker) -> None:
-        memory: ExclusiveQueuesMemory = broker.memory(NAME)
+        memory: ExclusiveQueuesMemory = broker.remembered(NAME)
         if memory.left_behind:
             late = broker.latest - _MOMENT
             memory.left_behind = {name: when for name, when in memory.left_behind.items() if when > late}
@@ -59,7 +59,7 @@ class ExclusiveQueues(Guest):
 
 
 def _memory(broker: Broker) -> ExclusiveQueuesMemory:
-    memory: ExclusiveQueuesMemory = broker.memory(NAME)
+    memory: ExclusiveQueuesMemory = broker.remembered(NAME)
     return memory
 
 

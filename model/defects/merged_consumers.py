@@ -49,35 +49,35 @@ class MergedConsumers(Guest):
     def consumer_added(self, broker: Broker, consumer: Consumer) -> None:
         if consumer.queue.type is QueueType.QUORUM and (former := former_consumers(broker, consumer)):
             held = broker.channels[consumer.channel].unacknowledged.values()
-            broker.memory(NAME).held_before[consumer] = sum(entry.consumer in former for entry in held)
+            broker.remembered(NAME).held_before[consumer] = sum(entry.consumer in former for entry in held)
             arm(broker, NAME)
 
     @once_awake
     def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
-        broker.memory(NAME).held_before.pop(consumer, None)
+        broker.remembered(NAME).held_before.pop(consumer, None)
 
     @once_awake
     def deliveries_settled(
         self, broker: Broker, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str
     ) -> None:
-        inherited = broker.memory(NAME).inherited
+        inherited = broker.remembered(NAME).inherited
         if inherited:
             inherited.difference_update(entry for _, entry in settled)
 
     @once_awake
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        memory: MergedMemory = broker.memory(NAME)
+        memory: MergedMemory = broker.remembered(NAME)
         for consumer in [each for each in memory.held_before if each.channel == channel.key]:
             del memory.held_before[consumer]
 
     def fingerprint(self, broker: Broker) -> object:
-        held_before = broker.memory(NAME).held_before
+        held_before = broker.remembered(NAME).held_before
         present = ((each, many) for each, many in held_before.items() if each in each.queue.consumers)
         return tuple(sorted((each.channel, each.tag, many) for each, many in present))
 
 
 def _memory(broker: Broker) -> MergedMemory:
-    memory: MergedMemory = broker.memory(NAME)
+    memory: MergedMemory = broker.remembered(NAME)
     return memory
 
 

@@ -60,18 +60,18 @@ class OctetsOfQuorumQueues(Guest):
 
     @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        broker.memory(NAME).weighing.pop(queue, None)
+        broker.remembered(NAME).weighing.pop(queue, None)
 
     @once_awake
     def weight(self, broker: Broker, queue: Queue, message: Message) -> int | None:
-        return stored_size(message) if queue in broker.memory(NAME).weighing else None
+        return stored_size(message) if queue in broker.remembered(NAME).weighing else None
 
     def fingerprint(self, broker: Broker) -> object:
-        return tuple(sorted(queue.name for queue in broker.memory(NAME).weighing))
+        return tuple(sorted(queue.name for queue in broker.remembered(NAME).weighing))
 
 
 def _memory(broker: Broker) -> OctetsMemory:
-    memory: OctetsMemory = broker.memory(NAME)
+    memory: OctetsMemory = broker.remembered(NAME)
     return memory
 
 

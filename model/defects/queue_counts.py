@@ -88,7 +88,7 @@ class QueueCounts(Guest):
         owed = channel.owed[-1]
         assert isinstance(owed, Expected)
         if queue.type is QueueType.QUORUM:
-            settling = broker.memory(NAME).settling.get(queue, 0)
+            settling = broker.remembered(NAME).settling.get(queue, 0)
             counted, most = places(broker, queue)
             # a stalled one may count a consumer that is gone (closed-seat-keeps-messages)
             is_unknown = service_is_unknown(broker, queue)  # it may count one that is gone
@@ -106,7 +106,7 @@ class QueueCounts(Guest):
         told = expected.effect
         if not isinstance(told, CountsToldAsKnown):
             return
-        broker.memory(NAME).is_given_up = _is_given_up(told, method)
+        broker.remembered(NAME).is_given_up = _is_given_up(told, method)
         count = method.arguments.get("consumer_count")
         is_right = matches(expected.arguments["consumer_count"], count)
         if expected.counted and is_right and not matches(told.consumers, count):
@@ -126,12 +126,12 @@ class QueueCounts(Guest):
 
     @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        memory: CountsMemory = broker.memory(NAME)
+        memory: CountsMemory = broker.remembered(NAME)
         memory.settling.pop(queue, None)
         memory.untold.pop(queue, None)
 
     def fingerprint(self, broker: Broker) -> object:
-        memory: CountsMemory = broker.memory(NAME)
+        memory: CountsMemory = broker.remembered(NAME)
         return (
             tuple(sorted((queue.name, many) for queue, many in memory.settling.items())),
             tuple(sorted(queue.name for queue in memory.untold)),
@@ -139,7 +139,7 @@ class QueueCounts(Guest):
 
 
 def _memory(broker: Broker) -> CountsMemory:
-    memory: CountsMemory = broker.memory(NAME)
+    memory: CountsMemory = broker.remembered(NAME)
     return memory
 
 

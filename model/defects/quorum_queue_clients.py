@@ -70,15 +70,15 @@ class QuorumQueueClients(Guest):
 
     def deleted_by_client(self, broker: Broker, channel: Channel, queue: Queue) -> None:
         """It hears of the end first: nothing of its own crosses that."""
-        broker.memory(NAME).registered.setdefault(channel.key, set()).add(queue.name)
+        broker.remembered(NAME).registered.setdefault(channel.key, set()).add(queue.name)
 
     def queue_declared(self, broker: Broker, queue: Queue) -> None:
-        for names in broker.memory(NAME).registered.values():
+        for names in broker.remembered(NAME).registered.values():
             names.discard(queue.name)
 
     @once_awake
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        broker.memory(NAME).registered.pop(channel.key, None)
+        broker.remembered(NAME).registered.pop(channel.key, None)
 
     def fingerprint(self, broker: Broker) -> object:
         memory = _memory(broker)
@@ -87,7 +87,7 @@ class QuorumQueueClients(Guest):
 
 
 def _memory(broker: Broker) -> ClientsMemory:
-    memory: ClientsMemory = broker.memory(NAME)
+    memory: ClientsMemory = broker.remembered(NAME)
     return memory
 
 

@@ -43,25 +43,25 @@ class ReturnsBeyondLimit(Guest):
     def deliveries_given_back(self, broker: Broker, queue: Queue, entries: Sequence[Unacknowledged]) -> None:
         for entry in entries:
             if entry.consumer in queue.consumers and was_dropped_at_limit(entry.message):
-                dropped = broker.memory(NAME).dropped
+                dropped = broker.remembered(NAME).dropped
                 dropped[entry.consumer] = dropped.get(entry.consumer, 0) + 1
 
     @once_awake
     def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
-        broker.memory(NAME).dropped.pop(consumer, None)
+        broker.remembered(NAME).dropped.pop(consumer, None)
 
     @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
         for consumer in queue.consumers:
-            broker.memory(NAME).dropped.pop(consumer, None)
+            broker.remembered(NAME).dropped.pop(consumer, None)
 
     def fingerprint(self, broker: Broker) -> object:
-        dropped = broker.memory(NAME).dropped
+        dropped = broker.remembered(NAME).dropped
         return tuple(sorted((consumer.channel, consumer.tag, many) for consumer, many in dropped.items()))
 
 
 def _memory(broker: Broker) -> ReturnsMemory:
-    memory: ReturnsMemory = broker.memory(NAME)
+    memory: ReturnsMemory = broker.remembered(NAME)
     return memory
 
 

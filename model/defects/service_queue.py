@@ -52,11 +52,11 @@ class ServiceQueue(Guest):
         queue = consumer.queue
         if queue.type is not QueueType.QUORUM or not requirement.startswith("CANCEL"):
             return
-        broker.memory(NAME).former.setdefault(queue, {})[(consumer.channel, consumer.tag)] = priority(consumer)
+        broker.remembered(NAME).former.setdefault(queue, {})[(consumer.channel, consumer.tag)] = priority(consumer)
 
     @once_awake
     def consumer_added(self, broker: Broker, consumer: Consumer) -> None:
-        memory: ServiceMemory = broker.memory(NAME)
+        memory: ServiceMemory = broker.remembered(NAME)
         former = memory.former.get(consumer.queue, {}).pop((consumer.channel, consumer.tag), None)
         if former is None or former == priority(consumer) or consumer.queue.single_active_consumer:
             return
@@ -69,7 +69,7 @@ class ServiceQueue(Guest):
         self, broker: Broker, queue: Queue, message: Message, consumer: Consumer | None, entry: Unacknowledged | None
     ) -> None:
         """From now on it has its own place."""
-        memory: ServiceMemory = broker.memory(NAME)
+        memory: ServiceMemory = broker.remembered(NAME)
         if consumer is None or not (memory.misplaced or memory.own_arguments):
             return
         memory.misplaced.pop(consumer, None)
@@ -78,18 +78,18 @@ class ServiceQueue(Guest):
 
     @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        broker.memory(NAME).former.pop(queue, None)
+        broker.remembered(NAME).former.pop(queue, None)
 
     @once_awake
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        memory: ServiceMemory = broker.memory(NAME)
+        memory: ServiceMemory = broker.remembered(NAME)
         for consumer in [*memory.misplaced, *memory.own_arguments]:
             if consumer.channel == channel.key:
                 memory.misplaced.pop(consumer, None)
                 memory.own_arguments.pop(consumer, None)
 
     def fingerprint(self, broker: Broker) -> object:
-        memory: ServiceMemory = broker.memory(NAME)
+        memory: ServiceMemory = broker.remembered(NAME)
         former = sorted((queue.name, sorted(each.items())) for queue, each in memory.former.items() if each)
         misplaced = [(each.channel, each.tag, place) for each, place in memory.misplaced.items()]
         moved = [(each.channel, each.tag, priority(each)) for each in memory.own_arguments]
@@ -97,7 +97,7 @@ class ServiceQueue(Guest):
 
 
 def _memory(broker: Broker) -> ServiceMemory:
-    memory: ServiceMemory = broker.memory(NAME)
+    memory: ServiceMemory = broker.remembered(NAME)
     return memory
 
 

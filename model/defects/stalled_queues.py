@@ -35,31 +35,31 @@ class StalledQueues(Guest):
 
     @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        broker.memory(NAME).since.pop(queue, None)
+        broker.remembered(NAME).since.pop(queue, None)
 
     @once_awake
     def consumer_chosen(self, broker: Broker, queue: Queue, consumer: Consumer) -> None:
         """A queue that serves its active consumer is awake."""
         if is_stalled(broker, queue) and queue.single_active_consumer and queue.type is QueueType.QUORUM:
-            del broker.memory(NAME).since[queue]
+            del broker.remembered(NAME).since[queue]
             give_seat(queue, consumer)
 
     @once_awake
     def service_is_unknown(self, broker: Broker, queue: Queue) -> bool | None:
-        return queue in broker.memory(NAME).since or None
+        return queue in broker.remembered(NAME).since or None
 
     @once_awake
     def serves_nobody(self, broker: Broker, queue: Queue) -> bool | None:
         """What has stalled it cannot have woken it as well."""
-        return broker.memory(NAME).since.get(queue) == broker.stamp or None
+        return broker.remembered(NAME).since.get(queue) == broker.stamp or None
 
     def fingerprint(self, broker: Broker) -> object:
-        since = broker.memory(NAME).since
+        since = broker.remembered(NAME).since
         return tuple(sorted(queue.name for queue in since)) if since else ()
 
 
 def _memory(broker: Broker) -> StalledMemory:
-    memory: StalledMemory = broker.memory(NAME)
+    memory: StalledMemory = broker.remembered(NAME)
     return memory
 
 

@@ -50,7 +50,7 @@ class StreamSettlement(Guest):
     def streams_settled(
         self, broker: Broker, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], ruling: Ruling | None
     ) -> None:
-        if not broker.memory(NAME).is_refusing:
+        if not broker.remembered(NAME).is_refusing:
             return
         first = min((entry.queue.name for _, entry in settled if is_of_stream(entry)), key=str.encode)
         if ruling is None:
@@ -66,7 +66,7 @@ class StreamSettlement(Guest):
 
 
 def _memory(broker: Broker) -> SettlementMemory:
-    memory: SettlementMemory = broker.memory(NAME)
+    memory: SettlementMemory = broker.remembered(NAME)
     return memory
 
 

@@ -86,7 +86,7 @@ class TimedDeliveries(Guest):
 
     def delivery_timed_out(self, broker: Broker, channel: Channel, entry: Unacknowledged) -> None:
         if entry.queue.deadlines > 1 and entry.deadline is not None:
-            broker.memory(NAME).forgettable.add((channel.key, entry.deadline))
+            broker.remembered(NAME).forgettable.add((channel.key, entry.deadline))
         consumer = entry.consumer
         if consumer is not None and channel.consumers.get(consumer.tag) is consumer:
             _note_places(broker, entry.queue, consumer)
@@ -99,29 +99,29 @@ class TimedDeliveries(Guest):
 
     @once_awake
     def settled_late(self, broker: Broker, consumer: Consumer) -> None:
-        if consumer in broker.memory(NAME).resuming:
+        if consumer in broker.remembered(NAME).resuming:
             resume(broker, consumer)
 
     @once_awake
     def consumer_served(self, broker: Broker, consumer: Consumer) -> None:
-        place = broker.memory(NAME).places.get(consumer)
+        place = broker.remembered(NAME).places.get(consumer)
         if place is not None and place.stays_queued:
             place.is_forgotten = False
 
     @once_awake
     def delivery_released(self, broker: Broker, consumer: Consumer) -> None:
-        place = broker.memory(NAME).places.get(consumer)
+        place = broker.remembered(NAME).places.get(consumer)
         if place is not None:
             place.is_forgotten = False
 
     @once_awake
     def rests(self, broker: Broker, consumer: Consumer) -> bool | None:
-        place = broker.memory(NAME).places.get(consumer)
+        place = broker.remembered(NAME).places.get(consumer)
         return True if place is not None and place.is_forgotten else None
 
     @once_awake
     def is_beside(self, broker: Broker, consumer: Consumer) -> bool | None:
-        place = broker.memory(NAME).places.get(consumer)
+        place = broker.remembered(NAME).places.get(consumer)
         return True if place is not None and place.is_beside else None
 
     def debt_paid(self, broker: Broker, holder: Channel | Connection, expected: Expected, method: Method) -> None:
@@ -132,20 +132,20 @@ class TimedDeliveries(Guest):
 
     @once_awake
     def came_to_rest(self, broker: Broker) -> None:
-        memory: TimeoutMemory = broker.memory(NAME)
+        memory: TimeoutMemory = broker.remembered(NAME)
         memory.forgettable.clear()
         memory.told_again.clear()
         if memory.places:
             memory.places = {each: place for each, place in memory.places.items() if each in each.queue.consumers}
 
     def fingerprint(self, broker: Broker) -> object:
-        memory: TimeoutMemory = broker.memory(NAME)
+        memory: TimeoutMemory = broker.remembered(NAME)
         places = sorted((c.channel, c.tag, *astuple(p)) for c, p in memory.places.items())
         return tuple(places), tuple(sorted(memory.told_again.items()))
 
 
 def _memory(broker: Broker) -> TimeoutMemory:
-    memory: TimeoutMemory = broker.memory(NAME)
+    memory: TimeoutMemory = broker.remembered(NAME)
     return memory
 
 

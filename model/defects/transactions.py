@@ -44,7 +44,7 @@ class Transactions(Guest):
     @once_awake
     def hears_refusals(self, broker: Broker, channel: Channel, refusing: Sequence[Queue]) -> bool | None:
         """Who forgets what a quorum queue says waits no longer for the others that the message went to."""
-        if channel.key not in broker.memory(NAME).forgetting:
+        if channel.key not in broker.remembered(NAME).forgetting:
             return None
         return False if any(queue.type is QueueType.QUORUM for queue in refusing) else None
 
@@ -53,7 +53,7 @@ class Transactions(Guest):
 
 
 def _memory(broker: Broker) -> TransactionsMemory:
-    memory: TransactionsMemory = broker.memory(NAME)
+    memory: TransactionsMemory = broker.remembered(NAME)
     return memory
 
 

@@ -38,18 +38,18 @@ class VirtualHosts(Guest):
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
         if queue.type is QueueType.STREAM and broker.vhosts.get(queue.vhost) is False:
-            broker.memory(NAME).of_streams.update((consumer.channel, consumer.tag) for consumer in queue.consumers)
+            broker.remembered(NAME).of_streams.update((consumer.channel, consumer.tag) for consumer in queue.consumers)
 
     @once_awake
     def came_to_rest(self, broker: Broker) -> None:
-        broker.memory(NAME).of_streams.clear()
+        broker.remembered(NAME).of_streams.clear()
 
     def fingerprint(self, broker: Broker) -> object:
         return None  # it names failures only
 
 
 def _memory(broker: Broker) -> VirtualHostMemory:
-    memory: VirtualHostMemory = broker.memory(NAME)
+    memory: VirtualHostMemory = broker.remembered(NAME)
     return memory
 
 

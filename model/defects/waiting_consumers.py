@@ -98,7 +98,7 @@ class WaitingConsumers(Guest):
     def seat_changes(self, broker: Broker, queue: Queue, requirement: str) -> None:
         if queue.type is not QueueType.QUORUM or queue.deleted:
             return
-        if not queue.seat.is_being_left and queue not in broker.memory(NAME).places:
+        if not queue.seat.is_being_left and queue not in broker.remembered(NAME).places:
             return
         places = kept(broker, queue)
         places.was_being_left, places.had_outstayed = queue.seat.is_being_left, places.has_outstayed
@@ -109,7 +109,7 @@ class WaitingConsumers(Guest):
             return
         if queue.seat.is_being_left:
             arm(broker, NAME)
-        places = broker.memory(NAME).places.pop(queue, None)
+        places = broker.remembered(NAME).places.pop(queue, None)
         if places is None:
             if queue.seat.holder is before:
                 return
@@ -121,22 +121,22 @@ class WaitingConsumers(Guest):
         if before is not None and places.had_outstayed and not places.has_outstayed:
             _note_late_leave(queue, places, before)
         if not places.is_right:
-            broker.memory(NAME).places[queue] = places
+            broker.remembered(NAME).places[queue] = places
 
     @once_awake
     def consumer_chosen(self, broker: Broker, queue: Queue, consumer: Consumer) -> None:
         """Who is served shows who has the seat."""
-        places = broker.memory(NAME).places.get(queue)
+        places = broker.remembered(NAME).places.get(queue)
         if places is not None:
             places.claimant = None
             places.has_outstayed &= not is_stalled(broker, queue)
 
     @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        broker.memory(NAME).places.pop(queue, None)
+        broker.remembered(NAME).places.pop(queue, None)
 
     def fingerprint(self, broker: Broker) -> object:
-        memory: WaitingMemory = broker.memory(NAME)
+        memory: WaitingMemory = broker.remembered(NAME)
         places = [
             (
                 queue.name,
@@ -153,7 +153,7 @@ class WaitingConsumers(Guest):
 
 
 def memory_of(broker: Broker) -> WaitingMemory:
-    memory: WaitingMemory = broker.memory(NAME)
+    memory: WaitingMemory = broker.remembered(NAME)
     return memory
 
 

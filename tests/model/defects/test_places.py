@@ -44,7 +44,7 @@ def test_a_guest_wakes_when_it_is_armed_or_remembers_something() -> None:
     broker = Broker(dialect_named("rabbitmq-4.3"), hooks=HOOKS)
     assert not broker.hooks.rests
     assert not broker.hooks.is_limited
-    broker.memory(timeouts.NAME)
+    broker.remembered(timeouts.NAME)
     arm(broker, channel_limiter.NAME)
     assert broker.hooks.rests
     assert broker.hooks.is_limited
