@@ -15,6 +15,7 @@ from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.internal_events import Input
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.defects.dead_letters import LETTER_EVENTS, LETTER_METHODS
+from amqpspec.model.defects.incoming_messages import brings_none_to_dead_lettering_queue
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
@@ -53,7 +54,7 @@ class DropOrder(Guest):
 
     @once_awake
     def letters_turn_around(self, broker: Broker, queue: Queue, is_of_several: bool) -> bool | None:
-        if NAME not in broker.armed or queue.type is not QueueType.QUORUM:
+        if queue.type is not QueueType.QUORUM or EXCHANGE not in queue.arguments:
             return None
         memory = broker.remembered(NAME)
         memory.several |= memory.watches and is_of_several
@@ -61,6 +62,8 @@ class DropOrder(Guest):
 
 
 def _drops_several(broker: Broker, event: Input) -> bool:
+    if brings_none_to_dead_lettering_queue(broker, event):
+        return False
     lawful = copy_broker(broker)
     lawful.remembered(NAME).watches = True
     process(lawful, event)
