@@ -1,7 +1,7 @@
-"""Which inputs bring no message to a queue: what a known defect does with messages that come does not apply to them.
+"""Which inputs make no dead letters: known defects of dead letters do not apply to them.
 
 To know what the law makes of an input takes a copy of the state. Most inputs can be told without: what a barrier asks,
-and publishes to a queue that dead-letters nothing.
+and publishes to a queue that has room, or that dead-letters nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
-from amqpspec.model.broker.internal_events import Input
+from amqpspec.model.broker.internal_events import Input, MessageExpiry
+from amqpspec.model.broker.overflow import BYTES, LENGTH
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Content, Method
@@ -21,13 +22,17 @@ from amqpspec.model.protocol.methods import Content, Method
 _TELLING = ("user_id", "expiration", "headers")
 #: Octets of a body that no broker refuses.
 _SHORT = 65536
+_ANY_NUMBER = float("inf")
 
 
-def brings_none_to_dead_lettering_queue(broker: Broker, event: Input) -> bool:
-    """Does no message come, by this input, to a queue that makes dead letters, nor any dead letter to a queue?
+def makes_no_dead_letters(broker: Broker, event: Input) -> bool:
+    """Does no queue dead-letter anything by this input? False where it would take more to tell.
 
-    False where it would take more to tell. That messages expire is an input of its own.
+    That a message expires is an input of its own.
     """
+    if isinstance(event, MessageExpiry):
+        expiring = broker.queues.get(event.queue)
+        return expiring is None or EXCHANGE not in expiring.arguments
     if not isinstance(event, Method):
         return False
     channel = broker.channels.get((event.connection, event.channel))
@@ -36,19 +41,26 @@ def brings_none_to_dead_lettering_queue(broker: Broker, event: Input) -> bool:
     if channel is None or channel.state is not ChannelState.OPEN or channel.assembly is not None:
         return False
     if event.content is not None:
-        return channel.transaction is None and _goes_elsewhere(broker, event, event.content)
+        return channel.transaction is None and _is_kept(broker, event, event.content)
     return _is_mere_question(broker, event) or not _holds_anything(broker, event.connection)
 
 
-def _goes_elsewhere(broker: Broker, method: Method, content: Content) -> bool:
-    """Is it published to one queue, which makes no dead letters, or to none, and certainly not refused?"""
+def _is_kept(broker: Broker, method: Method, content: Content) -> bool:
+    """Is it published to one queue, which keeps all that it has or makes no dead letters, or to none, and certainly not
+    refused?
+    """
     arguments = method.arguments
     if arguments.get("exchange") or arguments.get("immediate") or _is_restricted(broker, method.connection):
         return False
     if len(content.body) > _SHORT or any(name in content.properties for name in _TELLING):
         return False
     queue = broker.queues.get(arguments.get("routing_key", ""))
-    return queue is None or (EXCHANGE not in queue.arguments and not queue.reply_address)
+    return queue is None or (not queue.reply_address and (EXCHANGE not in queue.arguments or _has_room(queue)))
+
+
+def _has_room(queue: Queue) -> bool:
+    """For one more message, however few of those that it has are on their way to consumers."""
+    return BYTES not in queue.arguments and len(queue.messages) < queue.arguments.get(LENGTH, _ANY_NUMBER)
 
 
 def _is_mere_question(broker: Broker, method: Method) -> bool:
