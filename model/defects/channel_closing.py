@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.connections import Connection
-from amqpspec.model.broker.hooks import Guest
+from amqpspec.model.broker.hooks import Guest, once_awake
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.late_deliveries import check_lost_delivery, ends_unseen, lost_message
@@ -44,8 +44,9 @@ class ChannelClosing(Guest):
         if expected.method == "channel.close" and isinstance(holder, Channel):
             note_closed(broker, holder, for_timeout=expected.due is not None)
 
+    @once_awake
     def came_to_rest(self, broker: Broker) -> None:
-        memory: ClosingMemory = broker.memories[NAME]
+        memory: ClosingMemory = broker.remembered(NAME)
         if memory.closed:
             memory.closed = {each: why for each, why in memory.closed.items() if broker.channels.get(each.key) is each}
 
@@ -54,7 +55,7 @@ class ChannelClosing(Guest):
 
 
 def _memory(broker: Broker) -> ClosingMemory:
-    memory: ClosingMemory = broker.memories[NAME]
+    memory: ClosingMemory = broker.remembered(NAME)
     return memory
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
-from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.defects import classic_active_consumer
@@ -44,7 +44,7 @@ class ConsumersOfEndedQueues(Guest):
         return EndedQueuesMemory()
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        memory: EndedQueuesMemory = broker.memories[NAME]
+        memory: EndedQueuesMemory = broker.remembered(NAME)
         memory.serving_unseen.pop(queue, None)
         if queue.type is QueueType.CLASSIC:
             return
@@ -53,26 +53,30 @@ class ConsumersOfEndedQueues(Guest):
                 memory.untold.setdefault(consumer.channel, {})[consumer.tag] = consumer
                 arm(broker, NAME)
 
+    @once_awake
     def consumer_added(self, broker: Broker, consumer: Consumer) -> None:
-        broker.memories[NAME].untold.get(consumer.channel, {}).pop(consumer.tag, None)
+        broker.remembered(NAME).untold.get(consumer.channel, {}).pop(consumer.tag, None)
 
+    @once_awake
     def cancel_asked(self, broker: Broker, channel: Channel, tag: str) -> None:
-        broker.memories[NAME].untold.get(channel.key, {}).pop(tag, None)
+        broker.remembered(NAME).untold.get(channel.key, {}).pop(tag, None)
 
+    @once_awake
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        broker.memories[NAME].untold.pop(channel.key, None)
+        broker.remembered(NAME).untold.pop(channel.key, None)
 
+    @once_awake
     def serves_unseen(self, broker: Broker, queue: Queue) -> bool | None:
-        return True if queue in broker.memories[NAME].serving_unseen else None
+        return True if queue in broker.remembered(NAME).serving_unseen else None
 
     def fingerprint(self, broker: Broker) -> object:
-        memory: EndedQueuesMemory = broker.memories[NAME]
+        memory: EndedQueuesMemory = broker.remembered(NAME)
         untold = ((key, tag, each.queue.name) for key, those in memory.untold.items() for tag, each in those.items())
         return tuple(sorted(untold)), tuple(sorted(queue.name for queue in memory.serving_unseen))
 
 
 def _memory(broker: Broker) -> EndedQueuesMemory:
-    memory: EndedQueuesMemory = broker.memories[NAME]
+    memory: EndedQueuesMemory = broker.remembered(NAME)
     return memory
 
 

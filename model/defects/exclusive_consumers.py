@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
-from amqpspec.model.broker.hooks import Guest
+from amqpspec.model.broker.hooks import Guest, once_awake
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.defects.channel_limiter import limiter_of
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
@@ -37,18 +37,20 @@ class ExclusiveConsumers(Guest):
     def new_memory(self) -> ExclusiveConsumersMemory:
         return ExclusiveConsumersMemory()
 
+    @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        broker.memories[NAME].ignoring.pop(queue, None)
+        broker.remembered(NAME).ignoring.pop(queue, None)
 
+    @once_awake
     def heeds_exclusive(self, broker: Broker, queue: Queue) -> bool | None:
-        return False if queue in broker.memories[NAME].ignoring else None
+        return False if queue in broker.remembered(NAME).ignoring else None
 
     def fingerprint(self, broker: Broker) -> object:
-        return tuple(sorted(queue.name for queue in broker.memories[NAME].ignoring))
+        return tuple(sorted(queue.name for queue in broker.remembered(NAME).ignoring))
 
 
 def _memory(broker: Broker) -> ExclusiveConsumersMemory:
-    memory: ExclusiveConsumersMemory = broker.memories[NAME]
+    memory: ExclusiveConsumersMemory = broker.remembered(NAME)
     return memory
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
-from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Teardown
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Arrival, Message, Queue
@@ -56,6 +56,7 @@ class QuorumQueueClients(Guest):
                 # what came by the same way has found the queue gone, so the next one does
                 memory.registered.setdefault(channel.key, set()).add(name)
 
+    @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
         if queue.type is not QueueType.QUORUM:
             return
@@ -69,14 +70,15 @@ class QuorumQueueClients(Guest):
 
     def deleted_by_client(self, broker: Broker, channel: Channel, queue: Queue) -> None:
         """It hears of the end first: nothing of its own crosses that."""
-        broker.memories[NAME].registered.setdefault(channel.key, set()).add(queue.name)
+        broker.remembered(NAME).registered.setdefault(channel.key, set()).add(queue.name)
 
     def queue_declared(self, broker: Broker, queue: Queue) -> None:
-        for names in broker.memories[NAME].registered.values():
+        for names in broker.remembered(NAME).registered.values():
             names.discard(queue.name)
 
+    @once_awake
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        broker.memories[NAME].registered.pop(channel.key, None)
+        broker.remembered(NAME).registered.pop(channel.key, None)
 
     def fingerprint(self, broker: Broker) -> object:
         memory = _memory(broker)
@@ -85,7 +87,7 @@ class QuorumQueueClients(Guest):
 
 
 def _memory(broker: Broker) -> ClientsMemory:
-    memory: ClientsMemory = broker.memories[NAME]
+    memory: ClientsMemory = broker.remembered(NAME)
     return memory
 
 

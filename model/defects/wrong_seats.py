@@ -21,7 +21,6 @@ from amqpspec.model.broker.internal_events import (
     lane_of,
 )
 from amqpspec.model.broker.queues import Consumer, Queue
-from amqpspec.model.defects import held_tags
 from amqpspec.model.defects.stalled_queues import is_stalled, stall, stalled_before
 from amqpspec.model.defects.waiting_consumers import NAME, Why, is_merged_with, kept, memory_of, places_of, seats
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
@@ -176,7 +175,7 @@ def _is_any_mixed_up(broker: Broker) -> bool:
 
 
 def _may_mix_up(broker: Broker, event: Method | Teardown) -> bool:
-    if broker.memories[NAME].mixed_up and _is_any_mixed_up(broker):
+    if NAME in broker.memories and _is_any_mixed_up(broker):
         return True
     if not isinstance(event, Method) or event.name != "basic.consume":
         return False
@@ -313,7 +312,8 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         by_chance=True,
         methods=_ANY,
         internal_events=_TEARDOWNS,
-        guest=held_tags.NAME,
+        guest=NAME,
+        begins_with=("basic.consume",),
         applies=_may_mix_up,
         process=_confuse,
     ),
