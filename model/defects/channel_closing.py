@@ -104,6 +104,7 @@ CLOSING_DEFECTS: tuple[OutputDefect, ...] = (
         source="rabbit_channel:handle_info tick, and handle_queue_actions released, which do not ask whether the"
         " channel is closing",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         goes_on=_closes_again,
     ),
     OutputDefect(
@@ -113,6 +114,7 @@ CLOSING_DEFECTS: tuple[OutputDefect, ...] = (
         statement="What was under way to a consumer when an error closed its channel comes behind channel.close.",
         source="rabbit_channel:handle_cast queue_event, which does not ask whether the channel is closing",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         goes_on=_delivers_behind,
     ),
 )

@@ -303,6 +303,7 @@ def _defect(
         statement=statement,
         source=source,
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        by_chance=True,  # the limiter is a process of its own, which counts at a moment of its own
         methods=DELIVERY_METHODS,
         internal_events=DELIVERY_EVENTS,
         guest=NAME,

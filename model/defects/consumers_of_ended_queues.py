@@ -163,6 +163,7 @@ ENDED_QUEUE_TAG_DEFECTS: tuple[DefectTransition, ...] = (
         " in use if a queue of that name was declared again right away.",
         source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover",
         dialects=("rabbitmq-3",),
+        by_chance=True,
         methods=("basic.consume",),
         guest=NAME,
         applies=_uses_tag_of_gone_consumer,
@@ -180,6 +181,7 @@ ENDED_QUEUE_DEFECTS: tuple[DefectTransition, ...] = (
         source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover;"
         " handle_cast queue_event, eol: drops the state of the new queue with that of the old",
         dialects=("rabbitmq-3",),
+        by_chance=True,
         methods=("basic.publish", "basic.get", "basic.consume", "queue.declare", "queue.purge"),
         guest=NAME,
         applies=lambda broker, method: any(True for _ in _next_queues(broker)),
@@ -193,6 +195,7 @@ ENDED_QUEUE_DEFECTS: tuple[DefectTransition, ...] = (
         " name makes its consumers consumers of that one.",
         source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover",
         dialects=("rabbitmq-3",),
+        by_chance=True,
         methods=("basic.publish", "basic.get", "basic.consume", "queue.declare", "queue.purge"),
         guest=NAME,
         applies=lambda broker, method: any(True for _ in _found_again(broker)),

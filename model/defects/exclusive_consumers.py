@@ -86,6 +86,7 @@ EXCLUSIVE_CONSUMER_DEFECTS: tuple[DefectTransition, ...] = (
         statement="Quorum queues and streams take the exclusive flag of basic.consume and do not act on it.",
         source="rabbit_quorum_queue:consume, rabbit_stream_queue:consume (exclusive_consume only enters the metrics)",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=("basic.consume",),
         applies=lambda broker, method: _consumes_exclusively_beside(broker, method) is not None,
         process=_consume_all_the_same,

@@ -93,6 +93,7 @@ EXCLUSIVE_QUEUE_DEFECTS: tuple[DefectTransition, ...] = (
         source="v4.3.5 rabbit_amqqueue_process:terminate_delete, worker_pool:submit_async; rabbit_queue_collector:"
         "delete_all waits for the queue's process only",
         dialects=("rabbitmq-4.3",),
+        by_chance=True,
         methods=_NAMING,
         guest=NAME,
         applies=lambda broker, method: bool(_name_left_behind(broker, method)),

@@ -227,6 +227,7 @@ MERGED_DEFECTS: tuple[DefectTransition, ...] = (
         " unacknowledged of the old one counts against the limit of the new one.",
         source="rabbit_fifo:merge_consumer, consumers are known by tag and channel as long as they hold messages",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=LEAD_TO_DELIVERIES,
         guest=NAME,
         begins_with=("basic.consume",),
@@ -242,6 +243,7 @@ MERGED_DEFECTS: tuple[DefectTransition, ...] = (
         source="v3.10.9 rabbit_fifo:merge_consumer (the credit is 0, not less) and increase_credit, which knows no most"
         " until 4.0",
         dialects=("rabbitmq-3",),
+        by_chance=True,
         methods=LEAD_TO_DELIVERIES,
         guest=NAME,
         applies=_keeps_room,

@@ -227,6 +227,7 @@ COUNT_DEFECTS: tuple[OutputDefect, ...] = (
         " consumers.",
         source="rabbit_quorum_queue:stat, {ok, 0, 0} for a timeout of rabbit_fifo_client:stat",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         names=_gives_up,
     ),
     OutputDefect(

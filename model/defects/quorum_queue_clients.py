@@ -181,6 +181,7 @@ QUORUM_CLIENT_DEFECTS: tuple[DefectTransition, ...] = (
         " of that crashes the channel; the connection closes with 541.",
         source="rabbit_channel:cancel_consumer, case_clause {error, noproc} of rabbit_fifo_client:cancel_checkout",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=("basic.cancel",),
         guest=NAME,
         applies=_cancels_at_deleted,
@@ -195,6 +196,7 @@ QUORUM_CLIENT_DEFECTS: tuple[DefectTransition, ...] = (
         source="v4.0.5 rabbit_quorum_queue:cancel sends one before it asks the queue; when that ends meanwhile"
         " rabbit_channel:handle_method basic.cancel returns another (with_exit_handler, not_found)",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=("basic.cancel",),
         guest=NAME,
         applies=_cancels_at_deleted,
@@ -209,6 +211,7 @@ QUORUM_CLIENT_DEFECTS: tuple[DefectTransition, ...] = (
         source="v3.10.9 rabbit_fifo_client:enqueue sends with low priority, so that the end of the channel comes first;"
         " rabbit_fifo:handle_down forgets the numbers that it expects, and maybe_enqueue then waits for number 1",
         dialects=("rabbitmq-3",),
+        by_chance=True,
         methods=_ENDS,
         internal_events=(ChannelCrash, ConnectionTeardown),
         applies=lambda broker, event: bool(_on_their_way(broker, event)),
@@ -223,6 +226,7 @@ QUORUM_CLIENT_DEFECTS: tuple[DefectTransition, ...] = (
         source="v4.0.5 rabbit_channel:deliver_to_queues, case_clause {error, {shutdown, delete}} or noproc of"
         " rabbit_fifo_client, which registers with the queue before it sends",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        by_chance=True,
         methods=("basic.publish",),
         guest=NAME,
         applies=_publishes_to_deleted,

@@ -144,6 +144,7 @@ SERVICE_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:maybe_queue_consumer, in 3.10 uniq_queue_in: the key of the cancelled one is still in"
         " service_queue; in 4.0 and 4.3 only if that one still holds messages",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=LEAD_TO_DELIVERIES,
         guest=NAME,
         begins_with=("basic.consume",),

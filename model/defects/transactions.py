@@ -142,6 +142,7 @@ TRANSACTION_DEFECTS: tuple[DefectTransition, ...] = (
         source="v4.3.5 rabbit_channel:handle_info 'DOWN' of the deleted queue's process, which the publish has had"
         " monitored: handle_consuming_queue_down_or_eol goes by the queue's name",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=("tx.commit",),
         guest=NAME,
         applies=lambda broker, method: bool(_consumers_of_next_queues(broker, method)),
@@ -155,6 +156,7 @@ TRANSACTION_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_channel:handle_method tx.commit: the refusal of a quorum queue comes while the publishes are"
         " carried out, where record_rejects notes tx = failed, and tx = committing is noted behind that",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=("tx.commit",),
         guest=NAME,
         applies=_publishes_to_refusing_quorum_queue,

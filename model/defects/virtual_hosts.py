@@ -71,5 +71,6 @@ VIRTUAL_HOST_DEFECTS: tuple[OutputDefect, ...] = (
         source="rabbit_stream_coordinator:delete_stream returns before the stream's last member is deleted, which is"
         " what consumers are told of (inform_listeners_eol); rabbit_vhost:delete does not wait for that",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
     ),
 )

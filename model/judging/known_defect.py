@@ -33,6 +33,9 @@ class KnownDefect:
     dialects: tuple[str, ...]
     #: where it begins and ends, if that is known; (): it is known of all that its dialects were verified with
     versions: tuple[VersionRange, ...] = field(default=(), kw_only=True)
+    #: it depends on the moment, or on more than the model knows, on one verified version at least: that it was not seen
+    #: does not tell that it is mended
+    by_chance: bool = field(default=False, kw_only=True)
 
     @property
     def brokers(self) -> tuple[str, ...]:
