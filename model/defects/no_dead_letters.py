@@ -1,7 +1,7 @@
 """Which inputs make no dead letters: known defects of dead letters do not apply to them.
 
 To know what the law makes of an input takes a copy of the state. Most inputs can be told without: what a barrier asks,
-and publishes to a queue that has room, or that dead-letters nothing.
+and publishes to a queue that dead-letters nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.internal_events import Input, MessageExpiry
-from amqpspec.model.broker.overflow import BYTES, LENGTH
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Content, Method
@@ -22,7 +21,6 @@ from amqpspec.model.protocol.methods import Content, Method
 _TELLING = ("user_id", "expiration", "headers")
 #: Octets of a body that no broker refuses.
 _SHORT = 65536
-_ANY_NUMBER = float("inf")
 
 
 def makes_no_dead_letters(broker: Broker, event: Input) -> bool:
@@ -41,26 +39,19 @@ def makes_no_dead_letters(broker: Broker, event: Input) -> bool:
     if channel is None or channel.state is not ChannelState.OPEN or channel.assembly is not None:
         return False
     if event.content is not None:
-        return channel.transaction is None and _is_kept(broker, event, event.content)
+        return channel.transaction is None and _goes_elsewhere(broker, event, event.content)
     return _is_mere_question(broker, event) or not _holds_anything(broker, event.connection)
 
 
-def _is_kept(broker: Broker, method: Method, content: Content) -> bool:
-    """Is it published to one queue, which keeps all that it has or makes no dead letters, or to none, and certainly not
-    refused?
-    """
+def _goes_elsewhere(broker: Broker, method: Method, content: Content) -> bool:
+    """Is it published to one queue, which makes no dead letters, or to none, and certainly not refused?"""
     arguments = method.arguments
     if arguments.get("exchange") or arguments.get("immediate") or _is_restricted(broker, method.connection):
         return False
     if len(content.body) > _SHORT or any(name in content.properties for name in _TELLING):
         return False
     queue = broker.queues.get(arguments.get("routing_key", ""))
-    return queue is None or (not queue.reply_address and (EXCHANGE not in queue.arguments or _has_room(queue)))
-
-
-def _has_room(queue: Queue) -> bool:
-    """For one more message, however few of those that it has are on their way to consumers."""
-    return BYTES not in queue.arguments and len(queue.messages) < queue.arguments.get(LENGTH, _ANY_NUMBER)
+    return queue is None or (not queue.reply_address and EXCHANGE not in queue.arguments)
 
 
 def _is_mere_question(broker: Broker, method: Method) -> bool:

@@ -150,9 +150,8 @@ def keep_within_limits(
     `given_back`: it has come back to it. `away`: what was on its way to consumers before. `chain` as for `_put`.
     """
     dropped = drop_excess(broker, queue, given_back=given_back, away=away)
-    if not dropped:
-        return
-    broker.refresh(queue)
+    if dropped:
+        broker.refresh(queue)
     is_crossing = bool(queue.dropping) or any(each is not cause for each in queue.unproven)
     turns_around = answer(broker.hooks.letters_turn_around, broker, queue, is_crossing or len(dropped) > 1)
     if turns_around:

@@ -15,8 +15,7 @@ from tests.model.defects.test_defect_transitions import input_of
 
 #: A queue with a limit whose dead letters go to `s`; somebody holds a message of it on b.1.
 SITUATION = (
-    "a.1 queue.declare plain", "a.1 queue.declare r x-max-length=1 x-dead-letter-exchange= x-dead-letter-routing-key=s",
-    "a.1 queue.declare s durable x-queue-type=stream",
+    "a.1 queue.declare plain", "a.1 queue.declare s durable x-queue-type=stream",
     "a.1 queue.declare q durable x-queue-type=quorum x-max-length=2"
     " x-dead-letter-exchange= x-dead-letter-routing-key=s",
     *(f"a.1 basic.publish q body=m{place}" for place in range(3)), "b.1 basic.get q", "a.1 basic.publish q body=m4",
@@ -26,8 +25,7 @@ SITUATION = (
 NONE = (
     "a.1 basic.qos 3", "b.1 basic.qos 3 global", "a.1 queue.declare q passive", "b.1 queue.declare q passive",
     "a.1 basic.get q", "b.1 basic.get plain", "a.1 basic.publish plain body=x", "b.1 basic.publish plain body=x",
-    "a.1 basic.publish nobody body=x mandatory", "a.1 basic.publish r body=x",
-    "a.1 queue.declare missing passive", "a.2 channel.open",
+    "a.1 basic.publish nobody body=x mandatory", "a.1 queue.declare missing passive", "a.2 channel.open",
 )  # fmt: skip
 PERHAPS = (
     "a.1 basic.publish q body=x", "b.1 basic.publish plain body=x exchange=amq.fanout", "b.1 queue.declare v passive",
