@@ -159,7 +159,8 @@ def _findings() -> Iterator[tuple[str, str]]:
     ]
     all_of_them = [f"| [{_cell(each.title)}]({each.place}) | {each.brokers or each.part} |" for each in listed]
     parts = [
-        head, "", "## The ten that hurt most", "", "| | finding | known of | what to do | upstream |", "|---|---|---|---|---|",
+        head, "", "## The ten that hurt most", "",
+        "| | finding | known of | what to do | upstream |", "|---|---|---|---|---|",
         *worst, "", "## All findings", "", "| finding | known of |", "|---|---|", *all_of_them,
     ]  # fmt: skip
     yield "findings/index.md", "\n".join(parts) + "\n"
