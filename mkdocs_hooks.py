@@ -153,14 +153,14 @@ def _findings() -> Iterator[tuple[str, str]]:
         yield f"findings/{each.place}", f"# {each.title}\n\n{_lists(each.text)}\n{upstream}{see}{model}{pika}"
     ten = sorted((each for each in listed if each.rank), key=lambda each: each.rank)
     worst = [
-        f"| {each.rank} | [{_cell(each.title)}]({each.place}) | {each.brokers} | {_cell(each.said('What to do'))} "
-        f"| {_cell(each.said('Upstream')) or 'not known to be reported'} |"
+        f"| [{_cell(each.title)}]({each.place})<br>{each.brokers} | {_cell(each.said('What to do'))}"
+        f"<br>*Upstream:* {_cell(each.said('Upstream')) or 'not known to be reported.'} |"
         for each in ten
     ]
     all_of_them = [f"| [{_cell(each.title)}]({each.place}) | {each.brokers or each.part} |" for each in listed]
     parts = [
         head, "", "## The ten that hurt most", "",
-        "| | finding | known of | what to do | upstream |", "|---|---|---|---|---|",
+        "| finding | what to do |", "|---|---|",
         *worst, "", "## All findings", "", "| finding | known of |", "|---|---|", *all_of_them,
     ]  # fmt: skip
     yield "findings/index.md", "\n".join(parts) + "\n"
