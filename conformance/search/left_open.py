@@ -23,7 +23,7 @@ def judgeable(command: Command, plan: Plan) -> Command:
         if channel is not None and channel.transaction is not None:
             # class tx: with the flags mandatory and immediate its behaviour "is not defined"
             arguments.pop("mandatory", None)
-    elif command.method == "basic.ack" and not arguments.get("delivery_tag"):
+    elif command.method in ("basic.ack", "basic.nack") and not arguments.get("delivery_tag"):
         # `exists` is about a non-zero delivery tag
         arguments["multiple"] = True
     elif command.method == "queue.declare" and arguments.get("exclusive"):

@@ -24,6 +24,8 @@ IN_THE_TEXT: Mapping[str, str] = {
     # a queue that is deleted has no consumers any more
     "CANCEL-013": "CONSUME-003",
     "CONSUME-016": "CONSUME-003",
+    # consume-ok is the answer, and the consumer is there
+    "CONSUME-001": "CONSUME-002",
     # domain message-count, whatever changed it last
     "CHAN-016": "QUEUE-001",
     "GET-004": "QUEUE-001",
