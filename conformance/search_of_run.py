@@ -23,7 +23,9 @@ FIRST_ROUNDS, LATER_ROUNDS = 1, 8
 
 
 class SearchOfRun:
-    """`take`: is given what comes of each sequence. `learned`: what is known of the target by now."""
+    """`take`: is given what comes of each sequence. `is_blocked`: is that all that is said of it, before it is carried
+    out? `learned`: what is known of the target by now.
+    """
 
     def __init__(
         self,
@@ -32,6 +34,7 @@ class SearchOfRun:
         listeners: Iterable[Listener],
         under_way: UnderWay,
         take: Callable[[CarriedOut], None],
+        is_blocked: Callable[[CommandSequence], bool],
         is_enough: Callable[[], bool],
         learned: Callable[[], Learned],
     ) -> None:
@@ -40,6 +43,7 @@ class SearchOfRun:
         self._listeners = tuple(listeners)
         self._under_way = under_way
         self._take = take
+        self._is_blocked = is_blocked
         self._is_enough = is_enough
         self._learned = learned
         #: the rounds that are carried out now: the first, how many, and what they leave out
@@ -67,7 +71,7 @@ class SearchOfRun:
         still_to_come = [0] * len(rounds)
         for number, made in enumerate(rounds):
             for sequence, waits in made:
-                if self._under_way.is_over(sequence.name):
+                if self._under_way.is_over(sequence.name) or self._is_blocked(sequence):
                     continue
                 if waits:
                     tell(self._listeners, SequenceStarted(sequence.name))

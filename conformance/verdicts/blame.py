@@ -26,6 +26,8 @@ IN_THE_TEXT: Mapping[str, str] = {
     "CONSUME-016": "CONSUME-003",
     # consume-ok is the answer, and the consumer is there
     "CONSUME-001": "CONSUME-002",
+    # bind-ok is the answer, and the binding is there
+    "BIND-006": "BIND-001",
     # domain message-count, whatever changed it last
     "CHAN-016": "QUEUE-001",
     "GET-004": "QUEUE-001",

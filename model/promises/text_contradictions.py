@@ -98,7 +98,7 @@ CONTRADICTIONS: tuple[TextChoice, ...] = (
     TextChoice(
         "missing-unbound",
         "queue.unbind of a binding that is missing",
-        'queue.unbind: "If a unbind fails, the server MUST raise a connection exception."; whether it does, is not said',
+        'queue.unbind: "If a unbind fails, the server MUST raise a connection exception."; when it does is open',
         ("BIND-002",),
         (
             Value("not-found", "is 404", (BROKER_J,)),

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from amqpspec.conformance.session import cleanup
-from amqpspec.conformance.session.cleanup import Cleaner, clean_up
+from amqpspec.conformance.session.cleanup import Cleaner, clean_up, put_back
 from amqpspec.model.protocol.methods import Method
+from amqpspec.targets.address import Address, parse_address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.client.wire import WireClient
 
@@ -31,6 +32,45 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[WireClient]:
 
     monkeypatch.setattr(cleanup, "WireClient", Counted)
     return clients
+
+
+class Lenient:
+    """A broker that lets clients make and delete its own exchanges; it has these."""
+
+    def __init__(self, exchanges: frozenset[str]) -> None:
+        self.exchanges = set(exchanges)
+        self.said: list[tuple[str, str, str, bool]] = []
+
+    def client(self, address: Address) -> LenientClient:
+        return LenientClient(self)
+
+
+class LenientClient:
+    def __init__(self, broker: Lenient) -> None:
+        self._broker = broker
+        self._answers: list[Method] = []
+
+    def open(self, name: str) -> None:
+        pass
+
+    def is_open(self, name: str) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
+
+    def send(self, event: Method) -> None:
+        answer = f"{event.name}-ok"
+        if event.name == "exchange.declare":
+            exchange, passive = event.arguments["exchange"], event.arguments["passive"]
+            self._broker.said.append((event.name, exchange, event.arguments["type"], passive))
+            if not passive:
+                self._broker.exchanges.add(exchange)
+            answer = answer if exchange in self._broker.exchanges else "channel.close"
+        self._answers.append(Method(event.connection, event.channel, answer, {}, sent=False))
+
+    def receive_before(self, deadline: float) -> Method | None:
+        return self._answers.pop(0) if self._answers else None
 
 
 def declare(broker: EmbeddedBroker, *queues: str) -> None:
@@ -109,3 +149,16 @@ def test_nothing_is_said_of_a_broker_that_is_gone(opened: list[WireClient]) -> N
 def test_nothing_is_connected_where_nothing_was_made(broker: EmbeddedBroker, opened: list[WireClient]) -> None:
     assert clean_up(broker.address, []) == []
     assert not opened
+
+
+def test_an_exchange_of_the_brokers_own_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked for first; one that is there is left as it is, and so is one that the broker lets nobody make."""
+    broker = Lenient(frozenset())
+    monkeypatch.setattr(cleanup, "WireClient", broker.client)
+    put_back(parse_address("amqp://localhost/"), ["amq.fanout"])
+    assert broker.said == [
+        ("exchange.declare", "amq.fanout", "fanout", True), ("exchange.declare", "amq.fanout", "fanout", False)
+    ]  # fmt: skip
+    assert broker.exchanges == {"amq.fanout"}
+    put_back(parse_address("amqp://localhost/"), ["amq.fanout"])
+    assert len(broker.said) == 3
