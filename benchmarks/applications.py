@@ -18,6 +18,8 @@ import pika
 import pika.exceptions
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
+from benchmarks.worker_application import with_worker
+
 Application = Callable[[str, str, int], None]
 
 
@@ -164,7 +166,12 @@ def number_of(body: bytes) -> int:
     return int(number) if number.isdigit() else 0
 
 
-APPLICATIONS: dict[str, Application] = {"pika": with_pika, "aio-pika": with_aio_pika, "kombu": with_kombu}
+APPLICATIONS: dict[str, Application] = {
+    "pika": with_pika,
+    "aio-pika": with_aio_pika,
+    "kombu": with_kombu,
+    "worker": with_worker,
+}
 
 
 def run_all(url: str, name: str, count: int, seconds: float) -> dict[str, str]:

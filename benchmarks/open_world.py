@@ -6,7 +6,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from amqpspec.conformance.traces.trace import read_trace, sequences
 from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.pipeline.judging.conservation import Facts, conservation
 from amqpspec.pipeline.table import judge_traces
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.faults.all_faults import FAULTS
@@ -36,7 +38,13 @@ def recorded_failures(fault: str | None, directory: Path) -> tuple[list[str], di
         address = broker.address
         with recording(f"amqp://{address.host}:{address.port}", directory) as proxy:
             ended = run_all(f"amqp://guest:guest@127.0.0.1:{proxy.port}/", "app", _MESSAGES, _SECONDS)
-    return [each.identity for judged in judge_traces([directory]) for each in judged.failures], ended
+    found = [each.identity for judged in judge_traces([directory]) for each in judged.failures]
+    facts = Facts()
+    for file in sorted(directory.glob("*.jsonl")):
+        for rows in sequences(read_trace(file)):
+            facts.add(rows)
+    between = dict.fromkeys(f"{each.requirement}|{each.what}" for each in conservation(facts).violations)
+    return [*found, *between], ended
 
 
 def run(names: Sequence[str] | None = None) -> ResultTable:
@@ -61,8 +69,9 @@ def run(names: Sequence[str] | None = None) -> ResultTable:
         ("area", "defects", "caught", "by the requirement", "which"),
         (*rows, _row("all", caught)),
         (
-            f"Programs with pika, aio-pika and kombu work on each defect at one time, with {_MESSAGES} messages each, "
-            "through `amqpspec record`; the recordings are judged in the open world. *Caught*: anything is blamed; "
+            "Programs with pika, aio-pika and kombu (`applications.py`, `worker_application.py`) work on each defect "
+            f"at one time, with {_MESSAGES} messages each, through `amqpspec record`; the recordings are judged in the "
+            "open world, and between connections by conservation. *Caught*: anything is blamed; "
             "*by the requirement*: that which the defect breaks. A right broker is blamed for nothing. What is not "
             "caught is not met by these programs, or needs to be known of queues. "
             f"{len(noticed - {name for name, found in caught.items() if found})} others stopped a program or made it "

@@ -236,7 +236,7 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     living.add_argument("--until-done", action="store_true", help="end when all that is there is judged")
     page = action("page", "make an HTML page of the tables: days, versions side by side, failures, latencies")
     page.add_argument("--out", type=Path, default=Path("store.html"), metavar="FILE", help="default store.html")
-    here, spread = (importing, judging), (table, page, living)
+    here, spread = (importing, judging, conserving), (table, page, living)
     for each, default in (*((one, None) for one in here), *((one, "local[*]") for one in spread)):
         each.add_argument(
             "--spark", metavar="MASTER", default=default,

@@ -108,17 +108,22 @@ def _table(options: argparse.Namespace, console: Console) -> int:
 
 
 def _conservation(options: argparse.Namespace, console: Console) -> int:
+    from amqpspec.pipeline.conservation_job import conservation_with_spark
     from amqpspec.pipeline.judging.conservation import conservation_of_run
     from amqpspec.pipeline.store.store import open_store
 
-    found = conservation_of_run(open_store(options.store), options.run)
+    store = open_store(options.store)
+    if options.spark:
+        found = conservation_with_spark(store, options.run, options.spark)
+    else:
+        found = conservation_of_run(store, options.run)
     for each in found.violations:
         line = f"{each.requirement} in {each.queue} at {each.time:.3f} s: {each.body}: {each.what}"
         console.print(Text(visible(line), style="red"), soft_wrap=True)
     for queue, why in sorted(found.undecided.items()):
         console.print(Text(visible(f"not decidable of {queue}: {why}"), style="yellow"), soft_wrap=True)
     console.print(
-        Text(f"{plural(found.messages, 'message')}, {plural(found.queues, 'queue')}: {len(found.violations):,} wrong")
+        Text(f"{plural(found.messages, 'message')}, {plural(found.queues, 'queue')}: {found.wrong:,} wrong")
     )
     return DEVIATES if found.violations else INCONCLUSIVE if found.undecided else CONFORMS
 

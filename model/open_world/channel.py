@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 
 from amqpspec.model.open_world.confirms import Publishes
@@ -14,6 +15,9 @@ from amqpspec.model.protocol.methods import METHOD_IDS, TraceEvent
 
 _NAMES = {identifiers: name for name, identifiers in METHOD_IDS.items()}
 SETTLEMENTS = ("basic.ack", "basic.reject", "basic.nack")
+#: An expiration is milliseconds.
+_NUMBER = re.compile(r"[+-]?\d+")
+_PRECONDITION_FAILED = 406
 
 
 class State(Enum):
@@ -27,16 +31,20 @@ class State(Enum):
 
 
 class OpenChannel:
-    """`is_seen`: nothing of it was before the recording began. Otherwise its beginning is not known."""
+    """`is_seen`: nothing of it was before the recording began. Otherwise its beginning is not known. `is_told`: the
+    client asked to be told of consumers that end.
+    """
 
-    def __init__(self, findings: Findings, dialect: Dialect, is_seen: bool) -> None:
-        self._findings, self._dialect = findings, dialect
+    def __init__(self, findings: Findings, dialect: Dialect, is_seen: bool, is_told: bool) -> None:
+        self._findings, self._dialect, self._is_told = findings, dialect, is_told
+        #: the tag of a consumer may have been in use when it was asked for
+        self.may_reuse_tag = not is_seen
         self.state = State.CLOSED if is_seen else State.OPEN
         self._begin(is_seen)
 
     def _begin(self, is_whole: bool) -> None:
         self.requests = Requests(self._findings, is_whole)
-        self.publishes = Publishes(self._findings, is_whole)
+        self.publishes = Publishes(self._findings, self._dialect, is_whole)
         self.deliveries = Deliveries(self._findings, self._dialect, is_whole)
         self._is_whole = is_whole
         #: it is to be opened again, and that was sent before the end was seen
@@ -76,34 +84,56 @@ class OpenChannel:
             self.state = State.CLOSING
             self._close_crossed = True
         self._take(event)
-        self.requests.ask(event, self._refused_by, self.publishes.number)
+        self.requests.ask(event, self._refused_by, self.publishes.number, self.deliveries.all_settled)
         return None
 
     def _take(self, event: TraceEvent) -> None:
         name = event.name
         if name == "basic.publish":
+            if event.content is not None and "expiration" in event.content.properties:
+                expiration = event.content.properties["expiration"]
+                if isinstance(expiration, str) and not _NUMBER.fullmatch(expiration):
+                    self._refuse("PUBLISH-014")
             self.publishes.publish(event)
         elif name in SETTLEMENTS:
-            refused = self.deliveries.settle(event)
-            if refused is not None and self._refused_by is None and self._may_demand(refused):
-                self._refused_by = refused
-                self.publishes.refuse(refused)
+            self._refuse(self.deliveries.settle(event))
         elif name == "basic.qos":
+            if event.arguments.get("prefetch_size"):
+                self._refuse("QOS-007")
             self.deliveries.qos(event)
+        elif name == "basic.get":
+            self.deliveries.ask()
         elif name == "basic.consume":
-            self.deliveries.consume(event)
+            if self.deliveries.consume(event):
+                self.may_reuse_tag = True
+                if self._is_told:
+                    self._refuse("CONSUME-003")
         elif name == "basic.cancel":
             self.deliveries.cancel(event)
         elif name in ("basic.recover", "basic.recover-async"):
             self.deliveries.recover()
         elif name.startswith("tx."):
+            if name == "tx.select" and "confirm.select" in self._methods:
+                self._refuse("CONFIRM-015")
+            elif name != "tx.select" and self._is_whole and "tx.select" not in self._methods:
+                self._refuse("TX-001")
             self.deliveries.transaction(event)
         elif name == "confirm.select":
+            if "tx.select" in self._methods:
+                self._refuse("CONFIRM-015")
             self.publishes.select()
+        elif name == "channel.flow" and event.arguments.get("active") is False:
+            self._refuse("CHAN-010")
 
-    def _may_demand(self, requirement: str) -> bool:
-        """The text alone does not say what becomes of tag 0 and of a `multiple` whose tag is settled."""
-        return self._dialect.extensions or requirement == "ACK-007"
+    def _refuse(self, requirement: str | None) -> None:
+        """What was just sent must end the channel, or the connection, by that requirement; None: it need not.
+
+        The text alone says so of a tag that is settled again, and of nothing else here.
+        """
+        is_demanded = self._dialect.extensions or requirement == "ACK-007"
+        if requirement is not None and self._refused_by is None and is_demanded:
+            self._refused_by = requirement
+            self.publishes.refuse(requirement)
 
     def received(self, event: TraceEvent) -> None:
         """The broker sent a frame."""
@@ -128,6 +158,8 @@ class OpenChannel:
             self.publishes.returned(event)
         elif name == "basic.cancel":
             self.deliveries.cancelled_by_broker(event)
+            if self._refused_by == "CONSUME-003":
+                self._forgive()  # the tag that was asked for again may be free by that
         elif name == "channel.close":
             self._closed(event)
         elif name != "channel.flow":
@@ -136,9 +168,10 @@ class OpenChannel:
     def _reply(self, event: TraceEvent) -> None:
         request = self.requests.answer(event)
         name = event.name
-        if request is not None and request.refused_by is not None:
-            self._refused_by = None
-            self.requests.forgive()
+        if request is not None:
+            self.deliveries.all_read = max(self.deliveries.all_read, request.all_settled)
+            if request.refused_by is not None:
+                self._forgive()
         if name == "channel.close-ok":
             self._forget_what_was_due()
             self.state = State.CLOSED
@@ -159,6 +192,12 @@ class OpenChannel:
             self._declared(request.event, event)
         if request is not None and (not self._in_transaction or name in ("tx.commit-ok", "tx.rollback-ok")):
             self.publishes.are_routed(request.number)
+
+    def _forgive(self) -> None:
+        """Nothing is ended by what ought to have done so."""
+        self._refused_by = None
+        self.requests.forgive()
+        self.publishes.forgive()
 
     @property
     def _in_transaction(self) -> bool:
@@ -181,8 +220,13 @@ class OpenChannel:
                 self._findings.wrong("CHAN-007", event, "reply-code", "a code that closes a channel")
             elif identifiers != (0, 0) and method not in self._methods:
                 self._findings.wrong("CHAN-007", event, "class-id and method-id", "those of what was sent")
-            elif method in SETTLEMENTS and code == 406 and not self.deliveries.may_be_refused:
+            elif method in SETTLEMENTS and code != _PRECONDITION_FAILED and self._dialect.extensions:
+                self._findings.wrong("ACK-006", event, "reply-code", f"reply-code={_PRECONDITION_FAILED}")
+            elif method in SETTLEMENTS and not self.deliveries.may_be_refused:
                 self._findings.unexpected("ACK-006", event, detail=f"channel.close for {method} of a known tag")
+            elif method == "basic.publish" and self.publishes.are_all_confirmed:
+                detail = "channel.close for basic.publish, and each was confirmed"
+                self._findings.unexpected("CONFIRM-019", event, detail=detail)
             else:
                 self._findings.kept(self._refused_by or "CHAN-007")
         self._forget_what_was_due()

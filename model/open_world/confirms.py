@@ -10,6 +10,7 @@ from collections import deque
 from typing import Any
 
 from amqpspec.model.open_world.findings import Findings
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Content, TraceEvent
 
 #: So many mandatory publishes are remembered of which nothing tells whether they were returned.
@@ -20,14 +21,14 @@ _NO_ROUTE, _NO_CONSUMERS = 312, 313
 class Publishes:
     """`is_whole`: the beginning of the channel was seen."""
 
-    def __init__(self, findings: Findings, is_whole: bool) -> None:
+    def __init__(self, findings: Findings, dialect: Dialect, is_whole: bool) -> None:
         self.number = 0
-        self._findings = findings
+        self._findings, self._dialect = findings, dialect
         self._is_whole = is_whole
         #: how many publishes were not counted when the channel began to confirm; None: it does not
         self._uncounted: int | None = None
-        #: numbers that wait for their confirm, as keys in order
-        self._unconfirmed: dict[int, None] = {}
+        #: numbers that wait for their confirm, as keys in order; True: none did when it was published
+        self._unconfirmed: dict[int, bool] = {}
         #: mandatory publishes by number that may still be returned
         self._mandatory: dict[int, TraceEvent] = {}
         #: the last ones that were confirmed
@@ -48,12 +49,21 @@ class Publishes:
     def publish(self, event: TraceEvent) -> None:
         self.number += 1
         if self._uncounted is not None:
-            self._unconfirmed[self.number] = None
+            self._unconfirmed[self.number] = not self._unconfirmed
         if event.arguments.get("mandatory") or event.arguments.get("immediate"):
             self._mandatory[self.number] = event
             if len(self._mandatory) > _MOST_REMEMBERED:
                 del self._mandatory[next(iter(self._mandatory))]
                 self._forgot_some = True
+
+    @property
+    def are_all_confirmed(self) -> bool:
+        """All of the channel, of which there are some."""
+        return self._uncounted == 0 < self.number and not self._unconfirmed
+
+    def forgive(self) -> None:
+        """What had to be refused was not."""
+        self._refused = None
 
     def refuse(self, requirement: str) -> None:
         """What comes from now on is not processed: what came before has ended the channel."""
@@ -72,7 +82,10 @@ class Publishes:
         if number > self.number:
             self._findings.unexpected("CONFIRM-002", event, detail=f"{event.name} of what was not published")
             return
-        if event.arguments.get("multiple"):
+        is_multiple = bool(event.arguments.get("multiple"))
+        if self._dialect.extensions:
+            self._look_at_flags(event, number, is_multiple)
+        if is_multiple:
             numbers = []
             for each in self._unconfirmed:
                 if each > number:
@@ -92,6 +105,15 @@ class Publishes:
             mandatory = self._mandatory.pop(each, None)
             if mandatory is not None:
                 self._confirmed.append(mandatory)
+
+    def _look_at_flags(self, event: TraceEvent, number: int, is_multiple: bool) -> None:
+        """A confirm of one publish by itself: `multiple` is set in a nack only. Every nack has `requeue`."""
+        is_nack = event.name == "basic.nack"
+        if is_nack and not event.arguments.get("requeue"):
+            self._findings.wrong("CONFIRM-007", event, "requeue", "requeue=true")
+        # nothing was outstanding when it was published, so it is no part of a batch with what came before it
+        if is_nack != is_multiple and self._unconfirmed.get(number) and (is_nack or len(self._unconfirmed) == 1):
+            self._findings.wrong("CONFIRM-006", event, "multiple", f"multiple={str(is_nack).lower()}")
 
     def returned(self, event: TraceEvent) -> None:
         """The broker sent basic.return."""

@@ -63,8 +63,13 @@ class Deliveries:
         self._held = 0
         self._has_consumed = self._counts_badly = self._is_recovering = False
         self._in_transaction = False
+        #: how often all that was outstanding was settled at once, and how often the broker was seen to have read that;
+        #: what it sends in between may have been settled on its way
+        self.all_settled = self.all_read = 0
         #: consumers that the server gives a tag that nobody is told
         self._nameless = False
+        #: something was asked for that may bring deliveries
+        self._has_asked = not is_whole
         #: some settlement was sent that may have been unknown
         self.may_be_refused = False
 
@@ -84,16 +89,23 @@ class Deliveries:
         else:
             self._prefetch = count
 
-    def consume(self, event: TraceEvent) -> None:
-        self._has_consumed = True
+    def ask(self) -> None:
+        """basic.get was sent."""
+        self._has_asked = True
+
+    def consume(self, event: TraceEvent) -> bool:
+        """basic.consume was sent; may its tag be in use?"""
+        self._has_consumed = self._has_asked = True
         tag = str(event.arguments.get("consumer_tag", ""))
         nowait = bool(event.arguments.get("nowait"))
         if event.arguments.get("queue") == _REPLY_ADDRESS:
             self._counts_badly = True
         if not tag:
             self._nameless = self._nameless or nowait
-            return  # it has a tag when it is answered
+            return False  # it has a tag when it is answered
+        before = self._consumers.get(tag)
         self._begin(tag, event, ConsumerState.ACTIVE if nowait else ConsumerState.ASKED)
+        return before is not None and before.state in (ConsumerState.ASKED, ConsumerState.ACTIVE)
 
     def consumed(self, request: TraceEvent, reply: TraceEvent) -> None:
         """basic.consume-ok."""
@@ -127,6 +139,7 @@ class Deliveries:
         tag = int(event.arguments.get("delivery_tag", 0))
         multiple = bool(event.arguments.get("multiple"))
         if multiple and tag == 0:
+            self.all_settled += 1
             self._settled(list(self._unsettled))
         elif tag in self._unsettled:
             self._settled(self._up_to(tag) if multiple else [tag])
@@ -138,6 +151,8 @@ class Deliveries:
                 self._doubtful.update(doubtful)
         else:
             self.may_be_refused = True
+            if not self._has_asked and tag:
+                return "ACK-006"
             return "ACK-005" if tag == 0 else "ACK-008" if multiple else "ACK-007"
         return None
 
@@ -145,7 +160,7 @@ class Deliveries:
         """May it be outstanding at the broker, for all that is known?"""
         if tag in self._doubtful or not self._is_whole or self._is_recovering or self._counts_badly:
             return True
-        return self._next_tag is None or tag >= self._next_tag
+        return self._next_tag is None or (tag >= self._next_tag and self._has_asked)
 
     def _up_to(self, tag: int) -> list[int]:
         found = []
@@ -218,7 +233,7 @@ class Deliveries:
         self._hold(tag, consumer, event)
 
     def _hold(self, tag: int, consumer: Consumer, event: TraceEvent) -> None:
-        if self._is_recovering:
+        if self._is_recovering or self.all_settled > self.all_read:
             self._doubtful.add(tag)
             return
         self._unsettled[tag] = consumer
@@ -238,7 +253,7 @@ class Deliveries:
     def got(self, request: TraceEvent | None, event: TraceEvent) -> None:
         """basic.get-ok."""
         tag = self._count(event)
-        if request is None or self._is_recovering:
+        if request is None or self._is_recovering or self.all_settled > self.all_read:
             self._doubtful.add(tag)
         elif not request.arguments.get("no_ack"):
             self._unsettled[tag] = None
@@ -256,8 +271,12 @@ class Deliveries:
     def cancelled_by_broker(self, event: TraceEvent) -> None:
         """basic.cancel."""
         consumer = self._consumers.get(str(event.arguments.get("consumer_tag", "")))
+        if self._dialect.extensions and not event.arguments.get("nowait"):
+            self._findings.wrong("CANCEL-008", event, "nowait", "nowait=true")
         if consumer is not None:
-            if consumer.is_clear and consumer.state is not ConsumerState.CANCELLED:
+            if consumer.is_clear and consumer.state is ConsumerState.CANCELLED:
+                self._findings.unexpected("CANCEL-002", event, detail="basic.cancel behind cancel-ok")
+            elif consumer.is_clear:
                 consumer.state = ConsumerState.ENDED
         elif self._is_whole and not self._nameless:
             self._findings.unexpected("CANCEL-002", event, detail="basic.cancel of nobody")

@@ -13,6 +13,8 @@ from amqpspec.model.protocol.methods import METHOD_IDS, OPERATOR, TraceEvent
 #: Codes by which a broker says that the octets were no frames.
 _MALFORMED = (501, 502, 505)
 _FORCED = 320
+#: By what was sent on a channel that is not open, or opened again, and by a consumer tag that is in use.
+_CHANNEL_ERROR, _NOT_ALLOWED = 504, 530
 
 
 class OpenJudge:
@@ -72,16 +74,20 @@ class _Connection:
         self._is_odd = not is_seen
         #: the requirement by which what was sent must end the connection
         self._refused_by: str | None = None
+        #: identifiers of the method that must end it, where no other frame had it
+        self._refused_first: tuple[int, int] | None = None
 
     def _channel(self, number: int) -> OpenChannel:
         channel = self._channels.get(number)
         if channel is None:
-            channel = OpenChannel(self._findings, self._dialect, self._is_seen)
+            is_told = self._is_seen and self._capabilities.get("consumer_cancel_notify") is True
+            channel = OpenChannel(self._findings, self._dialect, self._is_seen, is_told)
             self._channels[number] = channel
         return channel
 
     def sent(self, event: TraceEvent) -> None:
         name = event.name
+        is_first = name not in self._methods
         if name in METHOD_IDS:
             self._methods.add(name)
         elif name not in ("socket.open", "protocol.header"):
@@ -93,6 +99,8 @@ class _Connection:
             return
         if event.channel:
             self._refused_by = self._channel(event.channel).sent(event)
+            if self._refused_by is not None and is_first:
+                self._refused_first = METHOD_IDS.get(name)
         elif name == "connection.close":
             self._state = _State.CLOSING
             self._close_crossed = True
@@ -159,12 +167,22 @@ class _Connection:
                     self._findings.wrong("CHAN-007", event, "reply-code", "a code that closes a connection")
             elif not known:
                 self._findings.wrong("CHAN-007", event, "class-id and method-id", "those of what was sent")
+            elif self._is_about_a_free_tag(code, identifiers):
+                self._findings.unexpected("CANCEL-013", event, detail="connection.close for a free consumer tag")
+            elif self._refused_first == identifiers and code != _CHANNEL_ERROR and self._dialect.extensions:
+                allowed = f"reply-code={_CHANNEL_ERROR}"
+                self._findings.wrong(self._refused_by or "CHAN-001", event, "reply-code", allowed)
             elif code in _MALFORMED and identifiers == (0, 0) and self._is_open:
                 self._findings.unexpected("CHAN-007", event, detail="connection.close for frames that are right")
             elif code != _FORCED:
                 self._findings.kept(self._refused_by or "CHAN-007")
         self._forget_all()
         self._state = _State.REFUSED
+
+    def _is_about_a_free_tag(self, code: int, identifiers: tuple[int, int]) -> bool:
+        if code != _NOT_ALLOWED or identifiers != METHOD_IDS["basic.consume"] or not self._dialect.extensions:
+            return False
+        return not any(channel.may_reuse_tag for channel in self._channels.values())
 
     def _forget_all(self) -> None:
         """What was due is not any more."""

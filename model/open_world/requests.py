@@ -36,12 +36,14 @@ def broken_by(reply: str) -> str:
 @dataclass(slots=True)
 class Request:
     """A request that waits for its reply. `refused_by`: a requirement by which what was sent before it had to end the
-    channel, so that nothing may answer it. `number`: how many publishes were sent on the channel before it.
+    channel, so that nothing may answer it. `number`: how many publishes were sent on the channel before it;
+    `all_settled`: how often all that was outstanding was settled before it.
     """
 
     event: TraceEvent
     refused_by: str | None
     number: int
+    all_settled: int
 
 
 @dataclass(slots=True)
@@ -54,13 +56,14 @@ class Requests:
     #: replies that somebody asked not to have, and which would be CHAN-018
     _unwanted: set[str] = field(default_factory=set)
 
-    def ask(self, event: TraceEvent, refused_by: str | None, number: int) -> None:
+    def ask(self, event: TraceEvent, refused_by: str | None, number: int, all_settled: int) -> None:
         if event.name not in SYNCHRONOUS_METHODS:
             return
         if event.arguments.get("nowait"):
             self._unwanted.add(f"{event.name}-ok")
             return
-        self._lanes.setdefault(_lane(f"{event.name}-ok"), deque()).append(Request(event, refused_by, number))
+        request = Request(event, refused_by, number, all_settled)
+        self._lanes.setdefault(_lane(f"{event.name}-ok"), deque()).append(request)
 
     def answer(self, reply: TraceEvent) -> Request | None:
         """The request that this answers; None where there is none, which is a failure or cannot be known."""

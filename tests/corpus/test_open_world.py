@@ -10,6 +10,7 @@ from amqpspec.command_line import main
 from amqpspec.conformance.traces.trace import TraceRow, read_trace, sequences
 from amqpspec.conformance.verdicts.judge import judge_open
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.pipeline.judging.conservation import Facts, conservation
 from tests.corpus.expectations import DIRECTORY
 
 RECORDINGS = sorted(DIRECTORY.glob("*.parquet"))
@@ -30,6 +31,18 @@ def found(recording: str) -> Iterator[tuple[bool, str]]:
 @pytest.mark.parametrize("recording", [each.stem for each in RECORDINGS])
 def test_nothing_is_blamed_that_the_law_permits(recording: str) -> None:
     assert [said for failed, said in found(recording) if not failed] == []
+
+
+def test_conservation_blames_nothing_that_the_law_permits() -> None:
+    wrong = []
+    for file in RECORDINGS:
+        for rows in sequences(read_trace(file)):
+            facts = Facts()
+            facts.add(rows)
+            violations = conservation(facts).violations
+            if violations and not failed_live(rows):
+                wrong.append((file.stem, rows[0]["sequence"], violations[0].what))
+    assert wrong == []
 
 
 def test_a_trace_of_the_suite_can_be_judged_so(capsys: pytest.CaptureFixture[str]) -> None:

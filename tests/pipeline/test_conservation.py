@@ -11,7 +11,19 @@ import pytest
 from amqpspec import EmbeddedBroker
 from amqpspec.command_line import main
 from amqpspec.conformance.traces.trace import TraceRow, read_trace, sequences
-from amqpspec.pipeline.judging.conservation import LOST, TWICE, UNPUBLISHED, Conservation, Facts, conservation
+from amqpspec.pipeline.conservation_job import conservation_with_spark
+from amqpspec.pipeline.judging.conservation import (
+    AGAIN,
+    CHANGED,
+    FLAGGED,
+    LOST,
+    TWICE,
+    UNPUBLISHED,
+    Conservation,
+    Facts,
+    conservation,
+    conservation_of_run,
+)
 from amqpspec.pipeline.store.adding import add_trace
 from amqpspec.pipeline.store.store import create_store
 from benchmarks.applications import run_all
@@ -49,8 +61,17 @@ def published(time: float, body: str, number: int = 1) -> list[Frame]:
     ]
 
 
-def delivered(time: float, body: str, again: bool = False) -> Frame:
-    return time, "received", "basic.deliver", {"consumer_tag": "t", "redelivered": again, "body": body}
+def delivered(time: float, body: str, again: bool = False, tag: int = 1, **others: Any) -> Frame:
+    said = {"consumer_tag": "t", "redelivered": again, "body": body, "routing_key": "q", "delivery_tag": tag} | others
+    return time, "received", "basic.deliver", said
+
+
+def settled(time: float, tag: int, method: str = "basic.ack", **others: Any) -> Frame:
+    return time, "sent", method, {"delivery_tag": tag} | others
+
+
+def closed(time: float) -> list[Frame]:
+    return [(time, "sent", "channel.close", {}), (time + 0.1, "received", "channel.close-ok", {})]
 
 
 SELECT: Frame = (0.1, "sent", "confirm.select", {})
@@ -75,7 +96,8 @@ def publisher(*more: Frame) -> Iterator[TraceRow]:
 
 class TestAcrossConnections:
     def test_what_was_published_is_delivered(self) -> None:
-        consumer = rows("c", CONSUME, delivered(2.0, "m"), delivered(3.0, "m", again=True))
+        back = settled(2.5, 1, "basic.nack", requeue=True)
+        consumer = rows("c", CONSUME, delivered(2.0, "m"), back, delivered(3.0, "m", again=True, tag=2), settled(4, 2))
         assert found(publisher(*EMPTY), consumer) == Conservation([], {}, messages=1, queues=1)
 
     def test_what_nobody_published(self) -> None:
@@ -90,6 +112,40 @@ class TestAcrossConnections:
 
     def test_lost(self) -> None:
         assert wrong(publisher(*EMPTY), rows("c", CONSUME)) == [LOST]
+
+    def test_lost_when_it_was_given_back(self) -> None:
+        held = rows("c", CONSUME, delivered(2.0, "m"))
+        assert wrong(publisher(*EMPTY), held) == [], "the queue was empty while it was held"
+        back = rows("c", CONSUME, delivered(2.0, "m"), settled(3.0, 1, "basic.reject", requeue=True), *closed(4.0))
+        assert wrong(publisher(*EMPTY), back) == [LOST]
+        dropped = rows("c", CONSUME, delivered(2.0, "m"), settled(3.0, 1, "basic.reject"), *closed(4.0))
+        assert wrong(publisher(*EMPTY), dropped) == []
+
+    def test_what_is_settled_comes_again(self) -> None:
+        for ends in ((), closed(2.7)):
+            first = rows("c", CONSUME, delivered(2.0, "m"), settled(2.5, 1), *ends)
+            again = rows("d", CONSUME, delivered(3.0, "m", again=True))
+            assert wrong(publisher(), first, again) == [AGAIN]
+        first = rows("c", CONSUME, delivered(2.0, "m"), *closed(2.7))
+        again = rows("d", CONSUME, delivered(3.0, "m", again=True))
+        assert wrong(publisher(), first, again) == []
+
+    def test_the_first_delivery_has_the_flag(self) -> None:
+        assert wrong(publisher(), rows("c", CONSUME, delivered(2.0, "m", again=True))) == [FLAGGED]
+        gone = rows("c", CONSUME, *closed(1.5))
+        assert wrong(publisher(), gone, rows("d", CONSUME, delivered(2.0, "m", again=True))) == []
+
+    def test_another_form(self) -> None:
+        assert wrong(publisher(), rows("c", CONSUME, delivered(2.0, "m", routing_key="r"))) == [CHANGED]
+
+    @pytest.mark.parametrize(("end", "violations"), [("tx.commit", []), ("tx.rollback", [UNPUBLISHED])])
+    def test_a_transaction_publishes_with_its_commit(self, end: str, violations: list[tuple[str, str]]) -> None:
+        publish: Frame = (1.0, "sent", "basic.publish", {"routing_key": "q", "body": "x"})
+        transaction = rows("t", (0.5, "sent", "tx.select", {}), publish, (1.5, "sent", end, {}))
+        assert wrong(publisher(), transaction, rows("c", CONSUME, delivered(2.0, "x"))) == violations
+        early = rows("c", CONSUME, delivered(1.2, "x"))
+        transaction = rows("t", (0.5, "sent", "tx.select", {}), publish, (1.5, "sent", end, {}))
+        assert wrong(publisher(), transaction, early) == [UNPUBLISHED]
 
 
 class TestUndecided:
@@ -128,3 +184,15 @@ def test_applications_on_a_right_broker(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_a_message_delivered_twice(tmp_path: Path) -> None:
     assert TWICE in {(each.requirement, each.what) for each in recorded(tmp_path, "message-delivered-twice").violations}
+
+
+def test_spark_finds_the_same(tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded(tmp_path / "recorded", "message-delivered-twice")
+    store = create_store(tmp_path / "store")
+    add_trace(store, tmp_path / "recorded", run="r")
+    found = conservation_of_run(store, "r")
+    assert TWICE in {(each.requirement, each.what) for each in found.violations}
+    assert all(each.body for each in found.violations)
+    assert conservation_with_spark(store, "r", "local[2]") == found
+    assert main(["pipeline", "conservation", str(tmp_path / "store"), "--run", "r", "--spark", "local[2]"]) == 1
+    assert "ACK-015" in capsys.readouterr().out

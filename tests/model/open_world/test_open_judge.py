@@ -115,6 +115,67 @@ class TestSettlements:
         assert failed(*consuming(), ack(1), CLOSE) == []
 
 
+    def test_what_is_on_its_way_may_be_settled_with_all(self) -> None:
+        begin = [*consuming(), delivery(1), ack(0, True), delivery(2)]
+        assert failed(*begin, ack(2), CLOSE) == []
+        assert failed(*begin, *QOS, ack(2), *QOS) == []
+        assert failed(*consuming(), delivery(1), ack(0, True), *QOS, delivery(2), ack(2), CLOSE) == ["ACK-006"]
+
+    def test_no_delivery_is_on_its_way_to_who_asked_for_none(self) -> None:
+        assert failed(ack(9), *QOS) == ["ACK-006"]
+        assert failed(ack(9), ("<", "channel.close", {**CLOSE[2], "reply_code": 404})) == ["ACK-006"]
+
+
+class TestWhatMustBeRefused:
+    @pytest.mark.parametrize(
+        ("steps", "requirement"),
+        [
+            ([*SELECT, (">", "tx.select", {}), ("<", "tx.select-ok", {})], "CONFIRM-015"),
+            ([(">", "tx.select", {}), ("<", "tx.select-ok", {}), *SELECT], "CONFIRM-015"),
+            ([(">", "tx.commit", {}), ("<", "tx.commit-ok", {})], "TX-001"),
+            ([(">", "basic.qos", {"prefetch_size": 1}), ("<", "basic.qos-ok", {})], "QOS-007"),
+            ([(">", "channel.flow", {"active": False}), ("<", "channel.flow-ok", {})], "CHAN-010"),
+            ([*consuming(), *consuming()[2:]], "CONSUME-003"),
+        ],
+    )
+    def test_and_is_answered(self, steps: list[Step], requirement: str) -> None:
+        assert failed(*steps) == [requirement]
+
+    def test_a_tag_is_free_when_its_consumer_was_ended(self) -> None:
+        ended = ("<", "basic.cancel", {"consumer_tag": "t", "nowait": True})
+        consume, consumed = consuming()[2:]
+        assert failed(*consuming(), consume, ended, consumed) == []
+        taken = ("<", "connection.close", {"reply_code": 530, "class_id": 60, "method_id": 20})
+        assert failed(*consuming(), ended, consume, taken) == ["CANCEL-013"]
+        assert failed(*consuming(), consume, taken) == []
+
+    def test_notices(self) -> None:
+        cancel = [(">", "basic.cancel", {"consumer_tag": "t"}), ("<", "basic.cancel-ok", {"consumer_tag": "t"})]
+        notice: Step = ("<", "basic.cancel", {"consumer_tag": "t", "nowait": True})
+        assert failed(*consuming(), *cancel, notice) == ["CANCEL-002"]
+        assert failed(*consuming(), ("<", "basic.cancel", {"consumer_tag": "t"})) == ["CANCEL-008"]
+
+    def test_a_wrong_code_for_a_channel_that_is_not_open(self) -> None:
+        close = ("<", "connection.close", {"reply_code": 503, "class_id": 60, "method_id": 10})
+        closed = [(">", "channel.close", {}), ("<", "channel.close-ok", {}), QOS[0]]
+        assert failed(*closed, close) == ["CHAN-001"]
+
+
+class TestFlagsOfConfirms:
+    def test_of_one_publish_by_itself(self) -> None:
+        nack: Step = ("<", "basic.nack", {"delivery_tag": 1, "multiple": True, "requeue": True})
+        assert failed(*SELECT, PUBLISH, nack) == []
+        assert failed(*SELECT, PUBLISH, confirm(1, True)) == ["CONFIRM-006"]
+        assert failed(*SELECT, PUBLISH, PUBLISH, confirm(1, True)) == [], "the other one may be in the same batch"
+        assert failed(*SELECT, PUBLISH, ("<", "basic.nack", {**nack[2], "multiple": False})) == ["CONFIRM-006"]
+        assert failed(*SELECT, PUBLISH, ("<", "basic.nack", {**nack[2], "requeue": False})) == ["CONFIRM-007"]
+
+    def test_what_closes_the_channel_is_not_confirmed(self) -> None:
+        close = ("<", "channel.close", {"reply_code": 404, "class_id": 60, "method_id": 40})
+        assert failed(*SELECT, PUBLISH, PUBLISH, confirm(1), close) == []
+        assert failed(*SELECT, PUBLISH, confirm(1), close) == ["CONFIRM-019"]
+
+
 class TestConfirms:
     def test_any_batches(self) -> None:
         steps = [*SELECT, PUBLISH, PUBLISH, confirm(2), PUBLISH, PUBLISH, confirm(4, True)]

@@ -1,0 +1,129 @@
+"""Conservation as a Spark job: `pipeline.judging.conservation` as DataFrames, for runs that do not fit in one process.
+
+The tasks of the first stage read the parts and write their facts; Spark adds these up, brings together what belongs to
+one message by one shuffle, and puts it in order; the tasks of the second stage read that. Rows of Spark are handed to
+Python as Parquet files, as Spark's own ways of doing so in columns (`mapInArrow`) need pandas. What comes back to the
+driver are what is wrong, why something is undecided, and the notes on queues, which every task of the second stage has.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from amqpspec.conformance.traces.trace_row import TraceError
+from amqpspec.pipeline.judging.conservation import (
+    MOST_NAMED,
+    ORDER,
+    Added,
+    Conservation,
+    Judged,
+    add_judged,
+    files_of,
+    judge_messages,
+    notes_of,
+    rows_of,
+    sequences_of,
+    with_bodies,
+)
+from amqpspec.pipeline.judging.message_facts import SCHEMA, What, batches, facts_of
+from amqpspec.pipeline.spark_session import PipelineError, reason, spark_session
+from amqpspec.pipeline.spark_tasks import run_tasks
+from amqpspec.pipeline.store.files import StoreError
+from amqpspec.pipeline.store.store import Store
+
+#: In the place of a requirement: `message` says how many more violations a task found, which it does not name.
+_UNNAMED = "unnamed"
+
+
+def conservation_with_spark(store: Store, run: str, master: str) -> Conservation:
+    """What `conservation_of_run` finds. Raises `StoreError` where the store has no such run or cannot be written,
+    `TraceError`, `PipelineError`.
+    """
+    from pyspark.errors import PySparkException
+
+    files = files_of(store, run)
+    folder = store.temporary / f"conservation-{uuid4().hex}"
+    try:
+        with spark_session(master) as spark:
+            found = _with_spark(spark, files, folder)
+    except PySparkException as error:
+        raise PipelineError(f"the Spark job failed: {reason(error)}") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return with_bodies(found, files)
+
+
+def added_up(facts: Any) -> Any:
+    """Facts, DataFrame in, DataFrame out: so many `times`, between `first` and `last`."""
+    from pyspark.sql import functions as f
+
+    counted = facts.groupBy(*ORDER).agg(
+        f.count("time").alias("times"), f.min("time").alias("first"), f.max("time").alias("last")
+    )
+    return counted.select(*Added._fields)
+
+
+def by_message(added: Any) -> Any:
+    """What is said of messages, DataFrame in, DataFrame out: what belongs to one is together, in order."""
+    return added.where(added.what <= What.SETTLED.value).repartition("message").sortWithinPartitions(*ORDER)
+
+
+def _with_spark(spark: Any, files: list[Path], folder: Path) -> Conservation:
+    from pyspark.sql import functions as f
+
+    facts, messages = folder / "facts", folder / "messages"
+    facts.mkdir(parents=True)
+    problems = run_tasks(spark, files, lambda file: _write_facts(file, facts))
+    if problems:
+        raise (TraceError if isinstance(problems[0], TraceError) else StoreError)(str(problems[0]))
+    added = added_up(spark.read.parquet(f"file://{facts}"))
+    notes = added.where(added.what > What.SETTLED.value).collect()
+    queues = notes_of(Added(*row) for row in notes)
+    by_message(added).write.parquet(f"file://{messages}")
+    pieces = sorted(messages.glob("*.parquet"))
+    known = spark.sparkContext.broadcast(queues)
+    judged = run_tasks(spark, pieces, lambda piece: _judged(piece, known.value))
+    published = spark.read.parquet(f"file://{messages}").where(f"what = {What.PUBLISHED.value}")
+    found = Conservation(queues=len(queues))
+    found.messages = published.select(f.count_distinct("message")).head()[0]
+    add_judged(found, (each for each in judged if each.requirement != _UNNAMED))
+    found.wrong += sum(each.message for each in judged if each.requirement == _UNNAMED)
+    return found
+
+
+def _write_facts(file: Path, folder: Path) -> list[Exception]:
+    """The facts of a part as a file; gives what is wrong."""
+    try:
+        with pq.ParquetWriter(folder / file.name, SCHEMA) as writer:
+            for rows in sequences_of(file):
+                for batch in batches(facts_of(rows)):
+                    writer.write_batch(batch)
+    except TraceError as error:
+        return [error]
+    except (OSError, pa.ArrowException) as error:
+        return [StoreError(f"{folder}: cannot be written: {' '.join(str(error).split())}")]
+    return []
+
+
+def _judged(piece: Path, queues: Any) -> list[Judged]:
+    """What the second stage says of the messages in a file, of the violations the first ones."""
+
+    def rows() -> Iterator[Added]:
+        with pq.ParquetFile(piece) as columns:
+            for batch in columns.iter_batches(10_000):
+                yield from rows_of(batch)
+
+    found: list[Judged] = []
+    wrong = 0
+    for each in judge_messages(rows(), queues):
+        wrong += bool(each.requirement)
+        if not each.requirement or wrong <= MOST_NAMED:
+            found.append(each)
+    return [*found, Judged(_UNNAMED, "", "", max(wrong - MOST_NAMED, 0), 0.0)]
