@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.conformance.language.command import Command
-from amqpspec.conformance.scenarios.scenario_files import without_expiration
+from amqpspec.conformance.scenarios.scenario_files import WITH_X, without_expiration
 from amqpspec.conformance.search.plan import Plan
 from amqpspec.model.protocol.methods import Table
 
@@ -16,6 +16,8 @@ from amqpspec.model.protocol.methods import Table
 def judgeable(command: Command, plan: Plan) -> Command:
     """The command, without what cannot be judged."""
     arguments: Table = dict(command.arguments)
+    if command.method in ("queue.bind", "queue.unbind"):
+        arguments |= _in_the_text(arguments)
     if command.method == "basic.publish":
         arguments.pop("immediate", None)
         command = replace(command, content=without_expiration(command.content))
@@ -47,3 +49,12 @@ def judgeable(command: Command, plan: Plan) -> Command:
         # the default exchange may be bound; what that brings about is not said
         arguments["exchange"] = "amq.direct"
     return command if arguments == command.arguments else replace(command, arguments=arguments)
+
+
+def _in_the_text(arguments: Table) -> Table:
+    """The table of a binding, whose x-match is `all` or `any` (section 3.1.3.4)."""
+    table = arguments.get("arguments") or {}
+    match = table.get("x-match")
+    if not isinstance(match, str) or not match.endswith(WITH_X):
+        return {}
+    return {"arguments": {**table, "x-match": match.removesuffix(WITH_X)}}
