@@ -99,6 +99,8 @@ def unbind(broker: Broker, channel: Channel, method: Method) -> None:
 
 def lacks_only_the_binding(broker: Broker, channel: Channel, method: Method) -> bool:
     """Is there no such binding to take back by this queue.unbind, and both ends of it are there?"""
+    if not method.arguments.get("queue") and channel.last_queue is None:
+        return False
     name, routing_key = _named(broker, channel, method.arguments, False)
     source = broker.exchanges.get(without_line_breaks(method.arguments.get("exchange", "")))
     queue = broker.queues.get(name)

@@ -32,3 +32,8 @@ def test_a_binding_that_is_not_there(talk: Conversation, on: str, frame: str, ar
 def test_a_queue_that_is_not_there(talk: Conversation) -> None:
     talk.send("a.1 queue.unbind missing amq.direct routing-key=k").see("a.1", "queue.unbind-ok")
     assert [each.requirement for each in talk.acceptor.failures] == ["BIND-002"]
+
+
+def test_no_queue_at_all(talk: Conversation) -> None:
+    talk.send("a.2 queue.unbind exchange=amq.direct").see("a.2", "channel.close", reply_code=404, **CLOSE)
+    assert talk.acceptor.failures == []
