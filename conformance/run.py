@@ -16,14 +16,14 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.losses import Losses, Restarts, blocked, given_up
 from amqpspec.conformance.run_options import RunOptions
-from amqpspec.conformance.scenarios.applicability import applicable, not_applicable
+from amqpspec.conformance.scenarios.applicability import applicable, needs_operator, not_applicable
 from amqpspec.conformance.scenarios.configured_alike import configured_alike
 from amqpspec.conformance.scenarios.scenario_files import is_scenario, selected, sequence_name
 from amqpspec.conformance.search_of_run import SearchOfRun
 from amqpspec.conformance.session.cleanup import Cleaner, Made, clean_up
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
 from amqpspec.conformance.session.patience import Patience
-from amqpspec.conformance.session.side_by_side import OneAtATime, under_way
+from amqpspec.conformance.session.side_by_side import OneAtATime, longest_first, under_way
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.under_way import UnderWay
@@ -218,15 +218,20 @@ class Runner:
     # ----------------------------------------------------------------------------------------- scenarios
 
     def _run_scenarios(self, scenarios: Sequence[CommandFile], workers: Workers) -> None:
-        """Those that wait beside all others, rough ones behind the gentle, those that want to be alone at the end."""
-        side_by_side = [each for each in scenarios if not each.waits and not each.alone]
-        with under_way([each for each in scenarios if each.waits], self._begin, self.target.clock) as waiting:
-            for is_rough in (False, True):
-                chosen = (self._sequence(each) for each in side_by_side if each.rough is is_rough)
-                for outcome in workers.carried_out(chosen):
-                    self._take(outcome)
-            for waited in waiting:
-                self._take(waited)
+        """Those that wait beside all others, as what only the operator's process can carry out; rough ones behind the
+        gentle, those that want to be alone at the end. While these wait, the search is made.
+        """
+        together = [each for each in scenarios if not each.alone]
+        waiting = [each for each in together if each.waits or (needs_operator(each.commands) and not each.rough)]
+        others = [each for each in together if each not in waiting]
+        others.sort(key=lambda each: (each.rough, not needs_operator(each.commands)))
+        with under_way(longest_first(waiting), self._begin, self.target.clock) as waited:
+            for outcome in workers.carried_out(map(self._sequence, others)):
+                self._take(outcome)
+            for outcome in waited:
+                self._take(outcome)
+        if self.options.sequences and not self._is_enough():
+            self._search.prepare(workers)
         for group in configured_alike(each for each in scenarios if each.alone):
             if not self._is_enough():
                 self._run_configured_alike(group)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.search.machine import themes_for
@@ -17,9 +18,9 @@ from amqpspec.conformance.workers import MadeRound, Round, Workers, is_over
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.targets.clock import Clock
 
-#: Rounds of the search behind which it is looked at what the target refuses and breaks: for the first time and where
-#: there was something to learn, and else.
-FIRST_ROUNDS, LATER_ROUNDS = 1, 8
+#: Rounds of the search behind which it is looked at what the target refuses and breaks: where nothing is known of it
+#: yet or there was something to learn, and else, which is all of a default run.
+FIRST_ROUNDS, LATER_ROUNDS = 1, 12
 
 
 class SearchOfRun:
@@ -46,9 +47,17 @@ class SearchOfRun:
         self._is_blocked = is_blocked
         self._is_enough = is_enough
         self._learned = learned
-        #: the rounds that are carried out now: the first, how many, and what they leave out
-        self._now: tuple[int, int, Learned | None] = (0, FIRST_ROUNDS, None)
+        #: the rounds that are carried out now: the first, and what they leave out
+        self._now: tuple[int, Learned | None] = (0, None)
+        #: those that are made already, by whom
+        self._prepared: tuple[Workers, Iterator[list[MadeRound]]] | None = None
         self._until: float | None = None
+
+    def prepare(self, workers: Workers) -> None:
+        """Have the first rounds made while others wait. What is learned from now on is heeded by those behind them."""
+        if themes_for(self._dialect, self._options.themes):
+            for rounds in islice(self._rounds(), 1):
+                self._prepared = workers, workers.made(rounds)
 
     def go_on(self, workers: Workers, carry_out: Callable[[CommandSequence], CarriedOut], clock: Clock) -> None:
         """Search until the number of sequences is reached. Called again, it goes on behind those that are over."""
@@ -58,7 +67,9 @@ class SearchOfRun:
             self._until = time.monotonic() + self._options.time_budget
         with SetAside(carry_out, clock) as waiting:
             for rounds in self._rounds():
-                for made in workers.made(rounds):
+                by, prepared = self._prepared or (None, iter(()))
+                self._prepared = None
+                for made in prepared if by is workers else workers.made(rounds):
                     self._carry_out(made, workers, waiting)
             for each in waiting.taken(but=0):
                 if not self._is_enough():
@@ -92,14 +103,15 @@ class SearchOfRun:
 
     def _rounds(self) -> Iterator[Iterator[Round]]:
         """Some at a time: what was learned of the target by then is heeded by the next ones."""
-        first, many, learned = self._now
+        first, learned = self._now
         while first * ROUND < self._options.sequences and not is_over(self._until) and not self._is_enough():
             if learned is None:
                 learned = self._learned() if self._options.learns else Learned()
-            self._now = first, many, learned
+            self._now = first, learned
+            is_unknown = first == 0 and (self._options.search_only or bool(self._options.only))
+            many = FIRST_ROUNDS if is_unknown or any(learned) else LATER_ROUNDS
             yield self._some_rounds(range(first, first + many), learned)
-            later = FIRST_ROUNDS if any(learned) else LATER_ROUNDS
-            first, many, learned = self._now = first + many, later, None
+            first, learned = self._now = first + many, None
 
     def _some_rounds(self, numbers: Iterable[int], learned: Learned) -> Iterator[Round]:
         for number in numbers:

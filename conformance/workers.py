@@ -31,7 +31,7 @@ from amqpspec.conformance.search.machine import Made
 from amqpspec.conformance.search.round import ROUND, make_round
 from amqpspec.conformance.session.cleanup import Cleaner
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
-from amqpspec.conformance.session.patience import Patience
+from amqpspec.conformance.session.patience import Memory, Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.causes import Argument
@@ -40,8 +40,9 @@ from amqpspec.targets.clock import FastForwardClock
 
 Result = TypeVar("Result")
 
-#: Sequences for each worker that are begun ahead of what was given back last.
-AHEAD = 16
+#: Sequences for each worker that are handed out ahead of what was given back last, which may be one that waits for
+#: several deadlines.
+AHEAD = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Workers(Protocol):
     """Use as a context manager."""
 
     def made(self, rounds: Iterable[Round]) -> Iterator[list[MadeRound]]:
-        """The rounds, in order: as many at a time as are made side by side."""
+        """The rounds, in order: as many at a time as are made side by side, which begins at once."""
         ...
 
     def carried_out(self, sequences: Iterable[CommandSequence], until: float | None = None) -> Iterator[CarriedOut]:
@@ -152,16 +153,18 @@ class SeveralProcesses:
         start = _context()
         self._stop: Event = start.Event()
         target = replace(place.target, operator=None)
+        seen: Memory = start.RawArray("d", 3)
+        if place.patience is not None:
+            place.patience.share(seen, options.jobs + 1)
         self._pool = ProcessPoolExecutor(
-            options.jobs, start, _begin, (target, place.trace.path, replace(options, enough=None), self._stop)
+            options.jobs, start, _begin, (target, place.trace.path, replace(options, enough=None), self._stop, seen)
         )
         self._here = ThreadPoolExecutor(1, thread_name_prefix="operated")
 
     def made(self, rounds: Iterable[Round]) -> Iterator[list[MadeRound]]:
         with undisturbed():
             begun = [self._pool.submit(_make, each) for each in rounds]
-        if begun:
-            yield list(map(_result, begun))
+        return _together(begun)
 
     def carried_out(self, sequences: Iterable[CommandSequence], until: float | None = None) -> Iterator[CarriedOut]:
         begun: deque[Future[CarriedOut | None]] = deque()
@@ -172,7 +175,10 @@ class SeveralProcesses:
             while begun and (begun[0].done() or len(begun) > self._ahead):
                 yield from _outcome(begun.popleft())
         while begun:
-            yield from _outcome(begun.popleft())
+            while self._is_enough() and begun and begun[-1].cancel():
+                begun.pop()
+            if begun:
+                yield from _outcome(begun.popleft())
 
     def _submit(self, sequence: CommandSequence, until: float | None) -> Future[CarriedOut | None]:
         if needs_operator(sequence.commands):
@@ -198,6 +204,11 @@ def _result(future: Future[Result]) -> Result:
         return future.result()
     except BrokenProcessPool:
         raise WorkerLost("a process of this run was ended from outside; its sequences were not judged") from None
+
+
+def _together(futures: list[Future[Result]]) -> Iterator[list[Result]]:
+    if futures:
+        yield list(map(_result, futures))
 
 
 def _outcome(future: Future[CarriedOut | None]) -> Iterator[CarriedOut]:
@@ -229,16 +240,15 @@ class WorkerLost(Exception):
 _of_this_process: list[tuple[Place, RunOptions]] = []
 
 
-def _begin(target: TargetUnderTest, trace: Path, options: RunOptions, stop: Event) -> None:
+def _begin(target: TargetUnderTest, trace: Path, options: RunOptions, stop: Event, seen: Memory) -> None:
     # what is interrupted at the terminal is the run, which ends its workers in good order, by `stop`
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_run, daemon=True).start()
-    cleaner = Cleaner()
-    place = Place(
-        target, TraceWriter(trace, append=True, goes_on=True), options.seed, options.pace, stop.is_set,
-        Patience(target.deadline), cleaner,
-    )  # fmt: skip
+    cleaner, patience = Cleaner(), Patience(target.deadline)
+    patience.share(seen, options.jobs + 1)
+    rows = TraceWriter(trace, append=True, goes_on=True)
+    place = Place(target, rows, options.seed, options.pace, stop.is_set, patience, cleaner)
     Finalize(None, cleaner.close, exitpriority=0)
     _of_this_process.append((place, options))
 

@@ -35,6 +35,11 @@ def is_open(conversation: Conversation, channel: ChannelKey) -> bool:
     return conversation.is_usable(channel[0]) and conversation.questions.is_open(channel)
 
 
+def may_be_open(conversation: Conversation, channel: ChannelKey) -> bool:
+    """Can it by some explanation? Where an input may be refused or not, the channel's own answer tells which."""
+    return conversation.is_usable(channel[0]) and conversation.questions.may_be_open(channel)
+
+
 def flush(conversation: Conversation, channel: ChannelKey) -> None:
     """A round trip of the channel."""
     conversation.request(conversation.questions.flush(channel))

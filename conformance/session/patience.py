@@ -8,7 +8,7 @@ machine stood still says little of the hundreds of answers since.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Protocol
 
 #: Deadlines that pass in vain before there is less patience.
 IN_VAIN = 3
@@ -25,30 +25,49 @@ FLOOR = 1.0
 LOW_FLOOR, MANY_IN_VAIN, ENOUGH_ANSWERS = 0.3, 20, 100
 
 
-@dataclass(slots=True)
-class Patience:
-    """Shared by the sequences that are carried out in one place, in several threads: a lost update does no harm."""
+class Memory(Protocol):
+    """Three numbers: a list, or an array that processes share."""
 
-    #: seconds
-    most: float
-    #: the slowest answer of late
-    slowest: float = 0.0
-    in_vain: int = 0
-    answers: int = 0
+    def __getitem__(self, place: int, /) -> float: ...
+
+    def __setitem__(self, place: int, number: float, /) -> None: ...
+
+
+_SLOWEST, _IN_VAIN, _ANSWERS = range(3)
+
+
+class Patience:
+    """Shared by the sequences that are carried out on one target, in threads and processes: a lost update does no harm.
+
+    `most`: seconds.
+    """
+
+    def __init__(self, most: float) -> None:
+        self.most = most
+        self._seen: Memory = [0.0, 0.0, 0.0]
+        self._fading = FADING
+
+    def share(self, memory: Memory, processes: int) -> None:
+        """Go on in memory that so many processes share: what each of them learns is known to all."""
+        for place in (_SLOWEST, _IN_VAIN, _ANSWERS):
+            memory[place] = max(memory[place], self._seen[place])
+        self._seen = memory
+        self._fading = FADING ** (1 / processes)
 
     @property
     def deadline(self) -> float:
         """Seconds that an owed frame may take."""
-        if self.in_vain < IN_VAIN:
+        seen = self._seen
+        if seen[_IN_VAIN] < IN_VAIN:
             return self.most
-        is_sure = self.in_vain >= MANY_IN_VAIN and self.answers >= ENOUGH_ANSWERS
+        is_sure = seen[_IN_VAIN] >= MANY_IN_VAIN and seen[_ANSWERS] >= ENOUGH_ANSWERS
         floor = LOW_FLOOR if is_sure else FLOOR
-        return min(self.most, max(floor, MULTIPLE * self.slowest))
+        return min(self.most, max(floor, MULTIPLE * seen[_SLOWEST]))
 
     def waited(self, seconds: float) -> None:
         """What was owed has come, after so long."""
-        self.answers += 1
-        self.slowest = max(self.slowest * FADING, seconds)
+        self._seen[_ANSWERS] += 1
+        self._seen[_SLOWEST] = max(self._seen[_SLOWEST] * self._fading, seconds)
 
     def waited_in_vain(self) -> None:
-        self.in_vain += 1
+        self._seen[_IN_VAIN] += 1

@@ -18,6 +18,7 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence
 from amqpspec.conformance.verdicts.events import Event, Listener, tell
+from amqpspec.model.protocol.methods import CLOCK_WAIT
 from amqpspec.targets.clock import Clock, FastForwardClock
 
 #: Scenarios that wait at one time.
@@ -50,6 +51,22 @@ class OneAtATime:
     def __call__(self, event: Event) -> None:
         with self._lock:
             tell(self._listeners, event)
+
+
+def longest_first(scenarios: Iterable[CommandFile]) -> list[CommandFile]:
+    """In an order in which none that takes long is the last to begin.
+
+    Those that say nothing of time wait for delays of the broker's own, which are the longest; but those that do not
+    wait at all come last.
+    """
+
+    def waits_for(scenario: CommandFile) -> float:
+        if not scenario.waits:
+            return 0.0
+        said = sum(each.arguments.get("milliseconds", 0) for each in scenario.commands if each.method == CLOCK_WAIT)
+        return said or float("inf")
+
+    return sorted(scenarios, key=waits_for, reverse=True)
 
 
 @contextmanager

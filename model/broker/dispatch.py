@@ -154,7 +154,7 @@ def was_on_its_way(queue: Queue, consumer: Consumer, stamp: int) -> bool:
 
 
 def stays_after_all(queue: Queue, consumer: Consumer) -> None:
-    """It was seen to be handed a message, so it has not given up the seat yet (SAC-004)."""
+    """It was seen to be handed a message to acknowledge, so it has not given up the seat yet (SAC-004)."""
     queue.seat.holder, queue.seat.is_being_left = consumer, True
 
 

@@ -51,12 +51,10 @@ class AcceptorQuestions:
         return channel in self._usual.channels
 
     def is_open(self, channel: ChannelKey) -> bool:
-        usual = self._usual
-        known = usual.channels.get(channel)
-        if known is None or known.state is not ChannelState.OPEN or known.assembly is not None:
-            return False
-        connection = usual.connections[channel[0]]
-        return not connection.blocked and not connection.out_of_step
+        return _is_open(self._usual, channel)
+
+    def may_be_open(self, channel: ChannelKey) -> bool:
+        return any(_is_open(broker, channel) for broker in self._brokers)
 
     def flush(self, channel: ChannelKey) -> TraceEvent:
         """Where the channel has a limit of its own it is channel.flow: up to RabbitMQ 4.2 basic.qos with global=false
@@ -187,6 +185,14 @@ class AcceptorQuestions:
             return False
         others = (broker.queues.get(queue) for broker in brokers)
         return any(other is not None and other.messages for other in others)
+
+
+def _is_open(broker: Broker, channel: ChannelKey) -> bool:
+    known = broker.channels.get(channel)
+    if known is None or known.state is not ChannelState.OPEN or known.assembly is not None:
+        return False
+    connection = broker.connections[channel[0]]
+    return not connection.blocked and not connection.out_of_step
 
 
 def _known(connection: Connection) -> KnownConnection:

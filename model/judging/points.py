@@ -80,7 +80,10 @@ def points(
                 event = point.pending[index]
                 # nobody looks at a point that is left out, so that the last one behind it can be made of it
                 is_taken = is_left_out and index == steps[-1][0] and not isinstance(event, TIMED)
-                reached += _behind(point, event, _process_one(point, index, applying, is_taken))
+                further = _process_one(point, index, applying, is_taken)
+                # who leaves out this point does not come to what expires later, which may be dead-lettered otherwise
+                is_lost = is_left_out and not _is_mere_expiry(point, index)
+                reached += further if is_lost else _behind(point, event, further)
         reached = merged(reached)
         # what is behind them has been made of them: they are changed by whoever is given them
         yield from found

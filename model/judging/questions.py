@@ -70,6 +70,10 @@ class Questions(Protocol):
         """Is the channel open, in the middle of nothing, and does its connection answer?"""
         ...
 
+    def may_be_open(self, channel: ChannelKey) -> bool:
+        """Is it so by some explanation, as nothing has told yet which one is right?"""
+        ...
+
     def flush(self, channel: ChannelKey) -> TraceEvent:
         """A request that the open channel answers itself, behind all that it did before, and that changes nothing."""
         ...

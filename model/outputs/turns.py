@@ -77,7 +77,8 @@ def _check_seat(broker: Broker, queue: Queue, consumer: Consumer, message: Messa
             return unexpected("SAC-003", "basic.deliver before the messages that the former consumer held")
         return NONE
     if was_on_its_way(queue, consumer, message.stamp):
-        stays_after_all(queue, consumer)
+        if not consumer.no_ack:
+            stays_after_all(queue, consumer)
         return NONE
     if is_beside(broker, consumer):
         return NONE

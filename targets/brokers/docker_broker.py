@@ -6,6 +6,7 @@ import contextlib
 import io
 import queue
 import secrets
+import socket
 import tarfile
 import threading
 import time
@@ -57,8 +58,9 @@ class DockerBroker:
 
     `image` is a local image when there is one of that name, else it is pulled. `configuration` holds
     rabbitmq.conf settings (`{"consumer_timeout": "5000"}`), and `channel_tick_interval` in milliseconds;
-    only RabbitMQ images take it. The broker's port is published on the loopback interface alone. The data of a
-    RabbitMQ are in memory, and gone when it stops, unless it `keeps_data`.
+    only RabbitMQ images take it. The broker's port is published on the loopback interface alone, and used where the
+    container cannot be reached at its own address. The data of a RabbitMQ are in memory, and gone when it stops,
+    unless it `keeps_data`.
     Raises BrokerUnavailable where the engine, the image or the broker cannot be had.
     """
 
@@ -150,7 +152,7 @@ class DockerBroker:
     def restart(self, *, kill: bool = False) -> None:
         """Stops the broker (with `kill`: at once, as a crash would) and starts it on the same data.
 
-        The address changes: Docker publishes another port. Raises BrokerUnavailable when it does not return,
+        The address may change: Docker publishes another port. Raises BrokerUnavailable when it does not return,
         ValueError for a broker that does not keep its data.
         """
         if not self._keeps_data:
@@ -202,7 +204,7 @@ class DockerBroker:
         if not bindings:
             log.ended.wait(timeout=1.0)  # for what it said before it ended
             raise BrokerUnavailable(f"{self.image}: {_reason_for_failure(container)}{log.memory.quote()}")
-        address = Address(host="127.0.0.1", port=int(bindings[0]["HostPort"]))
+        address = _own_address(container) or Address(host="127.0.0.1", port=int(bindings[0]["HostPort"]))
         if not wait_until_ready(address.host, address.port, deadline, log.signs, log.ended.is_set):
             if log.ended.is_set():
                 raise BrokerUnavailable(f"{self.image}: {_reason_for_failure(container)}{log.memory.quote()}")
@@ -247,6 +249,29 @@ class _LogFollower:
                 self.signs.put(piece)
             self.ended.set()
         self.signs.put("")
+
+
+def _own_address(container: Container) -> Address | None:
+    """Where the container itself listens, if it is in a network of this machine; None: it is not.
+
+    A published port is served by a process of Docker that copies each octet, which takes as long as the broker does.
+    Once a container has ended, the next one that starts may get its address.
+    """
+    for network in container.attrs["NetworkSettings"]["Networks"].values():
+        host, gateway = network.get("IPAddress"), network.get("Gateway")
+        if host and gateway and _is_of_this_machine(gateway):
+            return Address(host=host, port=int(_AMQP_PORT.partition("/")[0]))
+    return None
+
+
+def _is_of_this_machine(host: str) -> bool:
+    """Is it the address of one of this machine's interfaces? An engine in a virtual machine has networks there."""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.bind((host, 0))
+    except OSError:
+        return False
+    return True
 
 
 def _connect_to_engine() -> docker.DockerClient:

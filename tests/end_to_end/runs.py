@@ -16,8 +16,10 @@ from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import dialect_of
 from amqpspec.model.promises.verdict import Failure
 from amqpspec.targets.address import Address
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.brokers.resolve import RunningBroker, introduction, operator_of, running_broker
 from amqpspec.targets.clock import COMMON, FastForwardClock
+from amqpspec.targets.embedded.hooks import Fault
 
 
 def run_suite(
@@ -37,12 +39,13 @@ def run_suite(
     themes: tuple[str, ...] = (),
     fast_forward: bool = False,
     jobs: int = 1,
+    fault: Fault | None = None,
 ) -> RunResult:
     """`amqpspec run`, as far as the result; the trace is in `directory`. A broker is operated, an address is not.
 
     `dialect`: what the embedded broker shall speak, if not the one that it usually does. `judged_by`: the name of a
     dialect, if it is not to be what the broker says of itself. `fast_forward`: where the
-    embedded broker and the suite only wait, they skip the time.
+    embedded broker and the suite only wait, they skip the time. `fault`: what the embedded broker does otherwise.
     """
     clock = FastForwardClock() if fast_forward else COMMON
     with ExitStack() as stack:
@@ -50,7 +53,12 @@ def run_suite(
         if isinstance(target, Address):
             address = target
         else:
-            broker = stack.enter_context(running_broker(target, dialect, clock)) if isinstance(target, str) else target
+            if fault is not None:
+                broker: RunningBroker = stack.enter_context(EmbeddedBroker(dialect, fault=fault, clock=clock))
+            elif isinstance(target, str):
+                broker = stack.enter_context(running_broker(target, dialect, clock))
+            else:
+                broker = target
             address, operator = broker.address, operator_of(broker)
         properties, limits = introduction(address)
         label = target if isinstance(target, str) else str(address)

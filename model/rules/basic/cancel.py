@@ -134,8 +134,9 @@ def cancel(broker: Broker, channel: Channel, method: Method) -> None:
         else:
             lane = f"{CANCELLING}{consumer.queue.name}"
             broker.touch(channel, consumer.queue)
-            if method.arguments.get("nowait") and consumer.queue in broker.deliverable and broker.has_room(consumer):
-                # without a cancel-ok nothing tells which message was the last that it was handed
+            if consumer.queue in broker.deliverable and broker.has_room(consumer):
+                # what it was handed before may come behind what the next one is handed on another channel; without a
+                # cancel-ok nothing tells which message was the last
                 channel.may_still_be_served[tag] = consumer
         has_recalled = recall(broker, consumer)
         if has_recalled:

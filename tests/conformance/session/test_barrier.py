@@ -50,6 +50,9 @@ class Constants:
     def was_opened(self, channel: ChannelKey) -> bool:
         return self.is_open(channel)
 
+    def may_be_open(self, channel: ChannelKey) -> bool:
+        return self.is_open(channel) or channel in self._answers.get("perhaps_open", ())
+
     def is_open(self, channel: ChannelKey) -> bool:
         return channel in self._answers.get("open", (A1, B1))
 
@@ -199,3 +202,8 @@ def test_the_order_of_the_questions(trace: TraceWriter) -> None:
         "a.1 basic.qos",
         "a.2000 basic.qos",
     ], "the channel of the command has ended: its connection is asked on the service channel"
+
+
+def test_a_channel_that_may_be_open_is_asked_itself(trace: TraceWriter) -> None:
+    judge = barrier(trace, "a.1 basic.cancel-ok t", open=(SERVICE,), perhaps_open=(A1,))
+    assert judge.sent == ["a.1 basic.qos"], "the answer of another channel says nothing of what this one refuses"

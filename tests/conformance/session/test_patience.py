@@ -19,6 +19,11 @@ def patience() -> Patience:
     return Patience(5.0)
 
 
+def in_vain(patience: Patience, times: int) -> None:
+    for _ in range(times):
+        patience.waited_in_vain()
+
+
 def test_there_is_all_of_it_until_several_deadlines_have_passed_in_vain(patience: Patience) -> None:
     patience.waited(0.01)
     for _ in range(IN_VAIN):
@@ -30,13 +35,13 @@ def test_there_is_all_of_it_until_several_deadlines_have_passed_in_vain(patience
 def test_it_is_a_multiple_of_the_slowest_answer(patience: Patience) -> None:
     for seconds in (0.01, 0.2, 0.05):
         patience.waited(seconds)
-    patience.in_vain = IN_VAIN
+    in_vain(patience, IN_VAIN)
     assert patience.deadline == pytest.approx(MULTIPLE * 0.2 * FADING)
 
 
 def test_one_slow_answer_among_hundreds_is_forgotten(patience: Patience) -> None:
     """An hour of a busy machine is not: there each tenth answer is slow."""
-    patience.in_vain = IN_VAIN
+    in_vain(patience, IN_VAIN)
     for _ in range(40):
         patience.waited(0.4)
         for _ in range(9):
@@ -48,7 +53,7 @@ def test_one_slow_answer_among_hundreds_is_forgotten(patience: Patience) -> None
 
 
 def test_a_broker_that_owes_again_and_again_is_waited_for_shortly_but_for_a_busy_machine(patience: Patience) -> None:
-    patience.in_vain = MANY_IN_VAIN
+    in_vain(patience, MANY_IN_VAIN)
     assert patience.deadline == FLOOR, "nothing is known of the machine yet"
     for _ in range(ENOUGH_ANSWERS):
         patience.waited(0.001)
@@ -59,9 +64,25 @@ def test_a_broker_that_owes_again_and_again_is_waited_for_shortly_but_for_a_busy
 
 def test_it_is_never_more_than_was_said(patience: Patience) -> None:
     patience.waited(3.0)
-    patience.in_vain = IN_VAIN
+    in_vain(patience, IN_VAIN)
     assert patience.deadline == 5.0
 
 
 def test_a_target_with_a_short_deadline_keeps_it() -> None:
-    assert Patience(0.3, in_vain=IN_VAIN).deadline == 0.3
+    patience = Patience(0.3)
+    in_vain(patience, IN_VAIN)
+    assert patience.deadline == 0.3
+
+
+def test_what_one_of_several_processes_learns_all_know() -> None:
+    memory = [0.0, 0.0, 0.0]
+    one, other = Patience(5.0), Patience(5.0)
+    in_vain(one, 1)
+    for each in (one, other):
+        each.share(memory, 2)
+    in_vain(other, IN_VAIN - 1)
+    assert one.deadline == FLOOR, "what it had seen before counts as well"
+    one.waited(0.4)
+    for _ in range(100):
+        other.waited(0.001)
+    assert one.deadline == pytest.approx(MULTIPLE * 0.4 * FADING**50), "a hundred answers of two are fifty of each"
