@@ -79,7 +79,7 @@ def _is_of_the_text(scenario: CommandFile, dialect: str) -> bool:
 
 
 def _in_the_text(scenario: CommandFile) -> CommandFile:
-    """The scenario, whose queues have no type, and whose messages do not expire, without bindings that are in no text."""
+    """The scenario, whose queues have no type, whose messages do not expire, and whose bindings are in the text."""
     in_the_text = (each for each in scenario.commands if not _binds_otherwise(each))
     commands = (replace(each, content=without_expiration(each.content)) for each in in_the_text)
     return replace(scenario, commands=tuple(map(_without_type, commands)))

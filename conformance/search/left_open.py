@@ -10,6 +10,7 @@ from dataclasses import replace
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.scenarios.scenario_files import WITH_X, without_expiration
 from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.broker.queues import flags_of
 from amqpspec.model.protocol.methods import Table
 
 
@@ -28,6 +29,10 @@ def judgeable(command: Command, plan: Plan) -> Command:
     elif command.method in ("basic.ack", "basic.nack") and not arguments.get("delivery_tag"):
         # `exists` is about a non-zero delivery tag
         arguments["multiple"] = True
+    elif command.method == "queue.declare" and arguments.get("passive"):
+        # the flags say nothing there; some brokers compare them all the same, which scenarios show
+        queue = plan.broker.queues.get(arguments.get("queue", ""))
+        arguments |= {} if queue is None else flags_of(queue)
     elif command.method == "queue.declare" and arguments.get("exclusive"):
         # a broker that leaves it behind, with its connection gone, lets nobody delete it
         arguments.pop("durable", None)

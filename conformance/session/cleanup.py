@@ -146,7 +146,9 @@ def put_back(address: Address, exchanges: Iterable[str]) -> None:
 
 
 class _Connection:
-    """`was_kept`: it has deleted something before. `is_whole`: all that it was sent was answered, and it is open."""
+    """`was_kept`: it has deleted something before. `is_whole`: all that it was sent was answered, and it is open, with
+    all of its channels.
+    """
 
     def __init__(self, address: Address) -> None:
         """Raises `TargetError`."""
@@ -154,8 +156,9 @@ class _Connection:
         self.was_kept = False
         self.is_whole = False
         self._client = WireClient(address)
-        #: channels that are open
+        #: channels that are open, and how many were opened
         self._open: set[int] = set()
+        self._opened = 0
         try:
             self._client.open(_CONNECTION)
         except BaseException:
@@ -197,6 +200,7 @@ class _Connection:
         for channel, (kind, name) in waiting.items():
             if channel not in self._open:
                 self._open.add(channel)
+                self._opened += 1
                 self._send(channel, "channel.open", {})
             self._send(channel, f"{kind}.delete", {kind: name})
         refused: list[Made] = []
@@ -216,7 +220,9 @@ class _Connection:
                 answered = waiting.pop(event.channel, None)
                 if answered is not None and event.name == "channel.close" and not _is_not_there(event):
                     refused.append(answered)
-        self.is_whole = not waiting and self._client.is_open(_CONNECTION)
+        # some brokers never open a channel again that they have closed
+        all_open = len(self._open) == self._opened
+        self.is_whole = not waiting and all_open and self._client.is_open(_CONNECTION)
         return refused, list(waiting.values())
 
 

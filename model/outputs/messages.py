@@ -141,6 +141,8 @@ def check_delivery(
     arguments = method.arguments
     wrong: list[Mismatch] = []
     tag = arguments["delivery_tag"]
+    if tag > channel.next_tag and not broker.dialect.extensions:
+        channel.next_tag = tag  # that numbers are left out is forbidden by no text
     if tag != channel.next_tag:
         allowed, detail = str(channel.next_tag), f"{method.name} delivery-tag"
         right = channel.next_tag
