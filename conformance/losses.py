@@ -17,6 +17,7 @@ from amqpspec.conformance.failures.reproducer import reproducer
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.session.command_sequence import CommandSequence
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.verdicts.ended_by import lost_by
 from amqpspec.conformance.verdicts.judgement import SERVES_ON, FoundFailure, RequirementVerdict, SequenceJudgement
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
@@ -119,7 +120,7 @@ class Losses:
 
 def given_up(sequence: CommandSequence, failure: Failure, target: TargetUnderTest) -> SequenceJudgement:
     """What is said of a sequence that ends the target: nothing, but that."""
-    return _not_judged(sequence, target, f"the target was lost in it: {failure.identity}", failure.identity)
+    return _not_judged(sequence, target, lost_by(failure.identity), failure.identity)
 
 
 def blocked(sequence: CommandSequence, identity: str, target: TargetUnderTest) -> SequenceJudgement:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
+from amqpspec.conformance.session.patience import Patience
 from amqpspec.model.broker.broker_state import PREDECLARED_EXCHANGES
 from amqpspec.model.protocol.methods import Method, Table, TraceEvent
 from amqpspec.targets.address import Address
@@ -21,8 +22,10 @@ from amqpspec.targets.errors import TargetError
 #: A kind ("queue" or "exchange") and a name.
 Made = tuple[str, str]
 
-#: Seconds for cleaning up after one sequence.
-TIME_LIMIT = 10.0
+#: Seconds for cleaning up after one sequence: at the most, and at the least.
+TIME_LIMIT, SHORT_TIME_LIMIT = 10.0, 1.0
+#: So many times as long as an owed frame may take.
+DEADLINES = 2
 #: Names that are deleted side by side, each on a channel of its own; every broker allows so many.
 AT_ONCE = 100
 _CONNECTION = "cleanup"
@@ -72,14 +75,17 @@ class Cleaner:
         while self._idle:
             self._idle.pop().part()
 
-    def clean_up(self, address: Address, made: Iterable[Made]) -> list[Made]:
-        """Delete these, and give those that the broker has not deleted.
+    def clean_up(self, address: Address, made: Iterable[Made], patience: Patience | None = None) -> list[Made]:
+        """Delete these, and give those that the broker has not deleted, in as much time as there is patience for.
 
         A broker may close the connection for a name that it will not delete: the others are deleted on another one
         then, each by itself. What is left where the broker is gone, nobody knows: nothing is given.
         """
         names = [each for each in dict.fromkeys(made) if each[1]]
-        deadline = time.monotonic() + TIME_LIMIT
+        time_limit = TIME_LIMIT
+        if patience is not None:
+            time_limit = min(TIME_LIMIT, max(SHORT_TIME_LIMIT, DEADLINES * patience.deadline))
+        deadline = time.monotonic() + time_limit
         left: list[Made] = []
         at_once = AT_ONCE
         while names:
@@ -98,6 +104,8 @@ class Cleaner:
                 left += unanswered
             else:
                 names, at_once = unanswered + names, 1
+        if patience is not None and time.monotonic() > deadline:
+            patience.waited_in_vain()
         return left
 
     @contextmanager

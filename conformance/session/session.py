@@ -109,7 +109,8 @@ class Session:
         declared = self._conversation.declared.names
         made = {**self._made, **declared}
         if self._cleaner is not None:
-            self.left_behind = tuple(self._cleaner.clean_up(self.target.address, made))
+            patience = self._conversation.patience
+            self.left_behind = tuple(self._cleaner.clean_up(self.target.address, made, patience))
         else:
             self.left_behind = tuple(cleanup.clean_up(self.target.address, made))
         if let_go := self._conversation.declared.let_go:

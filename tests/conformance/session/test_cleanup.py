@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from amqpspec.conformance.session import cleanup
-from amqpspec.conformance.session.cleanup import Cleaner, clean_up, put_back
+from amqpspec.conformance.session.cleanup import Cleaner, Made, clean_up, put_back
+from amqpspec.conformance.session.patience import Patience
 from amqpspec.model.protocol.methods import Method
 from amqpspec.targets.address import Address, parse_address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
@@ -142,6 +144,28 @@ def test_nothing_is_said_of_a_broker_that_is_gone(opened: list[WireClient]) -> N
             cleaner.clean_up(broker.address, [("queue", "q")])
         assert cleaner.clean_up(broker.address, [("queue", "q")]) == []
     assert clean_up(broker.address, [("queue", "q")]) == []
+
+
+def test_a_broker_that_deletes_nothing_is_waited_for_as_long_as_there_is_patience(
+    broker: EmbeddedBroker, opened: list[WireClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[float] = []
+
+    def mute(connection: cleanup._Connection, names: list[Made], deadline: float) -> tuple[list[Made], list[Made]]:
+        limits.append(deadline - time.monotonic())
+        connection._client.receive_before(deadline)
+        return [], names
+
+    monkeypatch.setattr(cleanup._Connection, "delete", mute)
+    monkeypatch.setattr(cleanup, "SHORT_TIME_LIMIT", 0.1)
+    learned = [0.0, 0.0, 0.0]
+    for deadline in (0.01, 0.2):
+        patience = Patience(deadline)
+        patience.share(learned, 1)
+        with Cleaner() as cleaner:
+            assert cleaner.clean_up(broker.address, [("queue", "q")], patience) == [("queue", "q")]
+    assert limits[0] <= 0.1 and limits[1] <= 0.4, "connecting is within the limit as well"
+    assert learned[1] == 2, "times in vain"
 
 
 def test_nothing_is_connected_where_nothing_was_made(broker: EmbeddedBroker, opened: list[WireClient]) -> None:
