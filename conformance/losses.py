@@ -17,7 +17,7 @@ from amqpspec.conformance.failures.reproducer import reproducer
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.session.command_sequence import CommandSequence
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
-from amqpspec.conformance.verdicts.ended_by import lost_by
+from amqpspec.conformance.verdicts.ended_by import blocked_by, lost_by
 from amqpspec.conformance.verdicts.judgement import SERVES_ON, FoundFailure, RequirementVerdict, SequenceJudgement
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
@@ -125,7 +125,7 @@ def given_up(sequence: CommandSequence, failure: Failure, target: TargetUnderTes
 
 def blocked(sequence: CommandSequence, identity: str, target: TargetUnderTest) -> SequenceJudgement:
     """What is said of a sequence that is not carried out, as the target would be lost by what is in it."""
-    return _not_judged(sequence, target, f"blocked by {identity}", identity)
+    return _not_judged(sequence, target, blocked_by(identity), identity)
 
 
 def _not_judged(
