@@ -127,7 +127,9 @@ def test_a_killed_query_goes_on(recorded: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_and_it_goes_on_later(recorded: Path, tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_it_and_it_goes_on_later(
+    spark: Any, recorded: Path, tmp_path: Path, number: signal.Signals
+) -> None:
     split(recorded, tmp_path / "in", 2)
     later = tmp_path / "in" / "trace-000002.jsonl"
     rows = list(read_trace(recorded))
@@ -136,9 +138,8 @@ def test_a_signal_ends_it_and_it_goes_on_later(recorded: Path, tmp_path: Path, n
         file.write_bytes(b"".join(map(row_line, part)))
     later.rename(tmp_path / "held")
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "amqpspec", "pipeline", "live", str(tmp_path / "in"), "--out", str(out)]
-    command += ["--spark", "local[1]"]
-    piped = subprocess.PIPE
+    options = ["pipeline", "live", str(tmp_path / "in"), "--out", str(out), "--spark", "local[1]"]
+    piped, command = subprocess.PIPE, [sys.executable, "-m", "amqpspec", *options]
     with subprocess.Popen(command, stdout=piped, stderr=piped, text=True, start_new_session=True) as process:
         assert process.stdout is not None and process.stderr is not None
         assert any("PUBLISH-007" in line for line in process.stdout), "a failure is told when it is found"
@@ -146,5 +147,5 @@ def test_a_signal_ends_it_and_it_goes_on_later(recorded: Path, tmp_path: Path, n
         assert process.wait(patience(120)) == 1
         assert process.stderr.read() == ""
     (tmp_path / "held").rename(later)
-    assert subprocess.run([*command, "--until-done"], capture_output=True, timeout=patience(300)).returncode == 1
+    assert main([*options, "--until-done"]) == 1
     assert judged(out) == all_at_once(recorded)
