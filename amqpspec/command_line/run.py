@@ -169,7 +169,7 @@ def fails_the_run(
 
 def _jobs(target: str | None) -> int:
     """Sequences that this machine bears at one time: they wait for a broker, but for one that is in this process."""
-    return available_processors() * (1 if target is None or target.startswith("embedded") else 3)
+    return available_processors() * (2 if target is None or target.startswith("embedded") else 3)
 
 
 def _make_directory(directory: Path) -> None:
