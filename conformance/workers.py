@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from multiprocessing.context import BaseContext
+from multiprocessing import forkserver
+from multiprocessing.context import BaseContext, ForkServerContext
 from multiprocessing.synchronize import Event
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -80,6 +81,12 @@ class Workers(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+def begin_loading() -> None:
+    """Have what worker processes are made from load what they need, while something else is waited for."""
+    if isinstance(_context(), ForkServerContext):
+        forkserver.ensure_running()
 
 
 def workers_for(place: Place, options: RunOptions, is_enough: Callable[[], bool]) -> Workers:
