@@ -76,6 +76,11 @@ class Workers(Protocol):
         """
         ...
 
+    @property
+    def not_begun(self) -> list[str]:
+        """Behind the end of the context: names of sequences that were asked for, and that nobody has carried out."""
+        ...
+
     def __enter__(self) -> Self: ...
 
     def __exit__(
@@ -138,6 +143,10 @@ class ThisProcess:
                 return
             yield self._place.carry_out(each)
 
+    @property
+    def not_begun(self) -> list[str]:
+        return []  # each is asked for when its turn has come
+
     def __enter__(self) -> Self:
         return self
 
@@ -165,6 +174,7 @@ class SeveralProcesses:
             options.jobs, start, _begin, (target, place.trace.path, replace(options, enough=None), self._stop, seen)
         )
         self._here = ThreadPoolExecutor(1, thread_name_prefix="operated")
+        self._handed_out: dict[str, Future[CarriedOut | None]] = {}
 
     def made(self, rounds: Iterable[Round]) -> Iterator[list[MadeRound]]:
         with undisturbed():
@@ -177,6 +187,7 @@ class SeveralProcesses:
             if self._is_enough():
                 break
             begun.append(self._submit(each, until))
+            self._handed_out[each.name] = begun[-1]
             while begun and (begun[0].done() or len(begun) > self._ahead):
                 yield from _outcome(begun.popleft())
         while begun:
@@ -202,6 +213,14 @@ class SeveralProcesses:
             self._stop.set()
         self._here.shutdown(wait=True, cancel_futures=True)
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+    @property
+    def not_begun(self) -> list[str]:
+        return [name for name, outcome in self._handed_out.items() if _has_not_begun(outcome)]
+
+
+def _has_not_begun(future: Future[CarriedOut | None]) -> bool:
+    return future.cancelled() or (future.done() and future.exception() is None and future.result() is None)
 
 
 def _result(future: Future[Result]) -> Result:
