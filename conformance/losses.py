@@ -16,6 +16,7 @@ from amqpspec.conformance.failures.reproducer import reproducer
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.session.command_sequence import CommandSequence
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.verdicts.ended_by import lost_by
 from amqpspec.conformance.verdicts.judgement import SERVES_ON, FoundFailure, RequirementVerdict, SequenceJudgement
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
@@ -112,7 +113,7 @@ def given_up(sequence: CommandSequence, failure: Failure, target: TargetUnderTes
         verdict=Verdict.INCONCLUSIVE,
         failures=(),
         exercised={},
-        reason=f"the target was lost in it: {failure.identity}",
+        reason=lost_by(failure.identity),
         frames=0,
         version=described.judged_version,
         ended_by=failure.identity,

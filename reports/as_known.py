@@ -13,10 +13,12 @@ from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
 from amqpspec.reports.text import plural
 
 #: The order in which known defects are listed: what an upgrade may have changed comes first.
-_ORDER = (Standing.NOT_SEEN, Standing.SEEN, Standing.NOT_TESTED)
+_ORDER = (Standing.NOT_SEEN, Standing.SEEN, Standing.NOT_THIS_TIME, Standing.NOT_TESTED)
 
 #: A sign for each standing, so that none depends on colour alone.
-STANDING_SIGNS: Mapping[Standing, str] = {Standing.NOT_SEEN: "!", Standing.SEEN: "✗", Standing.NOT_TESTED: "·"}
+STANDING_SIGNS: Mapping[Standing, str] = {
+    Standing.NOT_SEEN: "!", Standing.SEEN: "✗", Standing.NOT_THIS_TIME: "~", Standing.NOT_TESTED: "·"
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class DefectEntry:
             case Standing.NOT_SEEN:
                 perhaps = ": fixed?" if self.is_own else ""
                 return f"not seen, though {plural(refuted, 'sequence')} would have shown it{perhaps}"
+            case Standing.NOT_THIS_TIME:
+                return f"shows by chance, and not in {plural(refuted, 'sequence')} of this run"
             case Standing.NOT_TESTED:
                 return "not put to the test"
 
@@ -73,7 +77,7 @@ def new_as_known(result: RunResult) -> list[FoundFailure]:
 
 
 def headline_as_known(result: RunResult) -> str | None:
-    """The result against the broker as it is known, in a sentence; None where no known defect is known of it.
+    """How the broker stands against its kind, in a sentence; None where no known defect is known of it.
 
     It says what is new to somebody who knows the broker, and never that the broker conforms.
     """
@@ -90,7 +94,8 @@ def headline_as_known(result: RunResult) -> str | None:
         said += f"; {plural(arguable, 'arguable failure')} that {'is' if arguable == 1 else 'are'} not known"
     if missing := not_seen(result):
         said += f"; {plural(len(missing), 'known defect')} not seen: fixed?"
-    return f"As {broker_as_known(result)} is known: {said}"
+    does = "Does not behave" if new else "Behaves"
+    return f"{does} as {broker_as_known(result)} is known to: {said}"
 
 
 def as_known_text(defect: KnownDefect) -> str:

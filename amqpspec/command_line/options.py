@@ -256,6 +256,7 @@ def _campaign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--theme", action="append", default=[], metavar="NAME", help="as for run; repeatable")
     parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=_DIALECT_HELP)
     parser.add_argument("--deadline", type=_positive, default=5.0, metavar="SECONDS", help="as for run")
+    parser.add_argument("--shrinking-time", type=_positive, metavar="SECONDS", help="as for run, for each target")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.connections import Connection
-from amqpspec.model.broker.hooks import Guest
+from amqpspec.model.broker.hooks import Guest, once_awake
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.late_deliveries import check_lost_delivery, ends_unseen, lost_message
@@ -44,8 +44,9 @@ class ChannelClosing(Guest):
         if expected.method == "channel.close" and isinstance(holder, Channel):
             note_closed(broker, holder, for_timeout=expected.due is not None)
 
+    @once_awake
     def came_to_rest(self, broker: Broker) -> None:
-        memory: ClosingMemory = broker.memories[NAME]
+        memory: ClosingMemory = broker.remembered(NAME)
         if memory.closed:
             memory.closed = {each: why for each, why in memory.closed.items() if broker.channels.get(each.key) is each}
 
@@ -54,7 +55,7 @@ class ChannelClosing(Guest):
 
 
 def _memory(broker: Broker) -> ClosingMemory:
-    memory: ClosingMemory = broker.memories[NAME]
+    memory: ClosingMemory = broker.remembered(NAME)
     return memory
 
 
@@ -99,6 +100,7 @@ CLOSING_DEFECTS: tuple[OutputDefect, ...] = (
         source="rabbit_channel:handle_info tick, and handle_queue_actions released, which do not ask whether the"
         " channel is closing",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         goes_on=_closes_again,
     ),
     OutputDefect(
@@ -108,6 +110,7 @@ CLOSING_DEFECTS: tuple[OutputDefect, ...] = (
         statement="What was under way to a consumer when an error closed its channel comes behind channel.close.",
         source="rabbit_channel:handle_cast queue_event, which does not ask whether the channel is closing",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         goes_on=_delivers_behind,
     ),
 )

@@ -102,6 +102,19 @@ def test_shares_are_spread_over_targets_and_rounds(target: TargetUnderTest) -> N
     assert [(share.first, share.step) for share in endless] == [(0, 3), (1, 3), (2, 3)]
 
 
+def test_new_failures_are_shrunk_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["campaign", "embedded:confirm-twice", "--store", str(tmp_path), "--seed", "3", "--theme", "publishing"]
+    command += ["--sequences", "4", "--steps", "8", "--shrinking-time", "20"]
+    assert main([*command, "--run", "one"]) == 1
+    new = [line for line in capsys.readouterr().out.splitlines() if line.startswith("new on ")]
+    file = next(Path(line.rpartition(": ")[2]) for line in new if "CONFIRM-003" in line)
+    assert len(file.read_text().splitlines()) <= 5
+    assert main(["replay", str(file), "embedded:confirm-twice"]) == 1
+    capsys.readouterr()
+    assert main([*command, "--run", "two"]) == 1
+    assert "new on " not in capsys.readouterr().out
+
+
 def test_the_command(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = str(tmp_path / "store")
     command = ["campaign", "embedded", "embedded:multiple-zero-ignored", "--store", store, "--spark", "local[2]"]

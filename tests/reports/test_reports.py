@@ -194,7 +194,9 @@ class TestTerminal:
             assert found.failure.requirement in shown
         for text in (requirements()["ACK-002"].statement, *ACK_COMMANDS, *ACK.allowed, "observed nothing"):
             assert text in shown
-        assert shown.splitlines()[-1].startswith("✗ Deviates: 2 new failures, 1 known defect, and 1 known deviation")
+        assert shown.splitlines()[-1].startswith(
+            "✗ Deviates from the promise: 2 new failures, 1 known defect, and 1 accepted deviation"
+        )
 
     def test_a_broker_cannot_steer_the_terminal(self) -> None:
         shown = self.shown()
@@ -247,7 +249,7 @@ def test_the_headline_never_claims_more_than_was_seen() -> None:
     conforming = replace(undecided, requirements=decided)
     assert headline(conforming) == "Conforms, in all that was exercised"
     known = replace(conforming, failures=(result().failures[1],))
-    assert headline(known) == "Conforms, except for 1 known deviation"
+    assert headline(known) == "Deviates from the promise only as accepted: 1 accepted deviation"
 
 
 def test_a_lost_target_is_an_error_of_the_build() -> None:
