@@ -14,7 +14,7 @@ from amqpspec.conformance.failures.findings import Findings
 from amqpspec.conformance.interruption import raise_if_interrupted, was_interrupted
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
-from amqpspec.conformance.losses import Losses, Restarts, given_up
+from amqpspec.conformance.losses import Losses, Restarts, blocked, given_up
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import applicable, needs_operator, not_applicable
 from amqpspec.conformance.scenarios.configured_alike import configured_alike
@@ -102,8 +102,10 @@ class Runner:
         self._losses = Losses()
         self._under_way = UnderWay()
         self._search = SearchOfRun(
-            self._dialect, options, self.listeners, self._under_way, self._take, self._is_enough,
-            lambda: Learned(self._causes.refused, frozenset(self._broken.avoided)),
+            self._dialect, options, self.listeners, self._under_way, self._take, self._is_blocked, self._is_enough,
+            lambda: Learned(
+                self._causes.refused, frozenset(self._broken.avoided), frozenset(self._losses.avoided)
+            ),
         )  # fmt: skip
 
     def run(self) -> RunResult:
@@ -137,7 +139,7 @@ class Runner:
 
     def _run_all(self, scenarios: Sequence[CommandFile]) -> None:
         """All that is not over yet."""
-        left = [each for each in scenarios if not self._under_way.is_over(sequence_name(each))]
+        left = [each for each in scenarios if not self._is_over(each)]
         workers = workers_for(self._place, self.options, self._is_enough)
         try:
             with workers:
@@ -146,6 +148,20 @@ class Runner:
                     self._search.go_on(workers, self._place.carry_out, self.target.clock)
         finally:
             self._under_way.forget(workers.not_begun)
+
+    def _is_over(self, scenario: CommandFile) -> bool:
+        """Is nothing left to do of the scenario? Not carried out is what would end the target again."""
+        if self._under_way.is_over(sequence_name(scenario)):
+            return True
+        sequence = CommandSequence(sequence_name(scenario), scenario.commands, scenario.requirement)
+        return self._is_blocked(sequence)
+
+    def _is_blocked(self, sequence: CommandSequence) -> bool:
+        """Would the sequence end the target again, by what has done so before? Then that is all that is said of it."""
+        identity = self._losses.blocking(sequence.commands)
+        if identity is not None:
+            self._take_judged(blocked(sequence, identity, self.target))
+        return identity is not None
 
     # -------------------------------------------------------------------------------------- a target that is lost
 
@@ -181,6 +197,8 @@ class Runner:
         """
         suspects = self._under_way.busy
         for suspect in suspects:
+            if self._is_blocked(suspect):
+                continue
             commands: list[Command] = []
 
             def next_one(command: Command, begun: list[Command] = commands) -> None:

@@ -56,6 +56,8 @@ class Round:
     refused: frozenset[Argument] = frozenset()
     #: rules that it breaks again and again
     avoided: frozenset[str] = frozenset()
+    #: methods that end it
+    ends_it: frozenset[str] = frozenset()
 
 
 #: The sequences of a round, each with whether it spends its time waiting.
@@ -116,7 +118,7 @@ def _made_in(work: Round, options: RunOptions, target: TargetUnderTest) -> MadeR
         work.number,
         options.steps,
         options.themes,
-        absent_methods(target),
+        absent_methods(target) | work.ends_it,
         limits=Limits(target.channel_max, target.frame_max),
         refused=work.refused,
         avoided=work.avoided,

@@ -1,4 +1,6 @@
-"""Deleting what a sequence made, whatever happened to it; and saying what could not be deleted."""
+"""Deleting what a sequence made, whatever happened to it, and saying what could not be deleted; and putting back what
+the broker should not have let it delete.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from amqpspec.conformance.session.patience import Patience
+from amqpspec.model.broker.broker_state import PREDECLARED_EXCHANGES
 from amqpspec.model.protocol.methods import Method, Table, TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.carrier import Carrier
@@ -130,8 +133,27 @@ def clean_up(address: Address, made: Iterable[Made]) -> list[Made]:
         return cleaner.clean_up(address, made)
 
 
+def put_back(address: Address, exchanges: Iterable[str]) -> None:
+    """Declare these exchanges of the broker's own where they are not there any more, as well as it lets us."""
+    deadline = time.monotonic() + TIME_LIMIT
+    for exchange in exchanges:
+        for passive in (True, False):
+            try:
+                connection = _Connection(address, TIME_LIMIT)
+            except TargetError:
+                return
+            try:
+                is_there = connection.declare(exchange, PREDECLARED_EXCHANGES[exchange], passive, deadline)
+            finally:
+                connection.part()
+            if is_there:
+                break
+
+
 class _Connection:
-    """`was_kept`: it has deleted something before. `is_whole`: all that it was sent was answered, and it is open."""
+    """`was_kept`: it has deleted something before. `is_whole`: all that it was sent was answered, and it is open, with
+    all of its channels.
+    """
 
     def __init__(self, address: Address, time_limit: float) -> None:
         """`time_limit`: seconds for opening it. Raises `TargetError`."""
@@ -139,8 +161,9 @@ class _Connection:
         self.was_kept = False
         self.is_whole = False
         self._client = WireClient(address)
-        #: channels that are open
+        #: channels that are open, and how many were opened
         self._open: set[int] = set()
+        self._opened = 0
         try:
             self._client.open(_CONNECTION, timeout=time_limit)
         except BaseException:
@@ -160,6 +183,20 @@ class _Connection:
     def _send(self, channel: int, method: str, arguments: Table) -> None:
         self._client.send(Method(_CONNECTION, channel, method, arguments, sent=True))
 
+    def declare(self, exchange: str, type: str, passive: bool, deadline: float) -> bool:
+        """Has the broker agreed?"""
+        self._send(1, "channel.open", {})
+        self._send(
+            1, "exchange.declare", {"exchange": exchange, "type": type, "durable": True, "passive": passive}
+        )
+        while self._client.is_open(_CONNECTION):
+            event = self._client.receive_before(deadline)
+            if event is None or event.name in ("socket.closed", "channel.close", "connection.close"):
+                return False
+            if event.name == "exchange.declare-ok":
+                return True
+        return False
+
     def delete(self, names: list[Made], deadline: float) -> tuple[list[Made], list[Made]]:
         """What was refused, and what was not answered."""
         self.is_whole = False
@@ -168,6 +205,7 @@ class _Connection:
         for channel, (kind, name) in waiting.items():
             if channel not in self._open:
                 self._open.add(channel)
+                self._opened += 1
                 self._send(channel, "channel.open", {})
             self._send(channel, f"{kind}.delete", {kind: name})
         refused: list[Made] = []
@@ -187,7 +225,9 @@ class _Connection:
                 answered = waiting.pop(event.channel, None)
                 if answered is not None and event.name == "channel.close" and not _is_not_there(event):
                     refused.append(answered)
-        self.is_whole = not waiting and self._client.is_open(_CONNECTION)
+        # some brokers never open a channel again that they have closed
+        all_open = len(self._open) == self._opened
+        self.is_whole = not waiting and all_open and self._client.is_open(_CONNECTION)
         return refused, list(waiting.values())
 
 

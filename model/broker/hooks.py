@@ -247,18 +247,25 @@ class Hooks:
     def __init__(self, guests: Iterable[Guest] = (), awake: frozenset[str] = frozenset()) -> None:
         self.guests = tuple(guests)
         self.awake = awake
-        self._with: dict[str, Hooks] = {}
+        #: those of the same guests, by who of them is awake
+        self._others = {awake: self}
         for place in _PLACES:
-            there = [guest for guest in self.guests if _is_at(guest, place, guest.name in awake)]
-            setattr(self, place, tuple([getattr(guest, place) for guest in there]))
+            setattr(self, place, tuple([getattr(guest, place) for guest in self.guests if self._is_at(guest, place)]))
+
+    def _is_at(self, guest: Guest, place: str) -> bool:
+        method = getattr(type(guest), place)
+        return method is not vars(Guest)[place] and (guest.name in self.awake or method not in _ONCE_AWAKE)
 
     def with_awake(self, guest: str) -> Hooks:
         """The same, where that one is awake as well."""
         if guest in self.awake:
             return self
-        found = self._with.get(guest)
+        awake = self.awake | {guest}
+        found = self._others.get(awake)
         if found is None:
-            found = self._with[guest] = Hooks(self.guests, self.awake | {guest})
+            found = Hooks(self.guests, awake)
+            found._others = self._others
+            self._others[awake] = found
         return found
 
     def __deepcopy__(self, memo: object) -> Hooks:
@@ -267,11 +274,6 @@ class Hooks:
     def __getattr__(self, place: str) -> tuple[Any, ...]:
         """For type checkers: the attributes are made from the methods of `Guest`."""
         raise AttributeError(place)
-
-
-def _is_at(guest: Guest, place: str, is_awake: bool) -> bool:
-    method = getattr(type(guest), place)
-    return method is not vars(Guest)[place] and (is_awake or method not in _ONCE_AWAKE)
 
 
 #: Nobody is there.

@@ -64,6 +64,10 @@ def note_closed(broker: Broker, channel: Channel, *, for_timeout: bool) -> None:
     closed[channel] = closed.get(channel, False) or for_timeout
 
 
+def _is_closed(broker: Broker, channel: Channel) -> bool:
+    return NAME in broker.memories and channel in _memory(broker).closed
+
+
 def _closes_again(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
     channel = broker.channels.get((method.connection, method.channel))
     if method.name != "channel.close" or mismatch.requirement == "CAP-001" or channel is None:
@@ -77,7 +81,7 @@ def _closes_again(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatc
 def _delivers_behind(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
     """What was under way at the error."""
     channel = broker.channels.get((method.connection, method.channel))
-    if method.name != "basic.deliver" or channel is None or channel not in _memory(broker).closed:
+    if method.name != "basic.deliver" or channel is None or not _is_closed(broker, channel):
         return None
     if channel.state is ChannelState.OPEN or ends_unseen(broker, channel):
         return None

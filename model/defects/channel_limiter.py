@@ -175,7 +175,7 @@ def _memory(broker: Broker) -> LimiterMemory:
 
 def limiter_of(broker: Broker, channel: Channel) -> Limiter:
     """The limiter of the channel; one without a limit if it has none."""
-    return _memory(broker).limiters.get(channel.key, Limiter())
+    return (_memory(broker).limiters.get(channel.key) if NAME in broker.memories else None) or Limiter()
 
 
 def note_out(broker: Broker, channel: Channel, tag: int) -> None:

@@ -82,7 +82,7 @@ def _memory(broker: Broker) -> EndedQueuesMemory:
 
 def untold_of(broker: Broker, channel: Channel) -> dict[str, Consumer]:
     """The channel's consumers, by tag, that ended with their queues without the client being told."""
-    return _memory(broker).untold.get(channel.key, {})
+    return _memory(broker).untold.get(channel.key, {}) if NAME in broker.memories else {}
 
 
 def note_serving_unseen(broker: Broker, queue: Queue) -> None:

@@ -15,7 +15,7 @@ from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.internal_events import Input
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.defects.dead_letters import LETTER_EVENTS, LETTER_METHODS
-from amqpspec.model.defects.incoming_messages import brings_none_to_dead_lettering_queue
+from amqpspec.model.defects.no_dead_letters import makes_no_dead_letters
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
@@ -62,7 +62,7 @@ class DropOrder(Guest):
 
 
 def _drops_several(broker: Broker, event: Input) -> bool:
-    if brings_none_to_dead_lettering_queue(broker, event):
+    if makes_no_dead_letters(broker, event):
         return False
     lawful = copy_broker(broker)
     lawful.remembered(NAME).watches = True

@@ -60,10 +60,10 @@ def _consumes_exclusively_beside(broker: Broker, method: Method) -> Queue | None
     if channel is None or channel.state is not ChannelState.OPEN:
         return None
     queue = broker.queues.get(method.arguments.get("queue", "") or channel.last_queue or "")
-    if queue is None or queue.type is QueueType.CLASSIC or not queue.consumers or queue in _memory(broker).ignoring:
+    if queue is None or queue.type is QueueType.CLASSIC or not queue.consumers:
         return None
     is_exclusive = method.arguments.get("exclusive") or any(consumer.exclusive for consumer in queue.consumers)
-    return queue if is_exclusive else None
+    return queue if is_exclusive and queue not in _memory(broker).ignoring else None
 
 
 def _consume_all_the_same(broker: Broker, method: Method) -> None:

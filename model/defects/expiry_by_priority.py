@@ -84,8 +84,11 @@ def _memory(broker: Broker) -> ExpiryMemory:
 
 
 def _hand_over_late(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
-    memory, message = _memory(broker), mismatch.about
-    if not isinstance(message, Message) or message not in memory.overlooked:
+    message = mismatch.about
+    if not isinstance(message, Message) or NAME not in broker.memories:
+        return None
+    memory = _memory(broker)
+    if message not in memory.overlooked:
         return None
     memory.late = message
     return (replace(mismatch, fatal=False, defect=LATE_BY_PRIORITY),)

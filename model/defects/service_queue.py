@@ -103,7 +103,7 @@ def _memory(broker: Broker) -> ServiceMemory:
 
 def is_misplaced(broker: Broker, consumer: Consumer) -> bool:
     """May it have the place of a former one?"""
-    return consumer in _memory(broker).misplaced
+    return NAME in broker.memories and consumer in _memory(broker).misplaced
 
 
 def _misplaced(broker: Broker) -> Iterator[Consumer]:

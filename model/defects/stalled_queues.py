@@ -64,7 +64,7 @@ def _memory(broker: Broker) -> StalledMemory:
 
 
 def is_stalled(broker: Broker, queue: Queue) -> bool:
-    return queue in _memory(broker).since
+    return NAME in broker.memories and queue in _memory(broker).since
 
 
 def stall(broker: Broker, queues: Iterable[Queue]) -> None:

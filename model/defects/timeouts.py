@@ -291,7 +291,7 @@ def _tells_again(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatch
     if method.name != "basic.cancel" or mismatch.shape is not Shape.UNEXPECTED:
         return None
     key = (method.connection, method.channel), method.arguments.get("consumer_tag", "")
-    told = _memory(broker).told_again
+    told = _memory(broker).told_again if NAME in broker.memories else {}
     if not told.get(key):
         return None
     told[key] -= 1

@@ -59,7 +59,7 @@ def is_not_told(broker: Broker, method: Method) -> bool:
     if method.name != "basic.cancel" or connection is None or connection.state is ConnectionState.OPEN:
         return False
     consumer = ((method.connection, method.channel), method.arguments.get("consumer_tag", ""))
-    return consumer in _memory(broker).of_streams
+    return NAME in broker.memories and consumer in _memory(broker).of_streams
 
 
 VIRTUAL_HOST_DEFECTS: tuple[OutputDefect, ...] = (

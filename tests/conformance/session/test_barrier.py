@@ -50,6 +50,9 @@ class Constants:
     def was_opened(self, channel: ChannelKey) -> bool:
         return self.is_open(channel)
 
+    def declared_as(self, queue: str) -> dict[str, bool]:
+        return {}
+
     def may_be_open(self, channel: ChannelKey) -> bool:
         return self.is_open(channel) or channel in self._answers.get("perhaps_open", ())
 

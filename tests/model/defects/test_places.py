@@ -35,7 +35,7 @@ COMMANDS = (
 
 
 def test_there_is_a_guest_at_each_place() -> None:
-    places = set(vars(Hooks())) - {"guests", "awake", "_with"}
+    places = set(vars(Hooks())) - {"guests", "awake", "_others"}
     assert len(places) > 40
     assert {place for place in places if not getattr(AWAKE, place)} == set()
 

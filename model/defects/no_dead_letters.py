@@ -1,4 +1,4 @@
-"""Which inputs bring no message to a queue: what a known defect does with messages that come does not apply to them.
+"""Which inputs make no dead letters: known defects of dead letters do not apply to them.
 
 To know what the law makes of an input takes a copy of the state. Most inputs can be told without: what a barrier asks,
 and publishes to a queue that dead-letters nothing.
@@ -12,7 +12,7 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
-from amqpspec.model.broker.internal_events import Input
+from amqpspec.model.broker.internal_events import Input, MessageExpiry
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Content, Method
@@ -23,11 +23,14 @@ _TELLING = ("user_id", "expiration", "headers")
 _SHORT = 65536
 
 
-def brings_none_to_dead_lettering_queue(broker: Broker, event: Input) -> bool:
-    """Does no message come, by this input, to a queue that makes dead letters, nor any dead letter to a queue?
+def makes_no_dead_letters(broker: Broker, event: Input) -> bool:
+    """Does no queue dead-letter anything by this input? False where it would take more to tell.
 
-    False where it would take more to tell. That messages expire is an input of its own.
+    That a message expires is an input of its own.
     """
+    if isinstance(event, MessageExpiry):
+        expiring = broker.queues.get(event.queue)
+        return expiring is None or EXCHANGE not in expiring.arguments
     if not isinstance(event, Method):
         return False
     channel = broker.channels.get((event.connection, event.channel))
@@ -48,7 +51,7 @@ def _goes_elsewhere(broker: Broker, method: Method, content: Content) -> bool:
     if len(content.body) > _SHORT or any(name in content.properties for name in _TELLING):
         return False
     queue = broker.queues.get(arguments.get("routing_key", ""))
-    return queue is None or (EXCHANGE not in queue.arguments and not queue.reply_address)
+    return queue is None or (not queue.reply_address and EXCHANGE not in queue.arguments)
 
 
 def _is_mere_question(broker: Broker, method: Method) -> bool:
