@@ -139,7 +139,7 @@ def put_back(address: Address, exchanges: Iterable[str]) -> None:
     for exchange in exchanges:
         for passive in (True, False):
             try:
-                connection = _Connection(address, TIME_LIMIT)
+                connection = _Connection(address)
             except TargetError:
                 return
             try:
@@ -155,7 +155,7 @@ class _Connection:
     all of its channels.
     """
 
-    def __init__(self, address: Address, time_limit: float) -> None:
+    def __init__(self, address: Address, time_limit: float = TIME_LIMIT) -> None:
         """`time_limit`: seconds for opening it. Raises `TargetError`."""
         self.address = address
         self.was_kept = False
