@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from amqpspec.conformance.verdicts.gate import is_minor
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, fails_a_run
 from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome, Standing, may_be_fixed
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, known_defects
@@ -94,8 +95,11 @@ def headline_as_known(result: RunResult) -> str | None:
         said += f"; {plural(arguable, 'arguable failure')} that {'is' if arguable == 1 else 'are'} not known"
     if missing := not_seen(result):
         said += f"; {plural(len(missing), 'known defect')} not seen: fixed?"
-    does = "Does not behave" if new else "Behaves"
-    return f"{does} as {broker_as_known(result)} is known to: {said}"
+    accepted = [found for found in result.failures if found.known is not None and not is_minor(found)]
+    odd = [found for found in accepted if not result.is_as_known(found)]
+    but = f", but for {plural(len(odd), 'accepted deviation')}" if odd else ""
+    how = f"is known to: {said}" if new else f"is known to{but}: {said}"
+    return f"{'Does not behave' if new else 'Behaves'} as {broker_as_known(result)} {how}"
 
 
 def as_known_text(defect: KnownDefect) -> str:

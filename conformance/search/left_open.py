@@ -45,6 +45,10 @@ def judgeable(command: Command, plan: Plan) -> Command:
         # reserved in 0-9-1
         arguments.pop("auto_delete", None)
         arguments.pop("internal", None)
+        exchange = plan.broker.exchanges.get(arguments.get("exchange", ""))
+        if exchange is not None and not arguments.get("passive"):
+            # another type is an error of the channel by `equivalent`, and of the connection by `typed`
+            arguments["type"] = exchange.type
     elif command.method == "basic.qos":
         arguments.pop("prefetch_size", None)
         if plan.broker.dialect.has("per_consumer_qos"):

@@ -26,8 +26,8 @@ _ABOUT = {
     "basic.nack": "ACK-004", "publisher_confirms": "CONFIRM-001", "exchange_exchange_bindings": "BIND-004",
 }  # fmt: skip
 
-#: Reply codes by which a broker says that it does not know a method.
-_NOT_IMPLEMENTED = (503, 540)
+#: Reply codes by which a broker says that it does not know a method; by the text 503 is for one out of its turn.
+_NOT_IMPLEMENTED, _IN_THE_TEXT = (503, 540), (540,)
 _METHOD_NAMES = {ids: name for name, ids in METHOD_IDS.items()}
 
 
@@ -38,7 +38,8 @@ def broken_promise(broker: Broker, event: TraceEvent) -> Mismatches:
     """
     if event.name not in ("connection.close", "channel.close"):
         return ()
-    if event.arguments.get("reply_code") not in _NOT_IMPLEMENTED:
+    codes = _NOT_IMPLEMENTED if broker.dialect.extensions else _IN_THE_TEXT
+    if event.arguments.get("reply_code") not in codes:
         return ()
     ids = (event.arguments.get("class_id", 0), event.arguments.get("method_id", 0))
     method = _METHOD_NAMES.get(ids, "")

@@ -20,6 +20,7 @@ from amqpspec.pipeline.bulk_judging import judge_store
 from amqpspec.pipeline.campaign import Campaign, search, shares_of
 from amqpspec.pipeline.store.store import Store, create_store
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from tests.pipeline.stand_in import mortal
 
 CAMPAIGN = Campaign("nightly", "2026-11-01", 7, sequences=11, steps=8, themes=("traffic",))
 
@@ -69,6 +70,17 @@ def test_a_campaign_that_was_stopped_goes_on(
     assert len(commands(store)) == 11
     other = list(search(store, replace(CAMPAIGN, run="other", sequences=9), [target]))
     assert [each.known for each in other] == [False]
+
+
+def test_a_worker_that_is_killed_costs_time_only(spark: Any, target: TargetUnderTest, tmp_path: Path) -> None:
+    whole, other = create_store(tmp_path / "whole"), create_store(tmp_path / "other")
+    list(search(whole, CAMPAIGN, [target]))
+    mark = tmp_path / "was killed"
+    done = list(search(other, CAMPAIGN, [replace(target, address=mortal(target.address, 5, mark))], "local[2]"))
+    assert mark.exists(), "it was killed in the middle"
+    assert [(each.sequences, each.lost) for each in done] == [(11, None)]
+    assert commands(other) == commands(whole)
+    assert not list(other.root.glob("incoming/*"))
 
 
 def test_a_target_that_dies_ends_its_share_only(tmp_path: Path, target: TargetUnderTest) -> None:

@@ -76,6 +76,12 @@ class TestHeadlines:
         as_known = headline_as_known(replace(defective_only(), defects=()))
         assert as_known == "Behaves as RabbitMQ 4.3 is known to: no new failure"
 
+    def test_what_is_accepted_and_not_known_is_told_apart(self) -> None:
+        failures = tuple(replace(each, known="D-1") for each in result().failures)
+        said = headline_as_known(replace(result(), failures=failures, defects=()))
+        assert said is not None and said.startswith("Behaves as RabbitMQ 4.3 is known to, but for ")
+        assert said.endswith(" accepted deviations: no new failure")
+
     def test_nothing_is_known_of_the_bare_text(self) -> None:
         bare = replace(result(), target=replace(result().target, dialect="amqp-0-9-1"), defects=())
         assert headline_as_known(bare) is None
