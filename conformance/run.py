@@ -45,10 +45,13 @@ from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.severity import rank
 from amqpspec.model.promises.verdict import Failure, Verdict
+from amqpspec.targets.brokers import health
 from amqpspec.targets.brokers.health import check_alive, is_alive, not_served
 from amqpspec.targets.brokers.shared_configuration import SharedConfiguration
 from amqpspec.targets.errors import OperatorError, TargetError, TargetUnreachable
 
+#: Seconds that a broker in good health may have at the least, to serve a fresh connection.
+ALIVE_TIME = 3.0
 #: Seconds that an owed frame may take while a failure is shrunk.
 SHRINKING_DEADLINE = 0.5
 
@@ -77,8 +80,9 @@ class Runner:
         self.tally = RunTally()
         self._dialect = dialect_named(target.description.dialect)
         self._cleaner = Cleaner()
+        self._patience = Patience(target.deadline)
         self._place = Place(
-            target, trace, options.seed, options.pace, was_interrupted, Patience(target.deadline), self._cleaner
+            target, trace, options.seed, options.pace, was_interrupted, self._patience, self._cleaner
         )
         self._findings = Findings(
             self._dialect, options.shrinking_time, self._run_again, self.listeners, target.description.judged_version
@@ -136,10 +140,14 @@ class Runner:
     def _run_all(self, scenarios: Sequence[CommandFile]) -> None:
         """All that is not over yet."""
         left = [each for each in scenarios if not self._is_over(each)]
-        with workers_for(self._place, self.options, self._is_enough) as workers:
-            self._run_scenarios(left, workers)
-            if self.options.sequences and not self._is_enough():
-                self._search.go_on(workers, self._place.carry_out, self.target.clock)
+        workers = workers_for(self._place, self.options, self._is_enough)
+        try:
+            with workers:
+                self._run_scenarios(left, workers)
+                if self.options.sequences and not self._is_enough():
+                    self._search.go_on(workers, self._place.carry_out, self.target.clock)
+        finally:
+            self._under_way.forget(workers.not_begun)
 
     def _is_over(self, scenario: CommandFile) -> bool:
         """Is nothing left to do of the scenario? Not carried out is what would end the target again."""
@@ -176,7 +184,8 @@ class Runner:
         self.target = self._restarts.start_again()
         self._cleaner.close()
         self._cleaner = Cleaner()
-        self._place = replace(self._place, target=self.target, cleaner=self._cleaner)
+        self._patience = Patience(self.target.deadline)  # what was waited for in vain was waited for by one that hung
+        self._place = replace(self._place, target=self.target, cleaner=self._cleaner, patience=self._patience)
         self._left_behind.clear()
         return log
 
@@ -298,7 +307,7 @@ class Runner:
     def _check_alive(self, sequence: str) -> None:
         """A target that let a deadline pass, or ended connections, may be gone for good."""
         try:
-            check_alive(self.target.address)
+            check_alive(self.target.address, self._patience.generous(ALIVE_TIME, health.TIME_LIMIT))
         except TargetError as error:
             raise TargetUnreachable(f"behind {sequence}: {error}") from error
         self._losses.served += 1

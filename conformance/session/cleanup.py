@@ -24,8 +24,6 @@ Made = tuple[str, str]
 
 #: Seconds for cleaning up after one sequence: at the most, and at the least.
 TIME_LIMIT, SHORT_TIME_LIMIT = 10.0, 1.0
-#: So many times as long as an owed frame may take.
-DEADLINES = 2
 #: Names that are deleted side by side, each on a channel of its own; every broker allows so many.
 AT_ONCE = 100
 _CONNECTION = "cleanup"
@@ -82,19 +80,18 @@ class Cleaner:
         then, each by itself. What is left where the broker is gone, nobody knows: nothing is given.
         """
         names = [each for each in dict.fromkeys(made) if each[1]]
-        time_limit = TIME_LIMIT
-        if patience is not None:
-            time_limit = min(TIME_LIMIT, max(SHORT_TIME_LIMIT, DEADLINES * patience.deadline))
+        time_limit = TIME_LIMIT if patience is None else patience.generous(SHORT_TIME_LIMIT, TIME_LIMIT)
         deadline = time.monotonic() + time_limit
         left: list[Made] = []
         at_once = AT_ONCE
         while names:
             some, names = names[:at_once], names[at_once:]
             try:
-                with self._connection(address) as connection:
+                with self._connection(address, time_limit) as connection:
                     refused, unanswered = connection.delete(some, deadline)
             except TargetError:
-                return []
+                left = []
+                break
             left += refused
             if not unanswered:
                 continue
@@ -109,15 +106,15 @@ class Cleaner:
         return left
 
     @contextmanager
-    def _connection(self, address: Address) -> Iterator[_Connection]:
+    def _connection(self, address: Address, time_limit: float) -> Iterator[_Connection]:
         """One that is idle or new, which is kept unless something went wrong on it. Raises `TargetError`."""
         try:
             connection = self._idle.pop()
         except IndexError:
-            connection = _Connection(address)
+            connection = _Connection(address, time_limit)
         if connection.address != address:  # the broker was started again, elsewhere
             connection.close()
-            connection = _Connection(address)
+            connection = _Connection(address, time_limit)
         try:
             yield connection
         except BaseException:
@@ -158,8 +155,8 @@ class _Connection:
     all of its channels.
     """
 
-    def __init__(self, address: Address) -> None:
-        """Raises `TargetError`."""
+    def __init__(self, address: Address, time_limit: float = TIME_LIMIT) -> None:
+        """`time_limit`: seconds for opening it. Raises `TargetError`."""
         self.address = address
         self.was_kept = False
         self.is_whole = False
@@ -168,7 +165,7 @@ class _Connection:
         self._open: set[int] = set()
         self._opened = 0
         try:
-            self._client.open(_CONNECTION)
+            self._client.open(_CONNECTION, timeout=time_limit)
         except BaseException:
             self._client.close()
             raise

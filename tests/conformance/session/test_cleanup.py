@@ -52,7 +52,7 @@ class LenientClient:
         self._broker = broker
         self._answers: list[Method] = []
 
-    def open(self, name: str) -> None:
+    def open(self, name: str, timeout: float) -> None:
         pass
 
     def is_open(self, name: str) -> bool:
