@@ -1,21 +1,26 @@
 """Pages of the site that are made of what is there: the README, the registry, `docs/findings.md` and the known defects.
 
-A page for each area of requirements, and one for each finding, which ends in what the model says of the known defect:
-nothing of it is written twice.
+A page for each area of requirements, and one for each finding, which ends in what the model says of the known defect
+and in a program for pika that is made of its commands: nothing of it is written twice.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from amqpspec.conformance.failures.reproducer import reproducer
+from amqpspec.conformance.language.command_file import parse_command_file
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, defects_from
+from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.registry import Requirement, requirements
+from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.reports.sources import source_parts
 
 ROOT = Path(__file__).parent
@@ -61,30 +66,108 @@ def _requirement(each: Requirement) -> str:
     )
 
 
+@dataclass(frozen=True)
+class Finding:
+    """A section of `docs/findings.md`; `place` is its page, `part` the broker's heading above it."""
+
+    title: str
+    text: str
+    part: str
+    place: str
+
+    @property
+    def defects(self) -> tuple[KnownDefect, ...]:
+        """The known defects that it names."""
+        named = re.findall(r"`([a-z0-9-]+)`", self.text)
+        return tuple(KNOWN_DEFECTS[each] for each in dict.fromkeys(named) if each in KNOWN_DEFECTS)
+
+    @property
+    def brokers(self) -> str:
+        """Whose doing it is, as far as the model knows it."""
+        return ", ".join(dict.fromkeys(broker for defect in self.defects for broker in defect.brokers))
+
+    @property
+    def requirement(self) -> str:
+        return self.title.split(" ", 1)[0].rstrip(",")
+
+    @property
+    def blocks(self) -> list[str]:
+        """Its sequences of commands."""
+        return re.findall(r"^```\n(.*?)^```", self.text, re.MULTILINE | re.DOTALL)
+
+    def said(self, what: str) -> str:
+        """What stands behind "- what: " in it, on one line; "": there is no such line."""
+        found = re.search(rf"^- {what}: (.*?)(?=^- |^```|\Z)", self.text, re.MULTILINE | re.DOTALL)
+        return " ".join(found[1].split()) if found else ""
+
+    @property
+    def rank(self) -> int:
+        """Its place among the ten that hurt most; 0: it is none of them."""
+        return int(self.said("Among the ten that hurt most").rstrip(".") or 0)
+
+
+def findings() -> list[Finding]:
+    """All of the document, in its order."""
+    text = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+    found: list[Finding] = []
+    used: set[str] = set()
+    for part in re.split(r"^# ", text, flags=re.MULTILINE)[2:]:
+        for match in _FINDING.finditer(part):
+            name = base = re.sub(r"[^a-z0-9]+", "-", match["title"].lower()).strip("-")[:60].strip("-")
+            number = 2
+            while name in used:
+                name, number = f"{base}-{number}", number + 1
+            used.add(name)
+            found.append(Finding(match["title"], match["text"].strip(), part.splitlines()[0], f"{name}.md"))
+    return found
+
+
+def programs(finding: Finding) -> list[str]:
+    """A program for pika for each of its sequences of commands."""
+    seen = finding.said("Seen") or (finding.defects[0].statement if finding.defects else finding.title)
+    made = []
+    for block in finding.blocks:
+        for file in parse_command_file(block, finding.title):
+            last = str(file.commands[-1])
+            failure = Failure(
+                finding.requirement, Shape.UNEXPECTED, "", last, seen, (finding.said("Promise") or "see the rule",), ()
+            )
+            made.append(reproducer(file.commands, failure))
+    return made
+
+
 def _findings() -> Iterator[tuple[str, str]]:
     text = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
     head, _, _ = text.partition("\n# RabbitMQ")
-    rows: list[str] = []
-    used: set[str] = set()
-    for match in _FINDING.finditer(text):
-        title, said = match["title"], match["text"].strip()
-        name = base = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60].strip("-")
-        number = 2
-        while name in used:
-            name, number = f"{base}-{number}", number + 1
-        used.add(name)
-        defects = [KNOWN_DEFECTS[each] for each in re.findall(r"`([a-z0-9-]+)`", said) if each in KNOWN_DEFECTS]
+    listed = findings()
+    for each in listed:
         model = "".join(
             f"\n## What the model knows: {defect.name}\n\n{defect.statement}\n\n*{defect.strength}; "
             f"{', '.join(defect.brokers)}.* Source: {defect.source}\n"
-            for defect in dict.fromkeys(defects)
+            for defect in each.defects
         )
-        see = "\nThe commands as a file: `amqpspec replay FILE TARGET` shows it.\n" if "```" in said else ""
-        yield f"findings/{name}.md", f"# {title}\n\n{_lists(said)}\n{see}{model}"
-        cell = title.replace("|", "\\|")
-        brokers = ", ".join(dict.fromkeys(broker for defect in defects for broker in defect.brokers))
-        rows.append(f"| [{cell}]({name}.md) | {brokers} |")
-    yield "findings/index.md", "\n".join([head, "", "| finding | known of |", "|---|---|", *rows]) + "\n"
+        upstream = "" if each.said("Upstream") else "\n*Upstream:* it is not known to be reported.\n"
+        see = "\nThe commands as a file: `amqpspec replay FILE TARGET` shows it.\n" if each.blocks else ""
+        shown = "".join(f"\n```python\n{program}```\n" for program in programs(each))
+        pika = f"\n## The same with pika\n\nIt takes the broker's URL as its argument.\n{shown}" if shown else ""
+        yield f"findings/{each.place}", f"# {each.title}\n\n{_lists(each.text)}\n{upstream}{see}{model}{pika}"
+    ten = sorted((each for each in listed if each.rank), key=lambda each: each.rank)
+    worst = [
+        f"| [{_cell(each.title)}]({each.place})<br>{each.brokers} | {_cell(each.said('What to do'))}"
+        f"<br>*Upstream:* {_cell(each.said('Upstream')) or 'not known to be reported.'} |"
+        for each in ten
+    ]
+    all_of_them = [f"| [{_cell(each.title)}]({each.place}) | {each.brokers or each.part} |" for each in listed]
+    parts = [
+        head, "", "## The ten that hurt most", "",
+        "| finding | what to do |", "|---|---|",
+        *worst, "", "## All findings", "", "| finding | known of |", "|---|---|", *all_of_them,
+    ]  # fmt: skip
+    yield "findings/index.md", "\n".join(parts) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _lists(text: str) -> str:

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from amqpspec.pipeline.store.store import create_store
-from benchmarks.bulk_recordings import base_of_searches, base_of_traffic, generate
+from benchmarks.bulk_recordings import base_of_applications, base_of_searches, base_of_traffic, generate
 from benchmarks.errors import Invalid
+from benchmarks.planted import OPEN_KINDS, planted_sequences
 from benchmarks.processes import DRIVER, JVM, WORKERS
 from benchmarks.processes import run as run_watched
 from benchmarks.tables import ResultTable
@@ -26,30 +27,35 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 
 def run(lengths: Sequence[int] = LENGTHS, cores: int = 2, searched: int = 200_000) -> ResultTable:
-    """Make stores and judge them: the shortest of traffic in every way, longer ones with all cores only.
+    """Make stores and judge them: the shortest of applications in every way, longer ones with all cores only.
 
-    `searched`: frames of a store of sequences of searches, which is judged with all cores as well; 0: none.
+    In those of applications one violation of each kind is planted: just these must be found. `searched`: frames of a
+    store of plain traffic in lockstep, and of one of searches, which are judged with all cores as well; 0: none.
     """
     rows = []
-    recordings = [("traffic", length) for length in sorted(lengths)]
-    recordings += [("searches", searched)] if searched else []
+    recordings = [("applications", length) for length in sorted(lengths)]
+    recordings += [("traffic", searched), ("searches", searched)] if searched else []
     for kind, length in recordings:
         with tempfile.TemporaryDirectory(prefix="amqpspec-bulk-") as folder:
             store = create_store(Path(folder) / "store")
-            generate(store, base_of_traffic() if kind == "traffic" else base_of_searches(), length)
+            base = _BASES[kind]()
+            planted = list(planted_sequences(base, OPEN_KINDS).values()) if kind == "applications" else []
+            generate(store, base, length, planted)
             masters = [f"local[{cores}]"]
             if (kind, length) == recordings[0]:
                 masters = ["", "local[1]", *masters]
             for master in masters:
-                rows.append(_measured(kind, store.root, master))
+                rows.append(_measured(kind, store.root, master, len(planted)))
                 print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
     return ResultTable(
         "Bulk: judging a store",
         HEADER,
         tuple(rows),
         (
-            "Real recordings, repeated (`bulk_recordings.py`): *traffic* is plain publishing and consuming on the "
-            "embedded broker, *searches* are sequences of searches on RabbitMQ from tests/corpus. Reading and writing "
+            "Real recordings, repeated (`bulk_recordings.py`): *applications* are the connections of programs with "
+            "real clients on the embedded broker, judged in the open world, with one violation of each of "
+            f"{len(OPEN_KINDS)} kinds planted, and just these found; *traffic* is plain publishing and consuming in "
+            "lockstep, *searches* are sequences of searches on RabbitMQ from tests/corpus. Reading and writing "
             "of results included, the start of Spark apart. *Peak* is the resident memory of all processes together at "
             "the worst moment, with shared pages counted in each.",
             "Processor time is that of all processes, of Spark's start and end as well.",
@@ -57,15 +63,18 @@ def run(lengths: Sequence[int] = LENGTHS, cores: int = 2, searched: int = 200_00
     )
 
 
-def _measured(kind: str, store: Path, master: str) -> tuple[str, ...]:
+_BASES = {"applications": base_of_applications, "traffic": base_of_traffic, "searches": base_of_searches}
+
+
+def _measured(kind: str, store: Path, master: str, planted: int) -> tuple[str, ...]:
     command = [sys.executable, "-m", "benchmarks.bulk_once", str(store), *([master] if master else [])]
     try:
         cost = run_watched(command, _ROOT)
     except subprocess.CalledProcessError as error:
         raise Invalid(f"judging {store} ended in {error.returncode}") from None
     said = json.loads(cost.output)
-    if said["failed"] or said["problems"]:
-        raise Invalid(f"{store}: {said['failed']} sequences failed that pass, {said['problems']}")
+    if said["failed"] != planted or said["problems"]:
+        raise Invalid(f"{store}: {said['failed']} sequences failed, {planted} are wrong, {said['problems']}")
     frames, seconds = said["frames"], said["judging"]
     processor = sum(cost.processor.values())
     beside = processor - cost.processor.get(WORKERS, 0.0) if master else 0.0

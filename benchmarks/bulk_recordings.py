@@ -1,10 +1,11 @@
 """Recordings of any size, made of real ones: their sequences are repeated under new names, in a store.
 
-    python -m benchmarks.bulk_recordings STORE --frames 10000000 [--traffic | --base TRACE …] [--planted]
+    python -m benchmarks.bulk_recordings STORE --frames N [--traffic | --applications | --base TRACE …] [--planted]
 
 Every copy is judged as its original is. The default base are the sequences of searches on RabbitMQ in tests/corpus that
-pass, which is hard to judge; `--traffic` records plain publishing and consuming on the embedded broker for it, and
-`--base` takes any traces, whatever they are judged to be.
+pass, which is hard to judge; `--traffic` records plain publishing and consuming on the embedded broker for it,
+`--applications` the programs of `applications.py`, which are judged in the open world, and `--base` takes any traces,
+whatever they are judged to be.
 With `--planted` one violation of each kind in `benchmarks.planted` is put somewhere among them.
 """
 
@@ -30,7 +31,12 @@ from amqpspec.pipeline.store.adding import PART_ROWS
 from amqpspec.pipeline.store.files import whole_file
 from amqpspec.pipeline.store.parts import Part
 from amqpspec.pipeline.store.store import Store, create_store
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from benchmarks.applications import run_all
+from benchmarks.errors import Invalid
+from benchmarks.planted import OPEN_KINDS, planted_sequences
 from benchmarks.recordings import record_long
+from tests.proxies import recording
 
 CORPUS = Path(__file__).resolve().parent.parent / "tests" / "corpus"
 #: Searches in which most sequences pass.
@@ -62,6 +68,16 @@ def base_of_traffic(frames: int = 5_000) -> list[list[TraceRow]]:
         file = Path(folder) / "trace.jsonl"
         record_long(file, frames)
         return list(passing([file]))
+
+
+def base_of_applications(messages: int = 60) -> list[list[TraceRow]]:
+    """The connections of real clients, recorded now on the embedded broker by the proxy."""
+    with tempfile.TemporaryDirectory(prefix="amqpspec-bulk-") as folder, EmbeddedBroker() as broker:
+        with recording(f"amqp://127.0.0.1:{broker.address.port}", Path(folder)) as proxy:
+            ended = run_all(f"amqp://guest:guest@127.0.0.1:{proxy.port}/", "app", messages, 60.0)
+        if ended:
+            raise Invalid(f"the applications did not do their work: {ended}")
+        return list(passing(sorted(Path(folder).glob("*.jsonl"))))
 
 
 def generate(
@@ -127,16 +143,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--frames", type=int, default=1_000_000)
     parser.add_argument("--base", type=Path, nargs="+", metavar="TRACE")
     parser.add_argument("--traffic", action="store_true", help="plain publishing and consuming")
+    parser.add_argument("--applications", action="store_true", help="programs with real clients, in the open world")
     parser.add_argument("--planted", action="store_true", help="one violation of each kind of benchmarks.planted")
     options = parser.parse_args(arguments)
     store = create_store(options.store)
-    base = base_of_traffic() if options.traffic else base_of_searches()
-    if options.base:
+    if options.applications:
+        base = base_of_applications()
+    elif options.traffic:
+        base = base_of_traffic()
+    elif not options.base:
+        base = base_of_searches()
+    else:
         base = [rows for file in options.base for rows in sequences(read_trace(file))]
     planted = []
-    if options.planted:
-        from benchmarks.planted import planted_sequences
-
+    if options.planted and options.applications:
+        planted = list(planted_sequences(base, OPEN_KINDS).values())
+    elif options.planted:
         planted = list(planted_sequences(passing(sorted(CORPUS.glob("rabbitmq-4.3-*.parquet")))).values())
     made = generate(store, base, options.frames, planted)
     contents = store.contents()

@@ -95,13 +95,42 @@ KINDS: Mapping[str, tuple[str, Change]] = MappingProxyType(
 )
 
 
-def planted_sequences(passing: Iterable[list[TraceRow]], kinds: Iterable[str] = KINDS) -> dict[str, list[TraceRow]]:
+#: Those that show on one connection, whatever other ones did: in recordings of applications.
+OPEN_KINDS: Mapping[str, tuple[str, Change]] = MappingProxyType(
+    {
+        name: KINDS[name]
+        for name in (
+            "a delivery tag is skipped", "a delivery has another consumer tag", "a delivery comes twice",
+            "a delivery is lost", "a confirm comes twice", "a confirm has another tag", "a confirm is negative",
+            "a declaration names another queue", "a reply is lost", "a reply comes twice",
+            "a got message has another tag", "a returned message has another code", "an error has another code",
+        )
+    }
+    | {
+        "a consumer is told two times that it is there": ("basic.consume-ok", _twice),
+        "another consumer is cancelled": ("basic.cancel-ok", _argument("consumer_tag", _longer)),
+        "a returned message has another body": ("basic.return", _other_body),
+        "a returned message has another property": ("basic.return", _other_property),
+        "a queue is declared two times": ("queue.declare-ok", _twice),
+        "a message is got two times": ("basic.get-ok", _twice),
+        "a transaction is committed two times": ("tx.commit-ok", _twice),
+        "a channel is opened two times": ("channel.open-ok", _twice),
+        "an error names another method": ("channel.close", _argument("method_id", _more)),
+        "a notice wants an answer": ("basic.cancel", _argument("nowait", lambda flag: False)),
+        "a confirm is of several": ("basic.ack", _argument("multiple", lambda flag: True)),
+    }
+)  # fmt: skip
+
+
+def planted_sequences(
+    passing: Iterable[list[TraceRow]], kinds: Mapping[str, tuple[str, Change]] = KINDS
+) -> dict[str, list[TraceRow]]:
     """A sequence for each kind, which has its name and fails; a kind that no sequence shows is missing."""
     wanted = list(kinds)
     found: dict[str, list[TraceRow]] = {}
     for rows in passing:
         for kind in [kind for kind in wanted if kind not in found]:
-            failing = _planted(rows, kind)
+            failing = _planted(rows, kind, *kinds[kind])
             if failing is not None:
                 found[kind] = failing
         if len(found) == len(wanted):
@@ -109,8 +138,7 @@ def planted_sequences(passing: Iterable[list[TraceRow]], kinds: Iterable[str] = 
     return found
 
 
-def _planted(rows: list[TraceRow], kind: str) -> list[TraceRow] | None:
-    method, change = KINDS[kind]
+def _planted(rows: list[TraceRow], kind: str, method: str, change: Change) -> list[TraceRow] | None:
     places = [
         number
         for number, row in enumerate(rows)

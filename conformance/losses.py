@@ -2,7 +2,8 @@
 
 A broker that the suite has started is started again. What was under way is then carried out one by one, so that the
 sequence that does it is known by name; nothing else that it showed is taken for a failure. The loss is a failure of
-`SERVER-001`, and its identity is that, with the command behind which nobody was answered.
+`SERVER-001`, and its identity is that, with the command behind which nobody was answered. What has ended it twice in
+the same way is left out from then on, so that the rest of the broker is seen as well.
 """
 
 from __future__ import annotations
@@ -16,11 +17,18 @@ from amqpspec.conformance.failures.reproducer import reproducer
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.session.command_sequence import CommandSequence
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.verdicts.ended_by import blocked_by, lost_by
 from amqpspec.conformance.verdicts.judgement import SERVES_ON, FoundFailure, RequirementVerdict, SequenceJudgement
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
 #: So many losses by the same cause end a run.
 ENOUGH = 3
+#: So many losses behind the same method have it left out.
+ENOUGH_TO_AVOID = 2
+#: Methods without which nothing is left to look at.
+INDISPENSABLE = frozenset(
+    {"connection.open", "channel.open", "queue.declare", "basic.publish", "basic.consume", "basic.get", "basic.ack"}
+)
 #: Names of sequences that are told of.
 MOST_NAMES = 8
 
@@ -45,6 +53,8 @@ class Losses:
         #: times that a fresh connection was served when it was asked for
         self.served = 0
         self._by_cause: Counter[str] = Counter()
+        #: by method that is left out, once it has been lost often enough behind it, the identity of that failure
+        self.avoided: dict[str, str] = {}
 
     def note(
         self,
@@ -75,6 +85,9 @@ class Losses:
             tuple(said),
         )
         self._by_cause[failure.identity] += 1
+        is_often = self._by_cause[failure.identity] >= ENOUGH_TO_AVOID
+        if last is not None and is_often and last.method not in INDISPENSABLE:
+            self.avoided[last.method] = failure.identity
         self.found.setdefault(
             failure.identity,
             FoundFailure(
@@ -91,6 +104,10 @@ class Losses:
         """Has the same cause ended the target so often that there is no use in going on?"""
         return self._by_cause[failure.identity] >= ENOUGH
 
+    def blocking(self, commands: Iterable[Command]) -> str | None:
+        """The identity of the loss for which a sequence of these commands is left out; None: there is none."""
+        return next((self.avoided[each.method] for each in commands if each.method in self.avoided), None)
+
     def failures(self) -> list[FoundFailure]:
         return [replace(each, sequences=self._by_cause[identity]) for identity, each in self.found.items()]
 
@@ -103,6 +120,17 @@ class Losses:
 
 def given_up(sequence: CommandSequence, failure: Failure, target: TargetUnderTest) -> SequenceJudgement:
     """What is said of a sequence that ends the target: nothing, but that."""
+    return _not_judged(sequence, target, lost_by(failure.identity), failure.identity)
+
+
+def blocked(sequence: CommandSequence, identity: str, target: TargetUnderTest) -> SequenceJudgement:
+    """What is said of a sequence that is not carried out, as the target would be lost by what is in it."""
+    return _not_judged(sequence, target, blocked_by(identity), identity)
+
+
+def _not_judged(
+    sequence: CommandSequence, target: TargetUnderTest, reason: str, ended_by: str
+) -> SequenceJudgement:
     described = target.description
     return SequenceJudgement(
         sequence=sequence.name,
@@ -112,8 +140,8 @@ def given_up(sequence: CommandSequence, failure: Failure, target: TargetUnderTes
         verdict=Verdict.INCONCLUSIVE,
         failures=(),
         exercised={},
-        reason=f"the target was lost in it: {failure.identity}",
+        reason=reason,
         frames=0,
         version=described.judged_version,
-        ended_by=failure.identity,
+        ended_by=ended_by,
     )

@@ -14,7 +14,7 @@ from amqpspec.conformance.failures.findings import Findings
 from amqpspec.conformance.interruption import raise_if_interrupted, was_interrupted
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
-from amqpspec.conformance.losses import Losses, Restarts, given_up
+from amqpspec.conformance.losses import Losses, Restarts, blocked, given_up
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import applicable, needs_operator, not_applicable
 from amqpspec.conformance.scenarios.configured_alike import configured_alike
@@ -45,10 +45,13 @@ from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.severity import rank
 from amqpspec.model.promises.verdict import Failure, Verdict
+from amqpspec.targets.brokers import health
 from amqpspec.targets.brokers.health import check_alive, is_alive, not_served
 from amqpspec.targets.brokers.shared_configuration import SharedConfiguration
 from amqpspec.targets.errors import OperatorError, TargetError, TargetUnreachable
 
+#: Seconds that a broker in good health may have at the least, to serve a fresh connection.
+ALIVE_TIME = 3.0
 #: Seconds that an owed frame may take while a failure is shrunk.
 SHRINKING_DEADLINE = 0.5
 
@@ -77,8 +80,9 @@ class Runner:
         self.tally = RunTally()
         self._dialect = dialect_named(target.description.dialect)
         self._cleaner = Cleaner()
+        self._patience = Patience(target.deadline)
         self._place = Place(
-            target, trace, options.seed, options.pace, was_interrupted, Patience(target.deadline), self._cleaner
+            target, trace, options.seed, options.pace, was_interrupted, self._patience, self._cleaner
         )
         self._findings = Findings(
             self._dialect, options.shrinking_time, self._run_again, self.listeners, target.description.judged_version
@@ -98,8 +102,10 @@ class Runner:
         self._losses = Losses()
         self._under_way = UnderWay()
         self._search = SearchOfRun(
-            self._dialect, options, self.listeners, self._under_way, self._take, self._is_enough,
-            lambda: Learned(self._causes.refused, frozenset(self._broken.avoided)),
+            self._dialect, options, self.listeners, self._under_way, self._take, self._is_blocked, self._is_enough,
+            lambda: Learned(
+                self._causes.refused, frozenset(self._broken.avoided), frozenset(self._losses.avoided)
+            ),
         )  # fmt: skip
 
     def run(self) -> RunResult:
@@ -133,11 +139,29 @@ class Runner:
 
     def _run_all(self, scenarios: Sequence[CommandFile]) -> None:
         """All that is not over yet."""
-        left = [each for each in scenarios if not self._under_way.is_over(sequence_name(each))]
-        with workers_for(self._place, self.options, self._is_enough) as workers:
-            self._run_scenarios(left, workers)
-            if self.options.sequences and not self._is_enough():
-                self._search.go_on(workers, self._place.carry_out, self.target.clock)
+        left = [each for each in scenarios if not self._is_over(each)]
+        workers = workers_for(self._place, self.options, self._is_enough)
+        try:
+            with workers:
+                self._run_scenarios(left, workers)
+                if self.options.sequences and not self._is_enough():
+                    self._search.go_on(workers, self._place.carry_out, self.target.clock)
+        finally:
+            self._under_way.forget(workers.not_begun)
+
+    def _is_over(self, scenario: CommandFile) -> bool:
+        """Is nothing left to do of the scenario? Not carried out is what would end the target again."""
+        if self._under_way.is_over(sequence_name(scenario)):
+            return True
+        sequence = CommandSequence(sequence_name(scenario), scenario.commands, scenario.requirement)
+        return self._is_blocked(sequence)
+
+    def _is_blocked(self, sequence: CommandSequence) -> bool:
+        """Would the sequence end the target again, by what has done so before? Then that is all that is said of it."""
+        identity = self._losses.blocking(sequence.commands)
+        if identity is not None:
+            self._take_judged(blocked(sequence, identity, self.target))
+        return identity is not None
 
     # -------------------------------------------------------------------------------------- a target that is lost
 
@@ -160,7 +184,8 @@ class Runner:
         self.target = self._restarts.start_again()
         self._cleaner.close()
         self._cleaner = Cleaner()
-        self._place = replace(self._place, target=self.target, cleaner=self._cleaner)
+        self._patience = Patience(self.target.deadline)  # what was waited for in vain was waited for by one that hung
+        self._place = replace(self._place, target=self.target, cleaner=self._cleaner, patience=self._patience)
         self._left_behind.clear()
         return log
 
@@ -172,6 +197,8 @@ class Runner:
         """
         suspects = self._under_way.busy
         for suspect in suspects:
+            if self._is_blocked(suspect):
+                continue
             commands: list[Command] = []
 
             def next_one(command: Command, begun: list[Command] = commands) -> None:
@@ -280,7 +307,7 @@ class Runner:
     def _check_alive(self, sequence: str) -> None:
         """A target that let a deadline pass, or ended connections, may be gone for good."""
         try:
-            check_alive(self.target.address)
+            check_alive(self.target.address, self._patience.generous(ALIVE_TIME, health.TIME_LIMIT))
         except TargetError as error:
             raise TargetUnreachable(f"behind {sequence}: {error}") from error
         self._losses.served += 1

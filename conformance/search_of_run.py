@@ -24,7 +24,9 @@ FIRST_ROUNDS, LATER_ROUNDS = 1, 12
 
 
 class SearchOfRun:
-    """`take`: is given what comes of each sequence. `learned`: what is known of the target by now."""
+    """`take`: is given what comes of each sequence. `is_blocked`: is that all that is said of it, before it is carried
+    out? `learned`: what is known of the target by now.
+    """
 
     def __init__(
         self,
@@ -33,6 +35,7 @@ class SearchOfRun:
         listeners: Iterable[Listener],
         under_way: UnderWay,
         take: Callable[[CarriedOut], None],
+        is_blocked: Callable[[CommandSequence], bool],
         is_enough: Callable[[], bool],
         learned: Callable[[], Learned],
     ) -> None:
@@ -41,6 +44,7 @@ class SearchOfRun:
         self._listeners = tuple(listeners)
         self._under_way = under_way
         self._take = take
+        self._is_blocked = is_blocked
         self._is_enough = is_enough
         self._learned = learned
         #: the rounds that are carried out now: the first, and what they leave out
@@ -78,7 +82,7 @@ class SearchOfRun:
         still_to_come = [0] * len(rounds)
         for number, made in enumerate(rounds):
             for sequence, waits in made:
-                if self._under_way.is_over(sequence.name):
+                if self._under_way.is_over(sequence.name) or self._is_blocked(sequence):
                     continue
                 if waits:
                     tell(self._listeners, SequenceStarted(sequence.name))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from amqpspec.conformance.session.command_sequence import CommandSequence
 
 
@@ -20,6 +22,11 @@ class UnderWay:
     def end(self, name: str) -> None:
         self._begun.pop(name, None)
         self._over.add(name)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Nobody has begun them after all."""
+        for name in names:
+            self._begun.pop(name, None)
 
     def is_over(self, name: str) -> bool:
         return name in self._over

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from multiprocessing.context import BaseContext
+from multiprocessing import forkserver
+from multiprocessing.context import BaseContext, ForkServerContext
 from multiprocessing.synchronize import Event
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -55,6 +56,8 @@ class Round:
     refused: frozenset[Argument] = frozenset()
     #: rules that it breaks again and again
     avoided: frozenset[str] = frozenset()
+    #: methods that end it
+    ends_it: frozenset[str] = frozenset()
 
 
 #: The sequences of a round, each with whether it spends its time waiting.
@@ -75,11 +78,22 @@ class Workers(Protocol):
         """
         ...
 
+    @property
+    def not_begun(self) -> list[str]:
+        """Behind the end of the context: names of sequences that were asked for, and that nobody has carried out."""
+        ...
+
     def __enter__(self) -> Self: ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+def begin_loading() -> None:
+    """Have what worker processes are made from load what they need, while something else is waited for."""
+    if isinstance(_context(), ForkServerContext):
+        forkserver.ensure_running()
 
 
 def workers_for(place: Place, options: RunOptions, is_enough: Callable[[], bool]) -> Workers:
@@ -104,7 +118,7 @@ def _made_in(work: Round, options: RunOptions, target: TargetUnderTest) -> MadeR
         work.number,
         options.steps,
         options.themes,
-        absent_methods(target),
+        absent_methods(target) | work.ends_it,
         limits=Limits(target.channel_max, target.frame_max),
         refused=work.refused,
         avoided=work.avoided,
@@ -130,6 +144,10 @@ class ThisProcess:
             if self._is_enough() or self._place.is_stopped() or is_over(until):
                 return
             yield self._place.carry_out(each)
+
+    @property
+    def not_begun(self) -> list[str]:
+        return []  # each is asked for when its turn has come
 
     def __enter__(self) -> Self:
         return self
@@ -158,6 +176,7 @@ class SeveralProcesses:
             options.jobs, start, _begin, (target, place.trace.path, replace(options, enough=None), self._stop, seen)
         )
         self._here = ThreadPoolExecutor(1, thread_name_prefix="operated")
+        self._handed_out: dict[str, Future[CarriedOut | None]] = {}
 
     def made(self, rounds: Iterable[Round]) -> Iterator[list[MadeRound]]:
         with undisturbed():
@@ -170,6 +189,7 @@ class SeveralProcesses:
             if self._is_enough():
                 break
             begun.append(self._submit(each, until))
+            self._handed_out[each.name] = begun[-1]
             while begun and (begun[0].done() or len(begun) > self._ahead):
                 yield from _outcome(begun.popleft())
         while begun:
@@ -195,6 +215,14 @@ class SeveralProcesses:
             self._stop.set()
         self._here.shutdown(wait=True, cancel_futures=True)
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+    @property
+    def not_begun(self) -> list[str]:
+        return [name for name, outcome in self._handed_out.items() if _has_not_begun(outcome)]
+
+
+def _has_not_begun(future: Future[CarriedOut | None]) -> bool:
+    return future.cancelled() or (future.done() and future.exception() is None and future.result() is None)
 
 
 def _result(future: Future[Result]) -> Result:

@@ -19,13 +19,13 @@ from pathlib import Path
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.search.round import MOST_ROUNDS, ROUND
 from amqpspec.conformance.session.cleanup import Cleaner
-from amqpspec.conformance.session.command_sequence import Place
+from amqpspec.conformance.session.command_sequence import CarriedOut, Place
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceError, TraceWriter, read_trace, sequences
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.conformance.workers import Round, ThisProcess
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.pipeline.campaign_shrinking import Shown
 from amqpspec.pipeline.spark_session import spark_session
 from amqpspec.pipeline.spark_tasks import Progress, run_tasks
 from amqpspec.pipeline.store.adding import Adder
@@ -75,6 +75,8 @@ class ShareDone:
     failed: int = 0
     lost: str | None = None
     known: bool = False
+    #: of each failure the first sequence that showed it
+    shown: tuple[Shown, ...] = ()
     fatal: str | None = None
 
 
@@ -156,7 +158,8 @@ def _carry_out(store: Store, campaign: Campaign, share: Share, until: float | No
         _remove_empty(file.parent)
     except (StoreError, TraceError) as error:
         return ShareDone(label, fatal=str(error))
-    return ShareDone(label, len(counted.names), counted.frames, counted.failed, counted.lost)
+    shown = tuple(counted.shown.values())
+    return ShareDone(label, len(counted.names), counted.frames, counted.failed, counted.lost, shown=shown)
 
 
 class _Counted:
@@ -168,14 +171,21 @@ class _Counted:
         self.frames = 0
         self.failed = 0
         self.lost: str | None = None
+        #: by identity
+        self.shown: dict[str, Shown] = {}
 
-    def take(self, judgement: SequenceJudgement, overdue: int) -> None:
+    def take(self, done: CarriedOut) -> None:
         """Raises `TargetError` if the target does not answer any more."""
-        if judgement.verdict is Verdict.FAIL or overdue:
+        judgement = done.judgement
+        if judgement.verdict is Verdict.FAIL or done.overdue:
             check_alive(self._target.address)
         self.names.add(judgement.sequence)
         self.frames += judgement.frames
         self.failed += judgement.verdict is Verdict.FAIL
+        label = self._target.description.label
+        for failure in judgement.failures:
+            commands = done.commands_until(failure.identity)
+            self.shown.setdefault(failure.identity, Shown(label, failure, judgement.sequence, commands))
 
 
 def _search(
@@ -183,7 +193,7 @@ def _search(
     share: Share,
     trace: TraceWriter,
     until: float | None,
-    take: Callable[[SequenceJudgement, int], None],
+    take: Callable[[CarriedOut], None],
 ) -> None:
     """The rounds of a share; what waits is carried out in its turn, as others have tasks of their own."""
     # clocks of machines are taken to agree; that of this process alone can be waited by
@@ -200,7 +210,7 @@ def _search(
             most = ROUND if campaign.sequences is None else min(ROUND, campaign.sequences - number * ROUND)
             made = (sequence for rounds in worker.made([Round(number, most)]) for one in rounds for sequence, _ in one)
             for done in worker.carried_out(made, ends):
-                take(done.judgement, done.overdue)
+                take(done)
 
 
 def _remove_empty(folder: Path) -> None:

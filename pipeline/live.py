@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -73,12 +74,38 @@ def live(
             .trigger(**({"availableNow": True} if until_done else {"processingTime": _EVERY}))
             .start()
         )
+        ended = _Ended(query)
         try:
-            query.awaitTermination()
+            ended.wait()
         except PySparkException as error:
             raise batches.error or PipelineError(f"the query failed: {reason(error)}") from error
         finally:
             query.stop()
+            ended.join()
+
+
+class _Ended(threading.Thread):
+    """Waits for the end of a query, so that the thread that signals come to is in no call of Java when they do."""
+
+    def __init__(self, query: Any) -> None:
+        super().__init__(daemon=True)
+        self._query, self._done = query, threading.Event()
+        self._error: Exception | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self._query.awaitTermination()
+        except Exception as error:  # noqa: BLE001 - it is raised where it is waited for
+            self._error = error
+        finally:
+            self._done.set()
+
+    def wait(self) -> None:
+        """Raises what has ended the query."""
+        self._done.wait()
+        if self._error is not None:
+            raise self._error
 
 
 class _Batches:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from amqpspec.conformance.verdicts.gate import is_minor
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, fails_a_run
 from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome, Standing, may_be_fixed
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, known_defects
@@ -13,10 +14,12 @@ from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
 from amqpspec.reports.text import plural
 
 #: The order in which known defects are listed: what an upgrade may have changed comes first.
-_ORDER = (Standing.NOT_SEEN, Standing.SEEN, Standing.NOT_TESTED)
+_ORDER = (Standing.NOT_SEEN, Standing.SEEN, Standing.NOT_THIS_TIME, Standing.NOT_TESTED)
 
 #: A sign for each standing, so that none depends on colour alone.
-STANDING_SIGNS: Mapping[Standing, str] = {Standing.NOT_SEEN: "!", Standing.SEEN: "✗", Standing.NOT_TESTED: "·"}
+STANDING_SIGNS: Mapping[Standing, str] = {
+    Standing.NOT_SEEN: "!", Standing.SEEN: "✗", Standing.NOT_THIS_TIME: "~", Standing.NOT_TESTED: "·"
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,8 @@ class DefectEntry:
             case Standing.NOT_SEEN:
                 perhaps = ": fixed?" if self.is_own else ""
                 return f"not seen, though {plural(refuted, 'sequence')} would have shown it{perhaps}"
+            case Standing.NOT_THIS_TIME:
+                return f"shows by chance, and not in {plural(refuted, 'sequence')} of this run"
             case Standing.NOT_TESTED:
                 return "not put to the test"
 
@@ -73,7 +78,7 @@ def new_as_known(result: RunResult) -> list[FoundFailure]:
 
 
 def headline_as_known(result: RunResult) -> str | None:
-    """The result against the broker as it is known, in a sentence; None where no known defect is known of it.
+    """How the broker stands against its kind, in a sentence; None where no known defect is known of it.
 
     It says what is new to somebody who knows the broker, and never that the broker conforms.
     """
@@ -90,7 +95,11 @@ def headline_as_known(result: RunResult) -> str | None:
         said += f"; {plural(arguable, 'arguable failure')} that {'is' if arguable == 1 else 'are'} not known"
     if missing := not_seen(result):
         said += f"; {plural(len(missing), 'known defect')} not seen: fixed?"
-    return f"As {broker_as_known(result)} is known: {said}"
+    accepted = [found for found in result.failures if found.known is not None and not is_minor(found)]
+    odd = [found for found in accepted if not result.is_as_known(found)]
+    but = f", but for {plural(len(odd), 'accepted deviation')}" if odd else ""
+    how = f"is known to: {said}" if new else f"is known to{but}: {said}"
+    return f"{'Does not behave' if new else 'Behaves'} as {broker_as_known(result)} {how}"
 
 
 def as_known_text(defect: KnownDefect) -> str:

@@ -34,10 +34,9 @@ def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None =
     listed = entries(result, registry)
     worst = failing(listed)
     cases = [_case(entry, result) for entry in (*worst, *(entry for entry in listed if not entry.failures))]
+    cases.append(_end(result))
     if result.undecided and result.exit_code != 0:
         cases.append(_undecided(result))
-    if result.lost is not None:
-        cases.append(_lost(result.lost))
     if result.not_whole:
         case = TestCase("the broker is whole at the end", classname="target")
         case.add_failure_info(visible("; ".join(result.not_whole)), visible("\n".join(result.left_behind)), "not whole")
@@ -118,7 +117,9 @@ def _undecided(result: RunResult) -> TestCase:
     return case
 
 
-def _lost(reason: str) -> TestCase:
-    case = TestCase("the run came to its end", classname="target")
-    case.add_error_info(visible(reason), error_type="target lost")
+def _end(result: RunResult) -> TestCase:
+    """It has the time of the whole run: a sequence is about several requirements, which have no time of their own."""
+    case = TestCase("the run came to its end", classname="target", elapsed_sec=round(result.seconds, 3))
+    if result.lost is not None:
+        case.add_error_info(visible(result.lost), error_type="target lost")
     return case

@@ -155,21 +155,25 @@ def areas(listed: tuple[Entry, ...]) -> tuple[Area, ...]:
 
 
 def headline(result: RunResult) -> str:
-    """The result in a sentence: against the promise. Known defects count there like any failure, but are told apart.
+    """How the broker stands against the promise, in a sentence, and whether that fails the run. Known defects count
+    there like any failure, but are told apart.
 
     What is only arguable is counted apart, whether it is known or new.
     """
     failing = [found for found in result.failures if fails_a_run(found)]
     defective = sum(map(result.is_as_known, failing))
     minor = sum(map(is_minor, result.failures))
-    known = sum(found.known is not None for found in result.failures) - minor
-    arguable = len(result.failures) - len(failing) - known - minor
+    listed = [found for found in result.failures if found.known is not None and not is_minor(found)]
+    accepted = sum(map(result.is_as_known, listed))
+    known = len(listed) - accepted
+    arguable = len(result.failures) - len(failing) - len(listed) - minor
     counts = {
         "new failure": len(failing) - defective,
         "known defect": defective,
         "arguable failure": arguable,
         "minor failure": minor,
-        "known deviation": known,
+        "accepted known defect": accepted,
+        "accepted deviation": known,
     }
     said = [plural(number, noun) for noun, number in counts.items() if number]
     if result.lost is not None:
@@ -177,13 +181,13 @@ def headline(result: RunResult) -> str:
     if result.not_whole:
         said.append("a broker that is not whole at the end")
     if failing or result.not_whole:
-        return f"Deviates: {_listed(said)}"
+        return f"Deviates from the promise: {_listed(said)}"
     if result.exit_code == 4:
         return f"Inconclusive: {_listed(['not everything could be decided', *said])}"
     if arguable or minor:
         return f"Conforms, but for {_listed(said)}"
-    if known:
-        return f"Conforms, except for {plural(known, 'known deviation')}"
+    if accepted or known:
+        return f"Deviates from the promise only as accepted: {_listed(said)}"
     return "Conforms, in all that was exercised"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.text import Text
 
-from amqpspec.conformance.verdicts.events import Event, FailureShrunk, RunStarted, SequenceFinished
+from amqpspec.conformance.verdicts.events import Event, FailureShrunk, RunStarted, SequenceFinished, ShrinkingStarted
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.reports.text import plural, visible
 
@@ -28,6 +28,8 @@ class Progress:
         self.done = 0
         self.failing = 0
         self.shrunk = 0
+        self._shrinking: ShrinkingStarted | None = None
+        self._shrinking_since = 0.0
 
     def __call__(self, event: Event) -> None:
         match event:
@@ -36,6 +38,8 @@ class Progress:
             case SequenceFinished():
                 self.done += 1
                 self.failing += event.judgement.verdict is Verdict.FAIL
+            case ShrinkingStarted():
+                self._shrinking, self._shrinking_since = event, self._clock()
             case FailureShrunk():
                 self.shrunk += 1
             case _:
@@ -53,13 +57,23 @@ class Progress:
         return self.elapsed / self.done * max(self.planned - self.done, 0)
 
     def times(self) -> str:
-        """"1:05, about 2:10 to go"."""
+        """"1:05, about 2:10 to go", or what is made short now and how long the rest of that may take."""
+        if (now := self._shrinking) is not None:
+            most = max(now.seconds - (self._clock() - self._shrinking_since), 0.0)
+            what = f"shrinking {now.requirement}, {now.number} of {now.of}"
+            return f"{_minutes(self.elapsed)}, {what}, at most {_minutes(most)} to go"
         left = self.to_go
         return _minutes(self.elapsed) + (f", about {_minutes(left)} to go" if left else "")
 
 
 def _minutes(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+
+def _is_worth_a_line(event: Event, is_time: bool) -> bool:
+    if isinstance(event, ShrinkingStarted):
+        return is_time or event.number == 1
+    return is_time and isinstance(event, (SequenceFinished, FailureShrunk))
 
 
 class PlainProgress:
@@ -78,7 +92,7 @@ class PlainProgress:
             target = event.target
             many = plural(event.planned, "sequence") if event.planned else "a search"
             self._print(f"{target.product} {target.version} at {target.label}: {many}")
-        elif isinstance(event, (SequenceFinished, FailureShrunk)) and self._clock() - self._last >= self._pause:
+        elif _is_worth_a_line(event, self._clock() - self._last >= self._pause):
             self._last = self._clock()
             progress = self._progress
             shrunk = f", {plural(progress.shrunk, 'failure')} made short" if progress.shrunk else ""

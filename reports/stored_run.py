@@ -14,6 +14,7 @@ from typing import Any
 
 from amqpspec.conformance.verdicts.known_behaviour import Standing
 from amqpspec.conformance.verdicts.rung import Kind, Rung
+from amqpspec.model.defects.known_defects import KNOWN_DEFECTS
 from amqpspec.model.promises.verdict import Verdict
 
 REPORT = "report.json"
@@ -153,10 +154,12 @@ def _verdict(each: Mapping[str, Any]) -> StoredVerdict:
 
 
 def _failure(each: Mapping[str, Any], defects: Mapping[str, StoredDefect]) -> StoredFailure:
-    """A known defect that did not show where it would have is no steady one."""
+    """A known defect that shows by chance, or did not show where it would have, is no steady one."""
     requirement, shape, detail = str(each["requirement"]), str(each.get("shape", "")), str(each.get("detail", ""))
     rate, defect = each.get("rate"), str(each.get("known_defect") or "")
-    is_steady = (rate is None or rate[0] == rate[1]) and not (defect in defects and defects[defect].not_seen_in)
+    by_chance = defect in KNOWN_DEFECTS and KNOWN_DEFECTS[defect].by_chance
+    missed = defect in defects and defects[defect].not_seen_in
+    is_steady = (rate is None or rate[0] == rate[1]) and not by_chance and not missed
     return StoredFailure(
         requirement,
         str(each.get("identity") or f"{requirement}|{shape}|{detail}"),

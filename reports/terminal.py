@@ -29,7 +29,7 @@ from amqpspec.model.promises.severity import rank, severity_of
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import Version, newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
-from amqpspec.reports.as_known import headline_as_known, not_seen
+from amqpspec.reports.as_known import headline_as_known, new_as_known, not_seen
 from amqpspec.reports.extent import extent_lines
 from amqpspec.reports.overview import SIGNS, VERDICTS, Entry, entries, headline, notes, severity_line, whole_lines
 from amqpspec.reports.progress import Progress
@@ -101,7 +101,9 @@ def print_report(
         console.print(_text(newer, STYLES[Verdict.INCONCLUSIVE]))
     # a log is read as it stands; a terminal wraps by itself
     if as_known := headline_as_known(result):
-        console.print(_text(as_known), soft_wrap=True)
+        fails = bool(new_as_known(result))
+        style = STYLES[Verdict.FAIL if fails else Verdict.PASS]
+        console.print(_text(f"{SIGNS[Verdict.FAIL if fails else Verdict.PASS]} {as_known}", style), soft_wrap=True)
     console.print(headline_text(result), soft_wrap=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections import Counter
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from amqpspec.command_line.options import random_seed
 from amqpspec.command_line.pipeline import progress_of
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.command_line.usage import UsageError
+from amqpspec.conformance.failures.findings import LEAST_TIME, MOST_TIME
 from amqpspec.conformance.search.machine import THEMES
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.reports.text import plural, visible
@@ -43,6 +45,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
 
 def _search(options: argparse.Namespace, console: Console) -> int:
     from amqpspec.pipeline.campaign import Campaign, search
+    from amqpspec.pipeline.campaign_shrinking import Shown, shrink_new
     from amqpspec.pipeline.store.store import create_store
 
     store = create_store(options.store)
@@ -54,18 +57,29 @@ def _search(options: argparse.Namespace, console: Console) -> int:
     )  # fmt: skip
     sequences, frames, failed, known = 0, 0, 0, 0
     lost: Counter[str] = Counter()
+    shown: list[Shown] = []
+    began = time.monotonic()
     with ExitStack() as stack:
         targets = [stack.enter_context(target_under_test(_for_one(options, target))) for target in options.targets]
         for done in search(store, campaign, targets, options.spark, progress_of(console, options.quiet)):
             sequences, frames, failed = sequences + done.sequences, frames + done.frames, failed + done.failed
             known += done.known
+            shown += done.shown
             if done.lost is not None:
                 lost[f"{done.target} was lost: {done.lost}"] += 1
+        took = time.monotonic() - began
+        seconds = min(max(took, LEAST_TIME), MOST_TIME) if options.shrinking_time is None else options.shrinking_time
+        shrunk = list(shrink_new(store, targets, shown, seconds, seed))
+    for what in dict.fromkeys(f"{each.target} was lost: {each.lost}" for each in shrunk if each.lost):
+        lost[what] += 0
     for what, times in lost.items():
         print(f"amqpspec: {visible(what)} ({plural(times, 'share')} ended early)", file=sys.stderr)
     before = f", {plural(known, 'share')} done before" if known else ""
     console.print(Text(f"run {campaign.run}, seed {seed}{before}"))
     console.print(Text(f"{plural(sequences, 'sequence')}, {frames:,} frames: {failed:,} failed"))
+    for each in shrunk:
+        line = f"new on {each.target}: {each.found.failure.identity}: {each.file}"
+        console.print(Text(visible(line)), soft_wrap=True)
     return TARGET_LOST if lost else DEVIATES if failed else CONFORMS
 
 

@@ -13,7 +13,7 @@ from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.traces.trace import TraceError
 from amqpspec.conformance.verdicts.judge import judge_open
-from amqpspec.model.defects.known_defects import strength_of
+from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, strength_of
 from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.versions import newer_sentence, version_of
 from amqpspec.reports.text import plural, visible
@@ -52,11 +52,13 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         console.print(Text(f"    strength {strength_of(failure)}{minor}"))
     for each in table.defects:
         if not each.seen:
-            where = f"{each.target}, though {plural(each.refuted, 'sequence')} would have shown it"
-            perhaps = "" if each.target in table.not_fixed else ": fixed?"
-            console.print(
-                Text(visible(f"known defect {each.defect} not seen on {where}{perhaps}"), style="yellow")
-            )
+            by_chance = KNOWN_DEFECTS[each.defect].by_chance
+            may = "could" if by_chance else "would"
+            where = f"{each.target}, though {plural(each.refuted, 'sequence')} {may} have shown it"
+            perhaps = "" if by_chance or each.target in table.not_fixed else ": fixed?"
+            how = ", which shows by chance," if by_chance else ""
+            said = f"known defect {each.defect}{how} not seen on {where}{perhaps}"
+            console.print(Text(visible(said), style="" if by_chance else "yellow"))
     for target, version in table.newer:
         console.print(Text(visible(f"{target}: {newer_sentence(version_of(version))}"), style="yellow"))
     for measured in table.accuracies:

@@ -107,13 +107,13 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs", type=_positive_count, metavar="N",
         help="sequences that are carried out at one time (default: three for each processor, as most of the time goes"
-        " into waiting for the broker; on the embedded broker, which works in the same machine, one for each)",
+        " into waiting for the broker; on the embedded broker, which works in the same machine, two for each)",
     )  # fmt: skip
     parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="for the search")
     parser.add_argument(
         "--shrinking-time", type=_seconds, metavar="SECONDS",
         help="for shrinking all new failures; 0 leaves it out (default: as long as the run took till then, at least"
-        " 20 s, at most 120)",
+        " 20 s, at most 60)",
     )  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("amqpspec-out"), metavar="DIR", help="default amqpspec-out")
     parser.add_argument("--store", type=Path, metavar="STORE", help="add the trace to it (amqpspec pipeline)")
@@ -256,6 +256,7 @@ def _campaign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--theme", action="append", default=[], metavar="NAME", help="as for run; repeatable")
     parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=_DIALECT_HELP)
     parser.add_argument("--deadline", type=_positive, default=5.0, metavar="SECONDS", help="as for run")
+    parser.add_argument("--shrinking-time", type=_positive, metavar="SECONDS", help="as for run, for each target")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
 

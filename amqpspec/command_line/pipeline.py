@@ -12,6 +12,7 @@ from rich.text import Text
 
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TRACE_UNREADABLE
 from amqpspec.command_line.usage import UsageError
+from amqpspec.conformance.interruption import Terminated
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.verdicts.judge import judge, judge_open
 from amqpspec.reports.text import plural, visible
@@ -141,7 +142,12 @@ def _live(options: argparse.Namespace, console: Console) -> int:
         for line in lines:
             console.print(Text(visible(line)), soft_wrap=True)
 
-    live(options.store, options.out, options.spark, told, until_done=options.until_done)
+    try:
+        live(options.store, options.out, options.spark, told, until_done=options.until_done)
+    except (KeyboardInterrupt, Terminated):
+        # that is how one ends it that goes on until then
+        if options.until_done:
+            raise
     return DEVIATES if failed else CONFORMS
 
 

@@ -37,6 +37,7 @@ from amqpspec.conformance.verdicts.deviations_to_write import as_toml, deviation
 from amqpspec.conformance.verdicts.events import Event, Listener, RunFinished
 from amqpspec.conformance.verdicts.gate import Gate, excuse_of, through
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, TargetDescription
+from amqpspec.conformance.workers import begin_loading
 from amqpspec.model.defects.known_defects import strength_of
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements, select
@@ -83,6 +84,8 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
     interrupt: KeyboardInterrupt | None = None
     with ExitStack() as stack:
         stack.enter_context(held(options.out))
+        if wanted.jobs > 1:
+            begin_loading()
         started = stack.enter_context(StartedTarget(options))
         target = started.target
         dialect = dialect_named(target.description.dialect)
@@ -169,7 +172,7 @@ def fails_the_run(
 
 def _jobs(target: str | None) -> int:
     """Sequences that this machine bears at one time: they wait for a broker, but for one that is in this process."""
-    return available_processors() * (1 if target is None or target.startswith("embedded") else 3)
+    return available_processors() * (2 if target is None or target.startswith("embedded") else 3)
 
 
 def _make_directory(directory: Path) -> None:

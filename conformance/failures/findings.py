@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from amqpspec.conformance.failures.reproducer import reproducer
 from amqpspec.conformance.failures.shrink import shrink, waits
 from amqpspec.conformance.language.command import Command
-from amqpspec.conformance.verdicts.events import FailureShrunk, Listener, tell
+from amqpspec.conformance.verdicts.events import FailureShrunk, Listener, ShrinkingStarted, tell
 from amqpspec.conformance.verdicts.judgement import FoundFailure, SequenceJudgement
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.choices import Dialect
@@ -17,7 +17,7 @@ from amqpspec.model.promises.verdict import Failure
 from amqpspec.model.promises.versions import Version
 
 #: Seconds for shrinking all failures of a run, where nobody has said: as many as it took till then, within these.
-LEAST_TIME, MOST_TIME = 20.0, 120.0
+LEAST_TIME, MOST_TIME = 20.0, 60.0
 #: Seconds for shrinking one failure.
 SHRINKING_TIME = 20.0
 #: The same for one that takes time to show.
@@ -102,6 +102,9 @@ class Findings:
         for number, found in enumerate(left):
             self._shrunk.add(found.failure.identity)
             share = max(self._shrinking_left * GENEROUS / (len(left) - number + 1), LEAST_SHARE)
+            if self._shrinking_left > 0:
+                started = ShrinkingStarted(found.failure.requirement, number + 1, len(left), self._shrinking_left)
+                tell(self._listeners, started)
             self._shrink(found.failure, found.sequence, self._shown_by[found.failure.identity], share)
 
     def _shrink(self, failure: Failure, sequence: str, commands: Sequence[Command], share: float) -> None:

@@ -21,6 +21,9 @@ DIRECTORY = Path(__file__).parent
 
 _TYPE, _CLASSIC = "x-queue-type", "classic"
 
+#: What ends those values of x-match that are RabbitMQ's own.
+WITH_X = "-with-x"
+
 #: Begins the name of a scenario's sequence.
 _SCENARIO = "scenario"
 
@@ -76,9 +79,21 @@ def _is_of_the_text(scenario: CommandFile, dialect: str) -> bool:
 
 
 def _in_the_text(scenario: CommandFile) -> CommandFile:
-    """The scenario, whose queues have no type, and whose messages do not expire."""
-    commands = (replace(each, content=without_expiration(each.content)) for each in scenario.commands)
+    """The scenario, whose queues have no type, whose messages do not expire, and whose bindings are in the text."""
+    in_the_text = (each for each in scenario.commands if not _binds_otherwise(each))
+    commands = (replace(each, content=without_expiration(each.content)) for each in in_the_text)
     return replace(scenario, commands=tuple(map(_without_type, commands)))
+
+
+def _binds_otherwise(command: Command) -> bool:
+    """Does it bind in a way that is RabbitMQ's own? Of headers section 3.1.3.4 has all and any. In the keys of topics
+    (3.1.3.3) `*` and `#` are words, and all other words are of letters and digits.
+    """
+    if command.method not in ("queue.bind", "queue.unbind"):
+        return False
+    words = str(command.arguments.get("routing_key", "")).split(".")
+    is_mixed = any(len(word) > 1 and not {"*", "#"}.isdisjoint(word) for word in words)
+    return is_mixed or str(_arguments(command).get("x-match", "")).endswith(WITH_X)
 
 
 def without_expiration(content: Content | None) -> Content | None:

@@ -8,14 +8,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.conformance.language.command import Command
-from amqpspec.conformance.scenarios.scenario_files import without_expiration
+from amqpspec.conformance.scenarios.scenario_files import WITH_X, without_expiration
 from amqpspec.conformance.search.plan import Plan
+from amqpspec.model.broker.queues import flags_of
 from amqpspec.model.protocol.methods import Table
 
 
 def judgeable(command: Command, plan: Plan) -> Command:
     """The command, without what cannot be judged."""
     arguments: Table = dict(command.arguments)
+    if command.method in ("queue.bind", "queue.unbind"):
+        arguments |= _in_the_text(arguments)
     if command.method == "basic.publish":
         arguments.pop("immediate", None)
         command = replace(command, content=without_expiration(command.content))
@@ -23,9 +26,13 @@ def judgeable(command: Command, plan: Plan) -> Command:
         if channel is not None and channel.transaction is not None:
             # class tx: with the flags mandatory and immediate its behaviour "is not defined"
             arguments.pop("mandatory", None)
-    elif command.method == "basic.ack" and not arguments.get("delivery_tag"):
+    elif command.method in ("basic.ack", "basic.nack") and not arguments.get("delivery_tag"):
         # `exists` is about a non-zero delivery tag
         arguments["multiple"] = True
+    elif command.method == "queue.declare" and arguments.get("passive"):
+        # the flags say nothing there; some brokers compare them all the same, which scenarios show
+        queue = plan.broker.queues.get(arguments.get("queue", ""))
+        arguments |= {} if queue is None else flags_of(queue)
     elif command.method == "queue.declare" and arguments.get("exclusive"):
         # a broker that leaves it behind, with its connection gone, lets nobody delete it
         arguments.pop("durable", None)
@@ -38,6 +45,10 @@ def judgeable(command: Command, plan: Plan) -> Command:
         # reserved in 0-9-1
         arguments.pop("auto_delete", None)
         arguments.pop("internal", None)
+        exchange = plan.broker.exchanges.get(arguments.get("exchange", ""))
+        if exchange is not None and not arguments.get("passive"):
+            # another type is an error of the channel by `equivalent`, and of the connection by `typed`
+            arguments["type"] = exchange.type
     elif command.method == "basic.qos":
         arguments.pop("prefetch_size", None)
         if plan.broker.dialect.has("per_consumer_qos"):
@@ -47,3 +58,12 @@ def judgeable(command: Command, plan: Plan) -> Command:
         # the default exchange may be bound; what that brings about is not said
         arguments["exchange"] = "amq.direct"
     return command if arguments == command.arguments else replace(command, arguments=arguments)
+
+
+def _in_the_text(arguments: Table) -> Table:
+    """The table of a binding, whose x-match is `all` or `any` (section 3.1.3.4)."""
+    table = arguments.get("arguments") or {}
+    match = table.get("x-match")
+    if not isinstance(match, str) or not match.endswith(WITH_X):
+        return {}
+    return {"arguments": {**table, "x-match": match.removesuffix(WITH_X)}}

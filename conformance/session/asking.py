@@ -81,7 +81,8 @@ def ask(conversation: Conversation, connection: str, queue: str) -> None:
     service = service_channel(conversation, connection)
     if not is_open(conversation, service):
         conversation.request(Method(*service, "channel.open", {}, sent=True))
-    conversation.request(Method(*service, "queue.declare", {"queue": queue, "passive": True}, sent=True))
+    flags = conversation.questions.declared_as(queue)
+    conversation.request(Method(*service, "queue.declare", {"queue": queue, "passive": True, **flags}, sent=True))
 
 
 def ask_connection(conversation: Conversation, name: str) -> None:

@@ -1,4 +1,6 @@
-"""Deleting what a sequence made, whatever happened to it; and saying what could not be deleted."""
+"""Deleting what a sequence made, whatever happened to it, and saying what could not be deleted; and putting back what
+the broker should not have let it delete.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
+from amqpspec.conformance.session.patience import Patience
+from amqpspec.model.broker.broker_state import PREDECLARED_EXCHANGES
 from amqpspec.model.protocol.methods import Method, Table, TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.carrier import Carrier
@@ -18,8 +22,8 @@ from amqpspec.targets.errors import TargetError
 #: A kind ("queue" or "exchange") and a name.
 Made = tuple[str, str]
 
-#: Seconds for cleaning up after one sequence.
-TIME_LIMIT = 10.0
+#: Seconds for cleaning up after one sequence: at the most, and at the least.
+TIME_LIMIT, SHORT_TIME_LIMIT = 10.0, 1.0
 #: Names that are deleted side by side, each on a channel of its own; every broker allows so many.
 AT_ONCE = 100
 _CONNECTION = "cleanup"
@@ -69,23 +73,25 @@ class Cleaner:
         while self._idle:
             self._idle.pop().part()
 
-    def clean_up(self, address: Address, made: Iterable[Made]) -> list[Made]:
-        """Delete these, and give those that the broker has not deleted.
+    def clean_up(self, address: Address, made: Iterable[Made], patience: Patience | None = None) -> list[Made]:
+        """Delete these, and give those that the broker has not deleted, in as much time as there is patience for.
 
         A broker may close the connection for a name that it will not delete: the others are deleted on another one
         then, each by itself. What is left where the broker is gone, nobody knows: nothing is given.
         """
         names = [each for each in dict.fromkeys(made) if each[1]]
-        deadline = time.monotonic() + TIME_LIMIT
+        time_limit = TIME_LIMIT if patience is None else patience.generous(SHORT_TIME_LIMIT, TIME_LIMIT)
+        deadline = time.monotonic() + time_limit
         left: list[Made] = []
         at_once = AT_ONCE
         while names:
             some, names = names[:at_once], names[at_once:]
             try:
-                with self._connection(address) as connection:
+                with self._connection(address, time_limit) as connection:
                     refused, unanswered = connection.delete(some, deadline)
             except TargetError:
-                return []
+                left = []
+                break
             left += refused
             if not unanswered:
                 continue
@@ -95,18 +101,20 @@ class Cleaner:
                 left += unanswered
             else:
                 names, at_once = unanswered + names, 1
+        if patience is not None and time.monotonic() > deadline:
+            patience.waited_in_vain()
         return left
 
     @contextmanager
-    def _connection(self, address: Address) -> Iterator[_Connection]:
+    def _connection(self, address: Address, time_limit: float) -> Iterator[_Connection]:
         """One that is idle or new, which is kept unless something went wrong on it. Raises `TargetError`."""
         try:
             connection = self._idle.pop()
         except IndexError:
-            connection = _Connection(address)
+            connection = _Connection(address, time_limit)
         if connection.address != address:  # the broker was started again, elsewhere
             connection.close()
-            connection = _Connection(address)
+            connection = _Connection(address, time_limit)
         try:
             yield connection
         except BaseException:
@@ -125,19 +133,39 @@ def clean_up(address: Address, made: Iterable[Made]) -> list[Made]:
         return cleaner.clean_up(address, made)
 
 
-class _Connection:
-    """`was_kept`: it has deleted something before. `is_whole`: all that it was sent was answered, and it is open."""
+def put_back(address: Address, exchanges: Iterable[str]) -> None:
+    """Declare these exchanges of the broker's own where they are not there any more, as well as it lets us."""
+    deadline = time.monotonic() + TIME_LIMIT
+    for exchange in exchanges:
+        for passive in (True, False):
+            try:
+                connection = _Connection(address)
+            except TargetError:
+                return
+            try:
+                is_there = connection.declare(exchange, PREDECLARED_EXCHANGES[exchange], passive, deadline)
+            finally:
+                connection.part()
+            if is_there:
+                break
 
-    def __init__(self, address: Address) -> None:
-        """Raises `TargetError`."""
+
+class _Connection:
+    """`was_kept`: it has deleted something before. `is_whole`: all that it was sent was answered, and it is open, with
+    all of its channels.
+    """
+
+    def __init__(self, address: Address, time_limit: float = TIME_LIMIT) -> None:
+        """`time_limit`: seconds for opening it. Raises `TargetError`."""
         self.address = address
         self.was_kept = False
         self.is_whole = False
         self._client = WireClient(address)
-        #: channels that are open
+        #: channels that are open, and how many were opened
         self._open: set[int] = set()
+        self._opened = 0
         try:
-            self._client.open(_CONNECTION)
+            self._client.open(_CONNECTION, timeout=time_limit)
         except BaseException:
             self._client.close()
             raise
@@ -155,6 +183,20 @@ class _Connection:
     def _send(self, channel: int, method: str, arguments: Table) -> None:
         self._client.send(Method(_CONNECTION, channel, method, arguments, sent=True))
 
+    def declare(self, exchange: str, type: str, passive: bool, deadline: float) -> bool:
+        """Has the broker agreed?"""
+        self._send(1, "channel.open", {})
+        self._send(
+            1, "exchange.declare", {"exchange": exchange, "type": type, "durable": True, "passive": passive}
+        )
+        while self._client.is_open(_CONNECTION):
+            event = self._client.receive_before(deadline)
+            if event is None or event.name in ("socket.closed", "channel.close", "connection.close"):
+                return False
+            if event.name == "exchange.declare-ok":
+                return True
+        return False
+
     def delete(self, names: list[Made], deadline: float) -> tuple[list[Made], list[Made]]:
         """What was refused, and what was not answered."""
         self.is_whole = False
@@ -163,6 +205,7 @@ class _Connection:
         for channel, (kind, name) in waiting.items():
             if channel not in self._open:
                 self._open.add(channel)
+                self._opened += 1
                 self._send(channel, "channel.open", {})
             self._send(channel, f"{kind}.delete", {kind: name})
         refused: list[Made] = []
@@ -182,7 +225,9 @@ class _Connection:
                 answered = waiting.pop(event.channel, None)
                 if answered is not None and event.name == "channel.close" and not _is_not_there(event):
                     refused.append(answered)
-        self.is_whole = not waiting and self._client.is_open(_CONNECTION)
+        # some brokers never open a channel again that they have closed
+        all_open = len(self._open) == self._opened
+        self.is_whole = not waiting and all_open and self._client.is_open(_CONNECTION)
         return refused, list(waiting.values())
 
 

@@ -1,16 +1,16 @@
-"""What a broker says that it has declared: names that it made up, and reserved names that it should have refused.
+"""What a broker says that it has declared, and which of its own exchanges it has let go.
 
-The rest of what a sequence makes is known by the names that its commands give.
+Declared are names that it made up, and reserved names that it should have refused; the rest of what a sequence makes is
+known by the names that its commands give. What it has let go is to be put back: it belongs to everybody.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
 
+from amqpspec.model.broker.broker_state import PREDECLARED_EXCHANGES
 from amqpspec.model.protocol.methods import ChannelKey, TraceEvent
 
-#: Exchanges that every broker has.
-PREDECLARED = frozenset({"amq.direct", "amq.fanout", "amq.topic", "amq.headers", "amq.match"})
 #: What begins the names of exchanges, and of a queue that is none, which RabbitMQ has besides.
 _RABBITMQ = "amq.rabbitmq."
 
@@ -21,6 +21,8 @@ class Declared:
     def __init__(self) -> None:
         #: (kind, name), of what was there when the broker had answered
         self.names: dict[tuple[str, str], None] = {}
+        #: exchanges of the broker's own that may have been deleted
+        self.let_go: dict[str, None] = {}
         #: by channel, what was asked for and not answered: kind, name, and whether it may be ours then
         self._asked: dict[ChannelKey, deque[tuple[str, str, bool]]] = defaultdict(deque)
 
@@ -29,6 +31,8 @@ class Declared:
         if method == "declare" and not event.arguments.get("nowait"):
             name = str(event.arguments.get(kind, ""))
             self._asked[event.connection, event.channel].append((kind, name, not event.arguments.get("passive")))
+        elif event.name == "exchange.delete" and event.arguments.get("exchange") in PREDECLARED_EXCHANGES:
+            self.let_go[event.arguments["exchange"]] = None
 
     def received(self, event: TraceEvent) -> None:
         kind, _, method = event.name.partition(".")
@@ -38,5 +42,5 @@ class Declared:
         elif method == "declare-ok" and asked:
             _, name, is_ours = asked.popleft()
             name = str(event.arguments.get("queue", name))
-            if is_ours and name not in PREDECLARED and not name.startswith(_RABBITMQ):
+            if is_ours and name not in PREDECLARED_EXCHANGES and not name.startswith(_RABBITMQ):
                 self.names[kind, name] = None

@@ -16,6 +16,10 @@ IN_VAIN = 3
 MULTIPLE = 10
 #: What an answer counts for once another one has come, of what it counted for before: a third behind a hundred.
 FADING = 0.99
+#: The same behind a wait in vain: a broker that answers nothing any more has no fast answers that would tell.
+FADING_IN_VAIN = 0.7
+#: Deadlines for several answers one after another.
+SEVERAL = 2
 #: Seconds that an owed frame may take in any case.
 FLOOR = 1.0
 #: The same once so many deadlines have passed in vain: there is no doubt any more that frames are missing. Not before
@@ -71,3 +75,8 @@ class Patience:
 
     def waited_in_vain(self) -> None:
         self._seen[_IN_VAIN] += 1
+        self._seen[_SLOWEST] *= FADING_IN_VAIN
+
+    def generous(self, least: float, most: float) -> float:
+        """Seconds for what takes several answers, within these."""
+        return min(most, max(least, SEVERAL * self.deadline))

@@ -109,9 +109,12 @@ class Session:
         declared = self._conversation.declared.names
         made = {**self._made, **declared}
         if self._cleaner is not None:
-            self.left_behind = tuple(self._cleaner.clean_up(self.target.address, made))
+            patience = self._conversation.patience
+            self.left_behind = tuple(self._cleaner.clean_up(self.target.address, made, patience))
         else:
             self.left_behind = tuple(cleanup.clean_up(self.target.address, made))
+        if let_go := self._conversation.declared.let_go:
+            cleanup.put_back(self.target.address, let_go)
 
     def run(self, command: Command) -> None:
         """Carry out one command, and what the pacing has follow it."""

@@ -146,14 +146,18 @@ def row_event(row: TraceRow) -> TraceEvent:
     elif "body_base64" in row:
         content = Content(row.get("properties", {}), b64decode(row["body_base64"]))
     elif "body_size" in row:
-        size = min(row["body_size"], MAX_STAND_IN)
-        content = Content(row.get("properties", {}), row["body_sha256"].encode("utf-8").ljust(size, b"."))
+        content = Content(row.get("properties", {}), stand_in(row["body_size"], row["body_sha256"]))
     else:
         content = None
     name = row["method"]
     return OTHER_EVENTS.get(name, Method)(
         row["connection"], row["channel"], name, row["arguments"], row["direction"] == "sent", content, row["time"]
     )
+
+
+def stand_in(size: int, digest: str) -> bytes:
+    """What stands for a body of which size and digest are known."""
+    return digest.encode("utf-8").ljust(min(size, MAX_STAND_IN), b".")
 
 
 def row_line(row: TraceRow) -> bytes:

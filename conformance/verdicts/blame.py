@@ -24,6 +24,16 @@ IN_THE_TEXT: Mapping[str, str] = {
     # a queue that is deleted has no consumers any more
     "CANCEL-013": "CONSUME-003",
     "CONSUME-016": "CONSUME-003",
+    # consume-ok is the answer, and the consumer is there
+    "CONSUME-001": "CONSUME-002",
+    # bind-ok is the answer, and the binding is there
+    "BIND-006": "BIND-001",
+    # a channel that is closed is opened again behind its close-ok
+    "CHAN-006": "CHAN-002",
+    # who has cancelled by itself, or has not consumed, is told of nothing
+    "CANCEL-002": "CANCEL-007",
+    # basic.return is for what is mandatory and no queue takes
+    "PUBLISH-008": "PUBLISH-007",
     # domain message-count, whatever changed it last
     "CHAN-016": "QUEUE-001",
     "GET-004": "QUEUE-001",

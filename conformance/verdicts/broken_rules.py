@@ -27,10 +27,13 @@ _COMMON = frozenset(
 
 
 class Learned(NamedTuple):
-    """What is known of a target by now: arguments that it refuses, and rules that it breaks again and again."""
+    """What is known of a target by now: arguments that it refuses, rules that it breaks again and again, and methods
+    that end it.
+    """
 
     refused: frozenset[Argument] = frozenset()
     avoided: frozenset[str] = frozenset()
+    ends_it: frozenset[str] = frozenset()
 
 
 class BrokenRules:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_parsing import parse_command
+from amqpspec.conformance.verdicts.ended_by import blocked_by
 from amqpspec.conformance.verdicts.judgement import Cause, SequenceJudgement
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
@@ -89,7 +90,7 @@ class Causes:
             else:
                 known.blocked += 1
                 known.under[failure.identity] += 1
-                reason = f"blocked by {known.identity}"
+                reason = blocked_by(known.identity)
         if len(left) == len(judgement.failures):
             return judgement
         if left:

@@ -18,23 +18,23 @@ _SCENARIO = "scenario "
 def deviations_of(result: RunResult, today: date) -> list[Deviation]:
     """An entry for each failure that no entry lists.
 
-    And one for each known defect of the target's version that the run did not see: another seed may see it. It is by
-    chance then, so that nothing is said where it does not show.
+    And one for each known defect of the target's version that the run did not see, as another seed may, unless it
+    would have shown.
     """
     entries = [_of(found, result, today) for found in result.failures if found.known is None]
     named = {each.defect for each in entries} | {found.failure.defect for found in result.failures}
     if result.target.judged_version is not None:
         entries += [
-            _of_defect(outcome.name, result, by_chance=True)
+            _of_defect(outcome.name, result)
             for outcome in result.defects
-            if outcome.name not in named and outcome.standing is not Standing.SEEN
+            if outcome.name not in named and outcome.standing in (Standing.NOT_TESTED, Standing.NOT_THIS_TIME)
         ]
     return entries
 
 
 def _of(found: FoundFailure, result: RunResult, today: date) -> Deviation:
     if found.failure.defect in KNOWN_DEFECTS:
-        return _of_defect(found.failure.defect, result, by_chance=found.flaky)
+        return _of_defect(found.failure.defect, result)
     shown_by = found.sequence if found.sequence.startswith(_SCENARIO) else ""
     return Deviation(
         found.failure.identity, f"accepted on {today}, without a word of why", product=result.target.product,
@@ -42,10 +42,10 @@ def _of(found: FoundFailure, result: RunResult, today: date) -> Deviation:
     )  # fmt: skip
 
 
-def _of_defect(name: str, result: RunResult, *, by_chance: bool) -> Deviation:
+def _of_defect(name: str, result: RunResult) -> Deviation:
     known = KNOWN_DEFECTS[name]
     return Deviation(
-        f"{known.requirement}|{name}", known.statement, product=result.target.product, by_chance=by_chance
+        f"{known.requirement}|{name}", known.statement, product=result.target.product, by_chance=known.by_chance
     )
 
 

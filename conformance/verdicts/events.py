@@ -57,6 +57,19 @@ class SequenceFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class ShrinkingStarted:
+    """The shortest commands that show a failure are looked for: it is the `number`th of so many (`of`), from 1.
+
+    `seconds`: all that are left take so long at the most.
+    """
+
+    requirement: str
+    number: int
+    of: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class FailureShrunk:
     """The shortest commands that still show a failure are known."""
 
@@ -70,7 +83,16 @@ class RunFinished:
     result: RunResult
 
 
-Event = RunStarted | SequenceStarted | CommandIssued | EventObserved | SequenceFinished | FailureShrunk | RunFinished
+Event = (
+    RunStarted
+    | SequenceStarted
+    | CommandIssued
+    | EventObserved
+    | SequenceFinished
+    | ShrinkingStarted
+    | FailureShrunk
+    | RunFinished
+)
 Listener = Callable[[Event], None]
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from amqpspec.conformance.traces.trace import TraceRow, TraceWriter
+from amqpspec.conformance.verdicts.ended_by import failure_behind
 from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome
 from amqpspec.conformance.verdicts.minor import is_harmless
 from amqpspec.conformance.verdicts.rung import Rung
@@ -217,15 +218,20 @@ class RunResult:
     def exit_code(self) -> int:
         """3 if the target was lost, else 1 if something deviates that neither deviation file nor gate accepts, or if
         something is wrong with that file or, at the end, with the broker as a whole, else 4 if a requirement could not
-        be decided, or more than one sequence in a hundred, else 0. What is only arguable (`model.promises.strength`)
-        is reported, and fails no run.
+        be decided, or more than one sequence in a hundred, else 0. What is undecided by an accepted failure, such as a
+        crash, is accepted with it. What is only arguable (`model.promises.strength`) is reported, and fails no run.
         """
         if self.lost is not None:
             return 3
         if self.fails or self.problems or self.not_whole:
             return 1
-        undecided = any(requirement.verdict is Verdict.INCONCLUSIVE for requirement in self.requirements)
-        return 4 if undecided or len(self.undecided) * _DECIDED_OF_ONE_UNDECIDED > self.sequences else 0
+        accepted = {None if found.known is None else found.failure.identity for found in self.failures} - {None}
+        open = [reason for _, reason in self.undecided if failure_behind(reason) not in accepted]
+        undecided = any(
+            each.verdict is Verdict.INCONCLUSIVE and failure_behind(each.reason) not in accepted
+            for each in self.requirements
+        )
+        return 4 if undecided or len(open) * _DECIDED_OF_ONE_UNDECIDED > self.sequences else 0
 
 
 def fails_a_run(found: FoundFailure) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from amqpspec.model.defects.known_defects import known_defects
+from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, known_defects
 from amqpspec.model.promises.verdict import Failure
 from amqpspec.model.promises.versions import Version, is_newer
 
@@ -19,8 +19,10 @@ class Standing(StrEnum):
     """What became of a known defect in a run."""
 
     SEEN = "seen"
-    #: in every sequence that would have shown it the broker kept the promise: fixed?
+    #: each try would have shown it, and none did: fixed?
     NOT_SEEN = "not seen"
+    #: it shows by chance, and did not
+    NOT_THIS_TIME = "not this time"
     #: nothing would have shown it
     NOT_TESTED = "not put to the test"
 
@@ -38,7 +40,9 @@ class DefectOutcome:
         """A known defect that is a race, seen once, is seen."""
         if self.seen:
             return Standing.SEEN
-        return Standing.NOT_SEEN if self.refuted else Standing.NOT_TESTED
+        if not self.refuted:
+            return Standing.NOT_TESTED
+        return Standing.NOT_THIS_TIME if KNOWN_DEFECTS[self.name].by_chance else Standing.NOT_SEEN
 
 
 def may_be_fixed(version: Version | None) -> bool:

@@ -5,6 +5,8 @@ A start row whose `mode` is `open` asks for it; any other recording can be judge
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from amqpspec.conformance.language.names import plain_failure
 from amqpspec.conformance.traces.trace_row import TraceError, TraceRow, row_event
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
@@ -12,6 +14,7 @@ from amqpspec.model.open_world.judge import OpenJudge
 from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import judged_version
+from amqpspec.model.protocol.methods import TraceEvent
 
 
 class OpenSequenceJudge:
@@ -28,9 +31,15 @@ class OpenSequenceJudge:
     def row(self, row: TraceRow) -> bool:
         """Take one row of the sequence after its start row; is it complete with that?"""
         if row["kind"] == "frame":
-            self._frames += 1
-            self._judge.event(row_event(row))
+            self.events((row_event(row),))
         return row["kind"] == "end"
+
+    def events(self, events: Collection[TraceEvent]) -> None:
+        """Take the frames of some rows."""
+        self._frames += len(events)
+        judged = self._judge.event
+        for event in events:
+            judged(event)
 
     def judgement(self, complete: bool = True) -> SequenceJudgement:
         """What was found; a recording may end anywhere, so `complete` makes no difference."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, replace
 
+from amqpspec.conformance.verdicts.ended_by import failure_behind
 from amqpspec.conformance.verdicts.grounds import why_not, without_ground
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RequirementVerdict, SequenceJudgement
 from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome, defect_outcomes
@@ -154,5 +155,7 @@ def _together(id: str, parts: list[Part]) -> RequirementVerdict:
     differing = as_known if verdict is Verdict.FAIL and as_known is not verdict else None
     reason = None
     if {verdict, differing} & {Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE}:
-        reason = min((part for part in parts if part.text), key=lambda part: part.rank).text
+        # a reason that no failure is behind tells more, as that failure may be accepted
+        stated = (part for part in parts if part.text)
+        reason = min(stated, key=lambda part: (failure_behind(part.text) is not None, part.rank)).text
     return RequirementVerdict(id, verdict, sum(part.exercised for part in parts), reason, differing)

@@ -203,6 +203,15 @@ class Channel:
     def __post_init__(self) -> None:
         self.key = (self.connection, self.number)
 
+    def come_to_rest(self) -> None:
+        """Nothing is under way any more."""
+        self.under_way = 0
+        if self.admissions:
+            known = self.admissions.items()
+            self.admissions = {queue: told.heard for queue, told in known if not queue.deleted}
+        self.may_still_be_served.clear()
+        self.lost.clear()
+
     @property
     def unsettled(self) -> dict[int, Unacknowledged]:
         """The deliveries of which the client has not said what is to become of them, if only on condition (TX-006)."""

@@ -2,7 +2,7 @@
 
 The lawful broker calls these places and knows nothing of who is there: nobody, unless whoever made it gave it guests.
 A guest is told of a step once it has been made, and keeps what it has to remember in a record of its own
-(`BrokerState.memories`, by the guest's name), which is copied and compared with the rest of the state. It changes
+(`BrokerState.remembered`, by the guest's name), which is copied and compared with the rest of the state. It changes
 nothing that the law owes or permits. Only the questions, the second half of `Guest`, let it: there the first answer
 that is not None counts.
 
@@ -11,13 +11,14 @@ what the broker may do between two inputs (whom it serves, in which order, what 
 comes too late for that.
 
 Guests are the known defects of brokers. A guest that is *armed* has seen a situation in which it may matter; until then
-nobody asks it about inputs.
+nobody asks it about inputs. One that is armed, or remembers something, is *awake*; until then it is told and asked only
+where it does not say that it has to be (`once_awake`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.connections import Connection
@@ -25,6 +26,15 @@ from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.transaction import Ruling
 from amqpspec.model.protocol.methods import Method
+
+_Place = TypeVar("_Place", bound=Callable[..., Any])
+_ONCE_AWAKE: set[Callable[..., Any]] = set()
+
+
+def once_awake(place: _Place) -> _Place:
+    """Decorates a method of a guest that does nothing, and answers None, as long as the guest sleeps."""
+    _ONCE_AWAKE.add(place)
+    return place
 
 
 class Guest:
@@ -229,15 +239,34 @@ _PLACES = tuple(
 
 
 class Hooks:
-    """Who is told and asked at each place: for the name of each method of `Guest`, those guests' that have it."""
+    """Who is told and asked at each place: for the name of each method of `Guest`, those guests' that have it.
 
-    def __init__(self, guests: Iterable[Guest] = ()) -> None:
+    `awake`: names of the guests that are; the others are not at all places. It never changes, as states share it.
+    """
+
+    def __init__(self, guests: Iterable[Guest] = (), awake: frozenset[str] = frozenset()) -> None:
         self.guests = tuple(guests)
+        self.awake = awake
+        #: those of the same guests, by who of them is awake
+        self._others = {awake: self}
         for place in _PLACES:
-            present = tuple(
-                getattr(guest, place) for guest in self.guests if getattr(type(guest), place) is not vars(Guest)[place]
-            )
-            setattr(self, place, present)
+            setattr(self, place, tuple([getattr(guest, place) for guest in self.guests if self._is_at(guest, place)]))
+
+    def _is_at(self, guest: Guest, place: str) -> bool:
+        method = getattr(type(guest), place)
+        return method is not vars(Guest)[place] and (guest.name in self.awake or method not in _ONCE_AWAKE)
+
+    def with_awake(self, guest: str) -> Hooks:
+        """The same, where that one is awake as well."""
+        if guest in self.awake:
+            return self
+        awake = self.awake | {guest}
+        found = self._others.get(awake)
+        if found is None:
+            found = Hooks(self.guests, awake)
+            found._others = self._others
+            self._others[awake] = found
+        return found
 
     def __deepcopy__(self, memo: object) -> Hooks:
         return self
@@ -255,6 +284,7 @@ def arm(broker: Any, guest: str) -> None:
     """The guest of that name is asked about inputs from now on."""
     if guest not in broker.armed:
         broker.armed = broker.armed | {guest}
+        broker.hooks = broker.hooks.with_awake(guest)
 
 
 def answer(asked: Iterable[Callable[..., Any]], *question: Any) -> Any:

@@ -65,7 +65,7 @@ Requirements:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.channels import Channel, Unacknowledged
@@ -84,19 +84,22 @@ def own_limit_holds(consumer: Consumer) -> bool:
 
 def shared_limit_holds(broker: BrokerState, consumer: Consumer) -> bool:
     """QOS-008, QOS-016: those with whom the consumer shares a limit have as many as they may."""
-    channel = broker.channels[consumer.channel]
     if not can_share(broker, consumer):
         return False
-    said: bool | None = answer(broker.hooks.shared_limit_holds, broker, consumer)
+    asked = broker.hooks.shared_limit_holds
+    said: bool | None = answer(asked, broker, consumer) if asked else None
     if said is not None:
         return said
     if consumer.no_ack:
         return False
+    channel = broker.channels[consumer.channel]
     if channel.channel_prefetch and not channel.under_way and counted(broker, channel) >= channel.channel_prefetch:
         return True
     limit = _connection_limit(broker, channel)
+    if not limit:
+        return False
     beside = (each for each in broker.channels.values() if _beside(each, channel))
-    return bool(limit) and sum(counted(broker, each) for each in beside) >= limit
+    return sum(counted(broker, each) for each in beside) >= limit
 
 
 def can_share(broker: BrokerState, consumer: Consumer) -> bool:
@@ -127,20 +130,22 @@ def is_counted(broker: BrokerState, channel: Channel, tag: int, entry: Unacknowl
 
 def is_limited(broker: BrokerState, channel: Channel) -> bool:
     """Is there a limit of the channel (QOS-012)?"""
-    said: bool | None = answer(broker.hooks.is_limited, broker, channel)
+    asked = broker.hooks.is_limited
+    said: bool | None = answer(asked, broker, channel) if asked else None
     return bool(channel.channel_prefetch) if said is None else said
 
 
-def sharing(broker: BrokerState, channel: Channel) -> Iterator[Consumer]:
+def sharing(broker: BrokerState, channel: Channel) -> Sequence[Consumer]:
     """The consumers that share a limit with those of the channel."""
     if _connection_limit(broker, channel):
-        for each in broker.channels.values():
-            if _beside(each, channel):
-                yield from each.consumers.values()
-    elif channel.consumers and (
-        channel.channel_prefetch or answer(broker.hooks.is_limited, broker, channel) is not None
-    ):
-        yield from channel.consumers.values()
+        beside = (each for each in broker.channels.values() if _beside(each, channel))
+        return [consumer for each in beside for consumer in each.consumers.values()]
+    if not channel.consumers:
+        return ()
+    asked = broker.hooks.is_limited
+    if channel.channel_prefetch or (asked and answer(asked, broker, channel) is not None):
+        return list(channel.consumers.values())
+    return ()
 
 
 def _connection_limit(broker: BrokerState, channel: Channel) -> int:

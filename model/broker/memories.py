@@ -12,13 +12,14 @@ from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 
 
 class Memories(dict[str, Any]):
-    """By the name of the guest. A memory is made when it is asked for first."""
+    """By the name of the guest."""
 
     def __init__(self, hooks: Hooks = NO_HOOKS) -> None:
         super().__init__()
         self._guests = {guest.name: guest for guest in hooks.guests}
 
-    def __missing__(self, name: str) -> Any:
+    def begin(self, name: str) -> Any:
+        """The memory of a guest that had none."""
         memory = self[name] = self._guests[name].new_memory()
         return memory
 

@@ -76,13 +76,8 @@ class QueueSteps(BrokerState):
         for told in self.hooks.came_to_rest:
             told(self)
         for channel in self.channels.values():
-            channel.under_way = 0
-            if channel.admissions:
-                known = channel.admissions.items()
-                channel.admissions = {queue: told.heard for queue, told in known if not queue.deleted}
-            if channel.may_still_be_served or channel.lost:
-                channel.may_still_be_served.clear()
-                channel.lost.clear()
+            if channel.under_way or channel.admissions or channel.may_still_be_served or channel.lost:
+                channel.come_to_rest()
 
     # ------------------------------------------------------------------------------------ deliverable
 

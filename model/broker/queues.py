@@ -346,3 +346,9 @@ class Exchange:
     def alternate(self) -> str | None:
         """The exchange that is asked when no binding matches (PUBLISH-010). It need not exist."""
         return self.arguments.get("alternate-exchange")
+
+
+def flags_of(queue: Queue) -> Table:
+    """The flags that it was declared with, as arguments of queue.declare: those that are set."""
+    flags = {"durable": queue.durable, "exclusive": queue.owner is not None, "auto_delete": queue.auto_delete}
+    return {name: True for name, is_set in flags.items() if is_set}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.connections import Connection
-from amqpspec.model.broker.hooks import Guest
+from amqpspec.model.broker.hooks import Guest, once_awake
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.late_deliveries import check_lost_delivery, ends_unseen, lost_message
@@ -44,8 +44,9 @@ class ChannelClosing(Guest):
         if expected.method == "channel.close" and isinstance(holder, Channel):
             note_closed(broker, holder, for_timeout=expected.due is not None)
 
+    @once_awake
     def came_to_rest(self, broker: Broker) -> None:
-        memory: ClosingMemory = broker.memories[NAME]
+        memory: ClosingMemory = broker.remembered(NAME)
         if memory.closed:
             memory.closed = {each: why for each, why in memory.closed.items() if broker.channels.get(each.key) is each}
 
@@ -54,13 +55,17 @@ class ChannelClosing(Guest):
 
 
 def _memory(broker: Broker) -> ClosingMemory:
-    memory: ClosingMemory = broker.memories[NAME]
+    memory: ClosingMemory = broker.remembered(NAME)
     return memory
 
 
 def note_closed(broker: Broker, channel: Channel, *, for_timeout: bool) -> None:
     closed = _memory(broker).closed
     closed[channel] = closed.get(channel, False) or for_timeout
+
+
+def _is_closed(broker: Broker, channel: Channel) -> bool:
+    return NAME in broker.memories and channel in _memory(broker).closed
 
 
 def _closes_again(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
@@ -76,7 +81,7 @@ def _closes_again(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatc
 def _delivers_behind(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
     """What was under way at the error."""
     channel = broker.channels.get((method.connection, method.channel))
-    if method.name != "basic.deliver" or channel is None or channel not in _memory(broker).closed:
+    if method.name != "basic.deliver" or channel is None or not _is_closed(broker, channel):
         return None
     if channel.state is ChannelState.OPEN or ends_unseen(broker, channel):
         return None
@@ -99,6 +104,7 @@ CLOSING_DEFECTS: tuple[OutputDefect, ...] = (
         source="rabbit_channel:handle_info tick, and handle_queue_actions released, which do not ask whether the"
         " channel is closing",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         goes_on=_closes_again,
     ),
     OutputDefect(
@@ -108,6 +114,7 @@ CLOSING_DEFECTS: tuple[OutputDefect, ...] = (
         statement="What was under way to a consumer when an error closed its channel comes behind channel.close.",
         source="rabbit_channel:handle_cast queue_event, which does not ask whether the channel is closing",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         goes_on=_delivers_behind,
     ),
 )

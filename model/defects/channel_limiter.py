@@ -14,7 +14,7 @@ from typing import TypeGuard
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
-from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Teardown
 from amqpspec.model.broker.limits import can_share, counted, gets_under_way, is_counted
 from amqpspec.model.broker.queues import Consumer, Message, Queue
@@ -72,7 +72,7 @@ class ChannelLimiter(Guest):
         """rabbit_limiter:handle_call limit_prefetch: what the channel holds is counted when there was no limit."""
         if count:
             arm(broker, NAME)
-        memory: LimiterMemory = broker.memories[NAME]
+        memory: LimiterMemory = broker.remembered(NAME)
         limiter = memory.limiters.setdefault(channel.key, Limiter())
         if not count:
             limiter.volume = 0
@@ -82,32 +82,36 @@ class ChannelLimiter(Guest):
             limiter.is_followed = memory.are_followed
         limiter.limit = count
 
+    @once_awake
     def channel_unlimited(self, broker: Broker, channel: Channel) -> None:
         """rabbit_limiter:unlimit_prefetch."""
-        limiter = broker.memories[NAME].limiters.get(channel.key)
+        limiter = broker.remembered(NAME).limiters.get(channel.key)
         if limiter is not None:
             limiter.limit = limiter.volume = 0
 
+    @once_awake
     def nothing_got(self, broker: Broker, channel: Channel) -> None:
         limiter_of(broker, channel).volume -= 1
 
+    @once_awake
     def message_handed_over(
         self, broker: Broker, queue: Queue, message: Message, consumer: Consumer | None, entry: Unacknowledged | None
     ) -> None:
         if consumer is None or entry is None:
             return
-        limiter = broker.memories[NAME].limiters.get(consumer.channel)
+        limiter = broker.remembered(NAME).limiters.get(consumer.channel)
         if limiter is None or not limiter.limit or not can_share(broker, consumer):
             return
         if not broker.channels[consumer.channel].under_way:
             limiter.volume += 1
             limiter.was_filled |= limiter.volume == limiter.limit
 
+    @once_awake
     def deliveries_settled(
         self, broker: Broker, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str
     ) -> None:
         """rabbit_channel:notify_limiter: all but what basic.get has got, counted or not; rabbit_limiter:handle_cast."""
-        memory: LimiterMemory = broker.memories[NAME]
+        memory: LimiterMemory = broker.remembered(NAME)
         limiter = memory.limiters.get(channel.key)
         out = {(channel.key, tag) for tag, _ in settled} & memory.out
         memory.out -= out
@@ -118,38 +122,43 @@ class ChannelLimiter(Guest):
             if living is not None:
                 memory.credited[living] = memory.credited.get(living, 0) + 1
 
+    @once_awake
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        memory: LimiterMemory = broker.memories[NAME]
+        memory: LimiterMemory = broker.remembered(NAME)
         memory.limiters.pop(channel.key, None)
         memory.out = {each for each in memory.out if each[0] != channel.key}
         for consumer in [each for each in memory.credited if each.channel == channel.key]:
             del memory.credited[consumer]
 
+    @once_awake
     def shared_limit_holds(self, broker: Broker, consumer: Consumer) -> bool | None:
-        memory: LimiterMemory = broker.memories[NAME]
+        memory: LimiterMemory = broker.remembered(NAME)
         limiter = memory.limiters.get(consumer.channel)
         if limiter is None or not limiter.is_followed:
             return None
         return 0 < limiter.limit <= limiter.volume
 
+    @once_awake
     def may_cross_limit(self, broker: Broker, consumer: Consumer) -> bool | None:
         """Each queue asks the limiter by itself, and what needs no acknowledgement takes no room."""
-        limiter = broker.memories[NAME].limiters.get(consumer.channel)
+        limiter = broker.remembered(NAME).limiters.get(consumer.channel)
         return (limiter is not None and limiter.was_filled and consumer.no_ack) or None
 
+    @once_awake
     def came_to_rest(self, broker: Broker) -> None:
-        for limiter in broker.memories[NAME].limiters.values():
+        for limiter in broker.remembered(NAME).limiters.values():
             limiter.was_filled = False
 
+    @once_awake
     def is_limited(self, broker: Broker, channel: Channel) -> bool | None:
-        limiters: dict[ChannelKey, Limiter] = broker.memories[NAME].limiters  # often asked, of few channels
+        limiters: dict[ChannelKey, Limiter] = broker.remembered(NAME).limiters  # often asked, of few channels
         if channel.key not in limiters:
             return None
         limiter = limiters[channel.key]
         return limiter.limit > 0 if limiter.is_followed else None
 
     def fingerprint(self, broker: Broker) -> object:
-        memory: LimiterMemory = broker.memories[NAME]
+        memory: LimiterMemory = broker.remembered(NAME)
         limited = [
             (key, limiter.limit, limiter.volume, limiter.is_followed, limiter.was_filled)
             for key, limiter in memory.limiters.items()
@@ -160,13 +169,13 @@ class ChannelLimiter(Guest):
 
 
 def _memory(broker: Broker) -> LimiterMemory:
-    memory: LimiterMemory = broker.memories[NAME]
+    memory: LimiterMemory = broker.remembered(NAME)
     return memory
 
 
 def limiter_of(broker: Broker, channel: Channel) -> Limiter:
     """The limiter of the channel; one without a limit if it has none."""
-    return _memory(broker).limiters.get(channel.key, Limiter())
+    return (_memory(broker).limiters.get(channel.key) if NAME in broker.memories else None) or Limiter()
 
 
 def note_out(broker: Broker, channel: Channel, tag: int) -> None:
@@ -294,6 +303,7 @@ def _defect(
         statement=statement,
         source=source,
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        by_chance=True,  # the limiter is a process of its own, which counts at a moment of its own
         methods=DELIVERY_METHODS,
         internal_events=DELIVERY_EVENTS,
         guest=NAME,

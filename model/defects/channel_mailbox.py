@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
-from amqpspec.model.broker.hooks import Guest
+from amqpspec.model.broker.hooks import Guest, once_awake
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.deliveries import first_get
 from amqpspec.model.outputs.messages import find
@@ -38,8 +38,9 @@ class ChannelMailbox(Guest):
     def new_memory(self) -> MailboxMemory:
         return MailboxMemory()
 
+    @once_awake
     def are_in_order(self, broker: Broker, channel: Channel) -> bool | None:
-        memory: MailboxMemory = broker.memories[NAME]
+        memory: MailboxMemory = broker.remembered(NAME)
         overtakes, memory.overtakes = memory.overtakes, False
         return False if overtakes else None
 
@@ -48,7 +49,7 @@ class ChannelMailbox(Guest):
 
 
 def _memory(broker: Broker) -> MailboxMemory:
-    memory: MailboxMemory = broker.memories[NAME]
+    memory: MailboxMemory = broker.remembered(NAME)
     return memory
 
 

@@ -101,6 +101,7 @@ CONSUME_OK_DEFECTS: tuple[DefectTransition, ...] = (
         statement="A consume-ok that comes back from the queue when its consumer was cancelled meanwhile is not sent.",
         source="rabbit_channel:handle_cast {command, basic.consume_ok}, second clause",
         dialects=("rabbitmq-4.3",),
+        by_chance=True,
         methods=("basic.cancel",),
         applies=_cancels_before_consume_ok,
         process=_without_consume_ok,

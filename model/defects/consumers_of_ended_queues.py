@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
-from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.defects import classic_active_consumer
@@ -44,7 +44,7 @@ class ConsumersOfEndedQueues(Guest):
         return EndedQueuesMemory()
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        memory: EndedQueuesMemory = broker.memories[NAME]
+        memory: EndedQueuesMemory = broker.remembered(NAME)
         memory.serving_unseen.pop(queue, None)
         if queue.type is QueueType.CLASSIC:
             return
@@ -53,32 +53,36 @@ class ConsumersOfEndedQueues(Guest):
                 memory.untold.setdefault(consumer.channel, {})[consumer.tag] = consumer
                 arm(broker, NAME)
 
+    @once_awake
     def consumer_added(self, broker: Broker, consumer: Consumer) -> None:
-        broker.memories[NAME].untold.get(consumer.channel, {}).pop(consumer.tag, None)
+        broker.remembered(NAME).untold.get(consumer.channel, {}).pop(consumer.tag, None)
 
+    @once_awake
     def cancel_asked(self, broker: Broker, channel: Channel, tag: str) -> None:
-        broker.memories[NAME].untold.get(channel.key, {}).pop(tag, None)
+        broker.remembered(NAME).untold.get(channel.key, {}).pop(tag, None)
 
+    @once_awake
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        broker.memories[NAME].untold.pop(channel.key, None)
+        broker.remembered(NAME).untold.pop(channel.key, None)
 
+    @once_awake
     def serves_unseen(self, broker: Broker, queue: Queue) -> bool | None:
-        return True if queue in broker.memories[NAME].serving_unseen else None
+        return True if queue in broker.remembered(NAME).serving_unseen else None
 
     def fingerprint(self, broker: Broker) -> object:
-        memory: EndedQueuesMemory = broker.memories[NAME]
+        memory: EndedQueuesMemory = broker.remembered(NAME)
         untold = ((key, tag, each.queue.name) for key, those in memory.untold.items() for tag, each in those.items())
         return tuple(sorted(untold)), tuple(sorted(queue.name for queue in memory.serving_unseen))
 
 
 def _memory(broker: Broker) -> EndedQueuesMemory:
-    memory: EndedQueuesMemory = broker.memories[NAME]
+    memory: EndedQueuesMemory = broker.remembered(NAME)
     return memory
 
 
 def untold_of(broker: Broker, channel: Channel) -> dict[str, Consumer]:
     """The channel's consumers, by tag, that ended with their queues without the client being told."""
-    return _memory(broker).untold.get(channel.key, {})
+    return _memory(broker).untold.get(channel.key, {}) if NAME in broker.memories else {}
 
 
 def note_serving_unseen(broker: Broker, queue: Queue) -> None:
@@ -159,6 +163,7 @@ ENDED_QUEUE_TAG_DEFECTS: tuple[DefectTransition, ...] = (
         " in use if a queue of that name was declared again right away.",
         source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover",
         dialects=("rabbitmq-3",),
+        by_chance=True,
         methods=("basic.consume",),
         guest=NAME,
         applies=_uses_tag_of_gone_consumer,
@@ -176,6 +181,7 @@ ENDED_QUEUE_DEFECTS: tuple[DefectTransition, ...] = (
         source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover;"
         " handle_cast queue_event, eol: drops the state of the new queue with that of the old",
         dialects=("rabbitmq-3",),
+        by_chance=True,
         methods=("basic.publish", "basic.get", "basic.consume", "queue.declare", "queue.purge"),
         guest=NAME,
         applies=lambda broker, method: any(True for _ in _next_queues(broker)),
@@ -189,6 +195,7 @@ ENDED_QUEUE_DEFECTS: tuple[DefectTransition, ...] = (
         " name makes its consumers consumers of that one.",
         source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover",
         dialects=("rabbitmq-3",),
+        by_chance=True,
         methods=("basic.publish", "basic.get", "basic.consume", "queue.declare", "queue.purge"),
         guest=NAME,
         applies=lambda broker, method: any(True for _ in _found_again(broker)),

@@ -107,6 +107,7 @@ CRASHING_DEFECTS: tuple[DefectTransition, ...] = (
         " are not told.",
         source="rabbit_amqqueue_sup (restart), rabbit_variable_queue:init (recovers persistent messages)",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=("basic.ack", "basic.nack", "basic.reject", *RECOVERS),
         guest=NAME,
         applies=_crashes_unseen,
@@ -123,6 +124,7 @@ CRASHING_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_priority_queue:partition_acktags (numbers that are no pairs); rabbit_variable_queue:"
         "lookup_pending_ack, called for each message that is to be dead-lettered",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=("basic.ack", "basic.nack", "basic.reject", *RECOVERS),
         guest=NAME,
         applies=_crashes_next_queue,

@@ -14,6 +14,7 @@ from amqpspec.model.broker.internal_events import (
     MessageExpiry,
 )
 from amqpspec.model.broker.queues import Queue
+from amqpspec.model.defects.no_dead_letters import makes_no_dead_letters
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
@@ -55,7 +56,7 @@ def _letters(broker: Broker) -> int:
 
 def _sends_to_stream(broker: Broker, event: Input) -> bool:
     """Does the input bring about a dead letter that goes to a stream?"""
-    if not _may_send_to_stream(broker):
+    if not _may_send_to_stream(broker) or makes_no_dead_letters(broker, event):
         return False
     lawful = copy_broker(broker)
     process(lawful, event)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
-from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey
@@ -78,7 +78,7 @@ class DeliveryNumbers(Guest):
     def message_enqueued(self, broker: Broker, queue: Queue, message: Message) -> None:
         """rabbit_variable_queue:publish, `next_seq_id`."""
         if queue.type is QueueType.CLASSIC:
-            known = broker.memories[NAME].classic.setdefault(queue, ClassicNumbers())
+            known = broker.remembered(NAME).classic.setdefault(queue, ClassicNumbers())
             kind = _kind(queue, message)
             number = known.given.get(kind, 0)
             known.numbers[message.position] = number
@@ -86,14 +86,14 @@ class DeliveryNumbers(Guest):
             if len(known.numbers) > 2 * len(queue.messages) + _SPARE:
                 known.numbers = _numbers_in_use(broker, queue, known.numbers)
 
+    @once_awake
     def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
-        if NAME in broker.memories:
-            broker.memories[NAME].is_outdated = True
+        broker.remembered(NAME).is_outdated = True
 
     def message_handed_over(
         self, broker: Broker, queue: Queue, message: Message, consumer: Consumer | None, entry: Unacknowledged | None
     ) -> None:
-        memory: NumbersMemory = broker.memories[NAME]
+        memory: NumbersMemory = broker.remembered(NAME)
         known = memory.classic.get(queue)
         if entry is None:
             if known is None:
@@ -113,10 +113,11 @@ class DeliveryNumbers(Guest):
         if consumer is not None and known is None:
             memory.handed[consumer] = memory.handed.get(consumer, 0) + 1
 
+    @once_awake
     def deliveries_settled(
         self, broker: Broker, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str
     ) -> None:
-        memory: NumbersMemory = broker.memories[NAME]
+        memory: NumbersMemory = broker.remembered(NAME)
         numbers = memory.deliveries.get(channel.key)
         for tag, entry in settled:
             if numbers is not None:
@@ -129,7 +130,7 @@ class DeliveryNumbers(Guest):
                 broker.refresh(entry.consumer.queue)  # it has room again at the queue that had the delivery settled
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        memory: NumbersMemory = broker.memories[NAME]
+        memory: NumbersMemory = broker.remembered(NAME)
         memory.still_counted.pop(queue, None)
         memory.is_outdated = True
         is_read = queue.type is QueueType.STREAM and bool(queue.consumers)
@@ -137,23 +138,25 @@ class DeliveryNumbers(Guest):
         if is_read or any(entry.queue is queue for entry in held):
             arm(broker, NAME)
 
+    @once_awake
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        memory: NumbersMemory = broker.memories[NAME]
+        memory: NumbersMemory = broker.remembered(NAME)
         memory.deliveries.pop(channel.key, None)
         if memory.settled or memory.still_counted:
             broker.bookkeeping.is_unpredictable |= _takes_back_from_others(broker, memory, channel)
             memory.settled = {key: each for key, each in memory.settled.items() if key[0] != channel.key}
 
+    @once_awake
     def came_to_rest(self, broker: Broker) -> None:
         """What means nothing any more is forgotten."""
-        memory: NumbersMemory = broker.memories[NAME]
+        memory: NumbersMemory = broker.remembered(NAME)
         if memory.is_outdated:
             memory.is_outdated = False
             memory.classic = {queue: known for queue, known in memory.classic.items() if not queue.deleted}
             memory.handed = {each: many for each, many in memory.handed.items() if not _is_gone(broker, each)}
 
     def fingerprint(self, broker: Broker) -> object:
-        counted = broker.memories[NAME].still_counted.items()
+        counted = broker.remembered(NAME).still_counted.items()
         return tuple(sorted((queue.name, tuple(sorted(those))) for queue, those in counted))
 
 
@@ -170,7 +173,7 @@ def _is_gone(broker: Broker, consumer: Consumer) -> bool:
 
 
 def _memory(broker: Broker) -> NumbersMemory:
-    memory: NumbersMemory = broker.memories[NAME]
+    memory: NumbersMemory = broker.remembered(NAME)
     return memory
 
 

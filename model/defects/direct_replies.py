@@ -122,6 +122,7 @@ REPLY_PUBLISHING_DEFECTS: tuple[DefectTransition, ...] = (
         " returned.",
         source="v4.3.5 rabbit_volatile_queue:new_target takes every address that a process can be read from",
         dialects=("rabbitmq-4.3",),
+        by_chance=True,
         methods=("basic.publish",),
         applies=_replies_to_nobody,
         process=_return_nothing,

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
-from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.internal_events import Input
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.defects.dead_letters import LETTER_EVENTS, LETTER_METHODS
+from amqpspec.model.defects.no_dead_letters import makes_no_dead_letters
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
@@ -51,23 +52,26 @@ class DropOrder(Guest):
         if queue.type is QueueType.QUORUM and EXCHANGE in arguments and any(name in arguments for name in _LIMITS):
             arm(broker, NAME)
 
+    @once_awake
     def letters_turn_around(self, broker: Broker, queue: Queue, is_of_several: bool) -> bool | None:
-        if NAME not in broker.armed or queue.type is not QueueType.QUORUM:
+        if queue.type is not QueueType.QUORUM or EXCHANGE not in queue.arguments:
             return None
-        memory = broker.memories[NAME]
+        memory = broker.remembered(NAME)
         memory.several |= memory.watches and is_of_several
         return True if memory.turns else None
 
 
 def _drops_several(broker: Broker, event: Input) -> bool:
+    if makes_no_dead_letters(broker, event):
+        return False
     lawful = copy_broker(broker)
-    lawful.memories[NAME].watches = True
+    lawful.remembered(NAME).watches = True
     process(lawful, event)
-    return bool(lawful.memories[NAME].several)
+    return bool(lawful.remembered(NAME).several)
 
 
 def _drop_latest_letter_first(broker: Broker, event: Input) -> None:
-    memory = broker.memories[NAME]
+    memory = broker.remembered(NAME)
     memory.turns = True
     process(broker, event)
     memory.turns = False

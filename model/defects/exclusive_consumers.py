@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
-from amqpspec.model.broker.hooks import Guest
+from amqpspec.model.broker.hooks import Guest, once_awake
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.defects.channel_limiter import limiter_of
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
@@ -37,18 +37,20 @@ class ExclusiveConsumers(Guest):
     def new_memory(self) -> ExclusiveConsumersMemory:
         return ExclusiveConsumersMemory()
 
+    @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        broker.memories[NAME].ignoring.pop(queue, None)
+        broker.remembered(NAME).ignoring.pop(queue, None)
 
+    @once_awake
     def heeds_exclusive(self, broker: Broker, queue: Queue) -> bool | None:
-        return False if queue in broker.memories[NAME].ignoring else None
+        return False if queue in broker.remembered(NAME).ignoring else None
 
     def fingerprint(self, broker: Broker) -> object:
-        return tuple(sorted(queue.name for queue in broker.memories[NAME].ignoring))
+        return tuple(sorted(queue.name for queue in broker.remembered(NAME).ignoring))
 
 
 def _memory(broker: Broker) -> ExclusiveConsumersMemory:
-    memory: ExclusiveConsumersMemory = broker.memories[NAME]
+    memory: ExclusiveConsumersMemory = broker.remembered(NAME)
     return memory
 
 
@@ -58,10 +60,10 @@ def _consumes_exclusively_beside(broker: Broker, method: Method) -> Queue | None
     if channel is None or channel.state is not ChannelState.OPEN:
         return None
     queue = broker.queues.get(method.arguments.get("queue", "") or channel.last_queue or "")
-    if queue is None or queue.type is QueueType.CLASSIC or not queue.consumers or queue in _memory(broker).ignoring:
+    if queue is None or queue.type is QueueType.CLASSIC or not queue.consumers:
         return None
     is_exclusive = method.arguments.get("exclusive") or any(consumer.exclusive for consumer in queue.consumers)
-    return queue if is_exclusive else None
+    return queue if is_exclusive and queue not in _memory(broker).ignoring else None
 
 
 def _consume_all_the_same(broker: Broker, method: Method) -> None:
@@ -84,6 +86,7 @@ EXCLUSIVE_CONSUMER_DEFECTS: tuple[DefectTransition, ...] = (
         statement="Quorum queues and streams take the exclusive flag of basic.consume and do not act on it.",
         source="rabbit_quorum_queue:consume, rabbit_stream_queue:consume (exclusive_consume only enters the metrics)",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=("basic.consume",),
         applies=lambda broker, method: _consumes_exclusively_beside(broker, method) is not None,
         process=_consume_all_the_same,

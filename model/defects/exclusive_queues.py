@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
-from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.strength import Strength
@@ -44,11 +44,12 @@ class ExclusiveQueues(Guest):
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
         if queue.owner is not None and broker.bookkeeping.ended_queues.get(queue.name) == "QUEUE-020":
-            broker.memories[NAME].left_behind[queue.name] = broker.now
+            broker.remembered(NAME).left_behind[queue.name] = broker.now
             arm(broker, NAME)
 
+    @once_awake
     def came_to_rest(self, broker: Broker) -> None:
-        memory: ExclusiveQueuesMemory = broker.memories[NAME]
+        memory: ExclusiveQueuesMemory = broker.remembered(NAME)
         if memory.left_behind:
             late = broker.latest - _MOMENT
             memory.left_behind = {name: when for name, when in memory.left_behind.items() if when > late}
@@ -58,7 +59,7 @@ class ExclusiveQueues(Guest):
 
 
 def _memory(broker: Broker) -> ExclusiveQueuesMemory:
-    memory: ExclusiveQueuesMemory = broker.memories[NAME]
+    memory: ExclusiveQueuesMemory = broker.remembered(NAME)
     return memory
 
 
@@ -92,6 +93,7 @@ EXCLUSIVE_QUEUE_DEFECTS: tuple[DefectTransition, ...] = (
         source="v4.3.5 rabbit_amqqueue_process:terminate_delete, worker_pool:submit_async; rabbit_queue_collector:"
         "delete_all waits for the queue's process only",
         dialects=("rabbitmq-4.3",),
+        by_chance=True,
         methods=_NAMING,
         guest=NAME,
         applies=lambda broker, method: bool(_name_left_behind(broker, method)),

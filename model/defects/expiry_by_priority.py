@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Unacknowledged
-from amqpspec.model.broker.hooks import Guest
+from amqpspec.model.broker.hooks import Guest, once_awake
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.time_to_live import time_to_live
 from amqpspec.model.judging.known_defect import OutputDefect
@@ -44,28 +44,33 @@ class ExpiryByPriority(Guest):
         if queue.type is not QueueType.CLASSIC or len(queue.messages) < 2 or queue.messages[0] is not message:
             return
         if time_to_live(broker.dialect, queue, message) is not None:
-            broker.memories[NAME].overlooked[message] = None
+            broker.remembered(NAME).overlooked[message] = None
 
+    @once_awake
     def message_handed_over(
         self, broker: Broker, queue: Queue, message: Message, consumer: Consumer | None, entry: Unacknowledged | None
     ) -> None:
-        broker.memories[NAME].overlooked.pop(message, None)
+        broker.remembered(NAME).overlooked.pop(message, None)
 
+    @once_awake
     def message_expired(self, broker: Broker, queue: Queue, message: Message) -> None:
-        if message in broker.memories[NAME].overlooked:
+        if message in broker.remembered(NAME).overlooked:
             broker.bookkeeping.refuted.add(LATE_BY_PRIORITY)
 
+    @once_awake
     def came_to_rest(self, broker: Broker) -> None:
-        memory: ExpiryMemory = broker.memories[NAME]
+        memory: ExpiryMemory = broker.remembered(NAME)
         if memory.overlooked:
             ready = {each for queue in broker.queues.values() for each in queue.messages}
             memory.overlooked = {each: None for each in memory.overlooked if each in ready}
 
+    @once_awake
     def is_overlooked(self, broker: Broker, message: Message) -> bool | None:
-        return message in broker.memories[NAME].overlooked or None
+        return message in broker.remembered(NAME).overlooked or None
 
+    @once_awake
     def take_late(self, broker: Broker, message: Message) -> bool | None:
-        memory: ExpiryMemory = broker.memories[NAME]
+        memory: ExpiryMemory = broker.remembered(NAME)
         late, memory.late = memory.late, None
         return late is message or None
 
@@ -74,13 +79,16 @@ class ExpiryByPriority(Guest):
 
 
 def _memory(broker: Broker) -> ExpiryMemory:
-    memory: ExpiryMemory = broker.memories[NAME]
+    memory: ExpiryMemory = broker.remembered(NAME)
     return memory
 
 
 def _hand_over_late(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
-    memory, message = _memory(broker), mismatch.about
-    if not isinstance(message, Message) or message not in memory.overlooked:
+    message = mismatch.about
+    if not isinstance(message, Message) or NAME not in broker.memories:
+        return None
+    memory = _memory(broker)
+    if message not in memory.overlooked:
         return None
     memory.late = message
     return (replace(mismatch, fatal=False, defect=LATE_BY_PRIORITY),)

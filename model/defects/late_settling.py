@@ -131,6 +131,7 @@ LATE_SETTLING_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_channel settles by queue name, consumer tag and number; rabbit_fifo_client:settle looks up the"
         " consumer's key by the tag; rabbit_fifo counts anew for each consumer (next_msg_id)",
         dialects=("rabbitmq-4.3",),
+        by_chance=True,
         methods=("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
         guest=NAME,
         applies=lambda broker, method: (

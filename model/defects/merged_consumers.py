@@ -13,10 +13,9 @@ from itertools import islice
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.copying import copy_broker
-from amqpspec.model.broker.hooks import Guest
+from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.limits import own_limit_holds
 from amqpspec.model.broker.queues import Consumer
-from amqpspec.model.defects import held_tags
 from amqpspec.model.defects.crash import break_some_time
 from amqpspec.model.defects.service_queue import LEAD_TO_DELIVERIES, is_misplaced
 from amqpspec.model.judging.known_defect import DefectTransition
@@ -40,7 +39,7 @@ class MergedMemory:
 
 
 class MergedConsumers(Guest):
-    """Knows the consumers that a quorum queue may take for a cancelled one of their tag."""
+    """Knows the consumers that a quorum queue may take for a cancelled one of their tag. Armed when there is one."""
 
     name = NAME
 
@@ -50,31 +49,35 @@ class MergedConsumers(Guest):
     def consumer_added(self, broker: Broker, consumer: Consumer) -> None:
         if consumer.queue.type is QueueType.QUORUM and (former := former_consumers(broker, consumer)):
             held = broker.channels[consumer.channel].unacknowledged.values()
-            broker.memories[NAME].held_before[consumer] = sum(entry.consumer in former for entry in held)
+            broker.remembered(NAME).held_before[consumer] = sum(entry.consumer in former for entry in held)
+            arm(broker, NAME)
 
+    @once_awake
     def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
-        broker.memories[NAME].held_before.pop(consumer, None)
+        broker.remembered(NAME).held_before.pop(consumer, None)
 
+    @once_awake
     def deliveries_settled(
         self, broker: Broker, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str
     ) -> None:
-        inherited = broker.memories[NAME].inherited
+        inherited = broker.remembered(NAME).inherited
         if inherited:
             inherited.difference_update(entry for _, entry in settled)
 
+    @once_awake
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        memory: MergedMemory = broker.memories[NAME]
+        memory: MergedMemory = broker.remembered(NAME)
         for consumer in [each for each in memory.held_before if each.channel == channel.key]:
             del memory.held_before[consumer]
 
     def fingerprint(self, broker: Broker) -> object:
-        held_before = broker.memories[NAME].held_before
+        held_before = broker.remembered(NAME).held_before
         present = ((each, many) for each, many in held_before.items() if each in each.queue.consumers)
         return tuple(sorted((each.channel, each.tag, many) for each, many in present))
 
 
 def _memory(broker: Broker) -> MergedMemory:
-    memory: MergedMemory = broker.memories[NAME]
+    memory: MergedMemory = broker.remembered(NAME)
     return memory
 
 
@@ -100,8 +103,6 @@ def _would_be_held_back(broker: Broker, method: Method) -> bool:
     """Is there, or does the input make, a consumer that would have no room if it counted those deliveries as well?"""
     if method.name == "basic.consume" and _names_former_tag(broker, method):
         return True
-    if not _memory(broker).held_before:
-        return False
     for consumer, entries in _taken_for_former(broker).items():
         if not own_limit_holds(consumer) and 0 < _credit(broker, consumer) <= consumer.outstanding + len(entries):
             return True
@@ -226,8 +227,10 @@ MERGED_DEFECTS: tuple[DefectTransition, ...] = (
         " unacknowledged of the old one counts against the limit of the new one.",
         source="rabbit_fifo:merge_consumer, consumers are known by tag and channel as long as they hold messages",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=LEAD_TO_DELIVERIES,
-        guest=held_tags.NAME,
+        guest=NAME,
+        begins_with=("basic.consume",),
         applies=_would_be_held_back,
         process=_inherit_deliveries,
     ),
@@ -240,8 +243,9 @@ MERGED_DEFECTS: tuple[DefectTransition, ...] = (
         source="v3.10.9 rabbit_fifo:merge_consumer (the credit is 0, not less) and increase_credit, which knows no most"
         " until 4.0",
         dialects=("rabbitmq-3",),
+        by_chance=True,
         methods=LEAD_TO_DELIVERIES,
-        guest=held_tags.NAME,
+        guest=NAME,
         applies=_keeps_room,
         process=_keep_room,
     ),
@@ -255,7 +259,8 @@ MERGED_DEFECTS: tuple[DefectTransition, ...] = (
         " rabbit_channel:handle_deliver0, function_clause; v3.10.9 checkout is told where the consumer's numbers begin",
         dialects=("rabbitmq-3",),
         methods=("basic.consume", "basic.publish", "basic.ack", "basic.nack", "basic.reject", "basic.recover"),
-        guest=held_tags.NAME,
+        guest=NAME,
+        begins_with=("basic.consume",),
         applies=_serves_merged,
         process=_break_merged,
     ),

@@ -9,7 +9,7 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE, published_expiration, without_history
-from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.internal_events import (
     ChannelCrash,
     ConnectionTeardown,
@@ -58,18 +58,20 @@ class OctetsOfQuorumQueues(Guest):
         if queue.type is QueueType.QUORUM and BYTES in queue.arguments:
             arm(broker, NAME)
 
+    @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        broker.memories[NAME].weighing.pop(queue, None)
+        broker.remembered(NAME).weighing.pop(queue, None)
 
+    @once_awake
     def weight(self, broker: Broker, queue: Queue, message: Message) -> int | None:
-        return stored_size(message) if queue in broker.memories[NAME].weighing else None
+        return stored_size(message) if queue in broker.remembered(NAME).weighing else None
 
     def fingerprint(self, broker: Broker) -> object:
-        return tuple(sorted(queue.name for queue in broker.memories[NAME].weighing))
+        return tuple(sorted(queue.name for queue in broker.remembered(NAME).weighing))
 
 
 def _memory(broker: Broker) -> OctetsMemory:
-    memory: OctetsMemory = broker.memories[NAME]
+    memory: OctetsMemory = broker.remembered(NAME)
     return memory
 
 

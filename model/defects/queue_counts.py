@@ -17,7 +17,7 @@ from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.dispatch import rests, service_is_unknown
 from amqpspec.model.broker.effects import CountsTold
-from amqpspec.model.broker.hooks import Guest
+from amqpspec.model.broker.hooks import Guest, once_awake
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import OutputDefect
@@ -88,7 +88,7 @@ class QueueCounts(Guest):
         owed = channel.owed[-1]
         assert isinstance(owed, Expected)
         if queue.type is QueueType.QUORUM:
-            settling = broker.memories[NAME].settling.get(queue, 0)
+            settling = broker.remembered(NAME).settling.get(queue, 0)
             counted, most = places(broker, queue)
             # a stalled one may count a consumer that is gone (closed-seat-keeps-messages)
             is_unknown = service_is_unknown(broker, queue)  # it may count one that is gone
@@ -106,7 +106,7 @@ class QueueCounts(Guest):
         told = expected.effect
         if not isinstance(told, CountsToldAsKnown):
             return
-        broker.memories[NAME].is_given_up = _is_given_up(told, method)
+        broker.remembered(NAME).is_given_up = _is_given_up(told, method)
         count = method.arguments.get("consumer_count")
         is_right = matches(expected.arguments["consumer_count"], count)
         if expected.counted and is_right and not matches(told.consumers, count):
@@ -124,13 +124,14 @@ class QueueCounts(Guest):
     def deliveries_taken_back(self, broker: Broker, queue: Queue, many: int) -> None:
         _settle(broker, queue, many)
 
+    @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        memory: CountsMemory = broker.memories[NAME]
+        memory: CountsMemory = broker.remembered(NAME)
         memory.settling.pop(queue, None)
         memory.untold.pop(queue, None)
 
     def fingerprint(self, broker: Broker) -> object:
-        memory: CountsMemory = broker.memories[NAME]
+        memory: CountsMemory = broker.remembered(NAME)
         return (
             tuple(sorted((queue.name, many) for queue, many in memory.settling.items())),
             tuple(sorted(queue.name for queue in memory.untold)),
@@ -138,7 +139,7 @@ class QueueCounts(Guest):
 
 
 def _memory(broker: Broker) -> CountsMemory:
-    memory: CountsMemory = broker.memories[NAME]
+    memory: CountsMemory = broker.remembered(NAME)
     return memory
 
 
@@ -226,6 +227,7 @@ COUNT_DEFECTS: tuple[OutputDefect, ...] = (
         " consumers.",
         source="rabbit_quorum_queue:stat, {ok, 0, 0} for a timeout of rabbit_fifo_client:stat",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         names=_gives_up,
     ),
     OutputDefect(

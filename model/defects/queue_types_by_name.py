@@ -92,6 +92,7 @@ QUEUE_TYPE_DEFECTS: tuple[DefectTransition, ...] = (
         " deleted and declared anew, goes on with its state of the old type; the connection closes with 541.",
         source="rabbit_queue_type:get_ctx_with finds the old context by name; rabbit_classic_queue:qpids, case_clause",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=("basic.publish", "basic.get", "basic.consume", "tx.commit"),
         guest=NAME,
         applies=_uses_name_of_other_type,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
-from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Teardown
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Arrival, Message, Queue
@@ -56,6 +56,7 @@ class QuorumQueueClients(Guest):
                 # what came by the same way has found the queue gone, so the next one does
                 memory.registered.setdefault(channel.key, set()).add(name)
 
+    @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
         if queue.type is not QueueType.QUORUM:
             return
@@ -69,14 +70,15 @@ class QuorumQueueClients(Guest):
 
     def deleted_by_client(self, broker: Broker, channel: Channel, queue: Queue) -> None:
         """It hears of the end first: nothing of its own crosses that."""
-        broker.memories[NAME].registered.setdefault(channel.key, set()).add(queue.name)
+        broker.remembered(NAME).registered.setdefault(channel.key, set()).add(queue.name)
 
     def queue_declared(self, broker: Broker, queue: Queue) -> None:
-        for names in broker.memories[NAME].registered.values():
+        for names in broker.remembered(NAME).registered.values():
             names.discard(queue.name)
 
+    @once_awake
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        broker.memories[NAME].registered.pop(channel.key, None)
+        broker.remembered(NAME).registered.pop(channel.key, None)
 
     def fingerprint(self, broker: Broker) -> object:
         memory = _memory(broker)
@@ -85,7 +87,7 @@ class QuorumQueueClients(Guest):
 
 
 def _memory(broker: Broker) -> ClientsMemory:
-    memory: ClientsMemory = broker.memories[NAME]
+    memory: ClientsMemory = broker.remembered(NAME)
     return memory
 
 
@@ -179,6 +181,7 @@ QUORUM_CLIENT_DEFECTS: tuple[DefectTransition, ...] = (
         " of that crashes the channel; the connection closes with 541.",
         source="rabbit_channel:cancel_consumer, case_clause {error, noproc} of rabbit_fifo_client:cancel_checkout",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=("basic.cancel",),
         guest=NAME,
         applies=_cancels_at_deleted,
@@ -193,6 +196,7 @@ QUORUM_CLIENT_DEFECTS: tuple[DefectTransition, ...] = (
         source="v4.0.5 rabbit_quorum_queue:cancel sends one before it asks the queue; when that ends meanwhile"
         " rabbit_channel:handle_method basic.cancel returns another (with_exit_handler, not_found)",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=("basic.cancel",),
         guest=NAME,
         applies=_cancels_at_deleted,
@@ -207,6 +211,7 @@ QUORUM_CLIENT_DEFECTS: tuple[DefectTransition, ...] = (
         source="v3.10.9 rabbit_fifo_client:enqueue sends with low priority, so that the end of the channel comes first;"
         " rabbit_fifo:handle_down forgets the numbers that it expects, and maybe_enqueue then waits for number 1",
         dialects=("rabbitmq-3",),
+        by_chance=True,
         methods=_ENDS,
         internal_events=(ChannelCrash, ConnectionTeardown),
         applies=lambda broker, event: bool(_on_their_way(broker, event)),
@@ -221,6 +226,7 @@ QUORUM_CLIENT_DEFECTS: tuple[DefectTransition, ...] = (
         source="v4.0.5 rabbit_channel:deliver_to_queues, case_clause {error, {shutdown, delete}} or noproc of"
         " rabbit_fifo_client, which registers with the queue before it sends",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        by_chance=True,
         methods=("basic.publish",),
         guest=NAME,
         applies=_publishes_to_deleted,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState, Unacknowledged
-from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.internal_events import Teardown
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.defects.channel_limiter import DELIVERY_EVENTS, DELIVERY_METHODS, brings_deliveries
@@ -43,23 +43,25 @@ class ReturnsBeyondLimit(Guest):
     def deliveries_given_back(self, broker: Broker, queue: Queue, entries: Sequence[Unacknowledged]) -> None:
         for entry in entries:
             if entry.consumer in queue.consumers and was_dropped_at_limit(entry.message):
-                dropped = broker.memories[NAME].dropped
+                dropped = broker.remembered(NAME).dropped
                 dropped[entry.consumer] = dropped.get(entry.consumer, 0) + 1
 
+    @once_awake
     def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
-        broker.memories[NAME].dropped.pop(consumer, None)
+        broker.remembered(NAME).dropped.pop(consumer, None)
 
+    @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
         for consumer in queue.consumers:
-            broker.memories[NAME].dropped.pop(consumer, None)
+            broker.remembered(NAME).dropped.pop(consumer, None)
 
     def fingerprint(self, broker: Broker) -> object:
-        dropped = broker.memories[NAME].dropped
+        dropped = broker.remembered(NAME).dropped
         return tuple(sorted((consumer.channel, consumer.tag, many) for consumer, many in dropped.items()))
 
 
 def _memory(broker: Broker) -> ReturnsMemory:
-    memory: ReturnsMemory = broker.memories[NAME]
+    memory: ReturnsMemory = broker.remembered(NAME)
     return memory
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.dispatch import priority
-from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
@@ -41,7 +41,7 @@ class ServiceMemory:
 
 
 class ServiceQueue(Guest):
-    """Keeps the places of cancelled consumers."""
+    """Keeps the places of cancelled consumers. Armed when another one may have such a place."""
 
     name = NAME
 
@@ -52,40 +52,44 @@ class ServiceQueue(Guest):
         queue = consumer.queue
         if queue.type is not QueueType.QUORUM or not requirement.startswith("CANCEL"):
             return
-        arm(broker, NAME)
-        broker.memories[NAME].former.setdefault(queue, {})[(consumer.channel, consumer.tag)] = priority(consumer)
+        broker.remembered(NAME).former.setdefault(queue, {})[(consumer.channel, consumer.tag)] = priority(consumer)
 
+    @once_awake
     def consumer_added(self, broker: Broker, consumer: Consumer) -> None:
-        memory: ServiceMemory = broker.memories[NAME]
+        memory: ServiceMemory = broker.remembered(NAME)
         former = memory.former.get(consumer.queue, {}).pop((consumer.channel, consumer.tag), None)
         if former is None or former == priority(consumer) or consumer.queue.single_active_consumer:
             return
         if former_consumers(broker, consumer) or not broker.dialect.lost_consumers_by_creation:
             memory.misplaced[consumer] = former
+            arm(broker, NAME)
 
+    @once_awake
     def message_handed_over(
         self, broker: Broker, queue: Queue, message: Message, consumer: Consumer | None, entry: Unacknowledged | None
     ) -> None:
         """From now on it has its own place."""
-        memory: ServiceMemory = broker.memories[NAME]
+        memory: ServiceMemory = broker.remembered(NAME)
         if consumer is None or not (memory.misplaced or memory.own_arguments):
             return
         memory.misplaced.pop(consumer, None)
         if consumer in memory.own_arguments:
             consumer.arguments = memory.own_arguments.pop(consumer)
 
+    @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        broker.memories[NAME].former.pop(queue, None)
+        broker.remembered(NAME).former.pop(queue, None)
 
+    @once_awake
     def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        memory: ServiceMemory = broker.memories[NAME]
+        memory: ServiceMemory = broker.remembered(NAME)
         for consumer in [*memory.misplaced, *memory.own_arguments]:
             if consumer.channel == channel.key:
                 memory.misplaced.pop(consumer, None)
                 memory.own_arguments.pop(consumer, None)
 
     def fingerprint(self, broker: Broker) -> object:
-        memory: ServiceMemory = broker.memories[NAME]
+        memory: ServiceMemory = broker.remembered(NAME)
         former = sorted((queue.name, sorted(each.items())) for queue, each in memory.former.items() if each)
         misplaced = [(each.channel, each.tag, place) for each, place in memory.misplaced.items()]
         moved = [(each.channel, each.tag, priority(each)) for each in memory.own_arguments]
@@ -93,13 +97,13 @@ class ServiceQueue(Guest):
 
 
 def _memory(broker: Broker) -> ServiceMemory:
-    memory: ServiceMemory = broker.memories[NAME]
+    memory: ServiceMemory = broker.remembered(NAME)
     return memory
 
 
 def is_misplaced(broker: Broker, consumer: Consumer) -> bool:
     """May it have the place of a former one?"""
-    return consumer in _memory(broker).misplaced
+    return NAME in broker.memories and consumer in _memory(broker).misplaced
 
 
 def _misplaced(broker: Broker) -> Iterator[Consumer]:
@@ -109,7 +113,9 @@ def _misplaced(broker: Broker) -> Iterator[Consumer]:
 
 
 def _may_be_misplaced(broker: Broker, method: Method) -> bool:
-    if _memory(broker).misplaced and any(True for _ in _misplaced(broker)):
+    if NAME not in broker.memories:
+        return False
+    if any(True for _ in _misplaced(broker)):
         return True
     if method.name != "basic.consume":
         return False
@@ -138,8 +144,10 @@ SERVICE_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:maybe_queue_consumer, in 3.10 uniq_queue_in: the key of the cancelled one is still in"
         " service_queue; in 4.0 and 4.3 only if that one still holds messages",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=LEAD_TO_DELIVERIES,
         guest=NAME,
+        begins_with=("basic.consume",),
         applies=_may_be_misplaced,
         process=_keep_place,
     ),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dispatch import give_seat
-from amqpspec.model.broker.hooks import Guest
+from amqpspec.model.broker.hooks import Guest, once_awake
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.promises.queue_types import QueueType
 
@@ -33,34 +33,38 @@ class StalledQueues(Guest):
     def new_memory(self) -> StalledMemory:
         return StalledMemory()
 
+    @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        broker.memories[NAME].since.pop(queue, None)
+        broker.remembered(NAME).since.pop(queue, None)
 
+    @once_awake
     def consumer_chosen(self, broker: Broker, queue: Queue, consumer: Consumer) -> None:
         """A queue that serves its active consumer is awake."""
         if is_stalled(broker, queue) and queue.single_active_consumer and queue.type is QueueType.QUORUM:
-            del broker.memories[NAME].since[queue]
+            del broker.remembered(NAME).since[queue]
             give_seat(queue, consumer)
 
+    @once_awake
     def service_is_unknown(self, broker: Broker, queue: Queue) -> bool | None:
-        return queue in broker.memories[NAME].since or None
+        return queue in broker.remembered(NAME).since or None
 
+    @once_awake
     def serves_nobody(self, broker: Broker, queue: Queue) -> bool | None:
         """What has stalled it cannot have woken it as well."""
-        return broker.memories[NAME].since.get(queue) == broker.stamp or None
+        return broker.remembered(NAME).since.get(queue) == broker.stamp or None
 
     def fingerprint(self, broker: Broker) -> object:
-        since = broker.memories[NAME].since
+        since = broker.remembered(NAME).since
         return tuple(sorted(queue.name for queue in since)) if since else ()
 
 
 def _memory(broker: Broker) -> StalledMemory:
-    memory: StalledMemory = broker.memories[NAME]
+    memory: StalledMemory = broker.remembered(NAME)
     return memory
 
 
 def is_stalled(broker: Broker, queue: Queue) -> bool:
-    return queue in _memory(broker).since
+    return NAME in broker.memories and queue in _memory(broker).since
 
 
 def stall(broker: Broker, queues: Iterable[Queue]) -> None:

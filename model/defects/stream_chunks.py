@@ -39,7 +39,7 @@ class StreamChunks(Guest):
         return ChunkMemory()
 
     def is_served_beyond_limit(self, broker: Broker, consumer: Consumer) -> bool | None:
-        memory: ChunkMemory = broker.memories[NAME]
+        memory: ChunkMemory = broker.remembered(NAME)
         served, memory.served = memory.served, None
         return served is consumer or None
 
@@ -58,7 +58,7 @@ class StreamChunks(Guest):
 
 
 def _memory(broker: Broker) -> ChunkMemory:
-    memory: ChunkMemory = broker.memories[NAME]
+    memory: ChunkMemory = broker.remembered(NAME)
     return memory
 
 

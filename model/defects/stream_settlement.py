@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
-from amqpspec.model.broker.hooks import Guest
+from amqpspec.model.broker.hooks import Guest, once_awake
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.defects.settled_tags import settles
@@ -46,10 +46,11 @@ class StreamSettlement(Guest):
     def new_memory(self) -> SettlementMemory:
         return SettlementMemory()
 
+    @once_awake
     def streams_settled(
         self, broker: Broker, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], ruling: Ruling | None
     ) -> None:
-        if not broker.memories[NAME].is_refusing:
+        if not broker.remembered(NAME).is_refusing:
             return
         first = min((entry.queue.name for _, entry in settled if is_of_stream(entry)), key=str.encode)
         if ruling is None:
@@ -65,7 +66,7 @@ class StreamSettlement(Guest):
 
 
 def _memory(broker: Broker) -> SettlementMemory:
-    memory: SettlementMemory = broker.memories[NAME]
+    memory: SettlementMemory = broker.remembered(NAME)
     return memory
 
 

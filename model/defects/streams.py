@@ -124,6 +124,7 @@ STREAM_DEFECTS: tuple[DefectTransition, ...] = (
         " basic.recover, when the channel has dealt with a new stream of its name.",
         source="v3.10.9 rabbit_channel:foreach_per_queue (settles by the queue's name), rabbit_stream_queue:settle",
         dialects=("rabbitmq-3",),
+        by_chance=True,
         methods=(*SETTLING[1:], "tx.commit"),
         guest=delivery_numbers.NAME,
         applies=_settles_at_stream,
@@ -138,6 +139,7 @@ STREAM_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_stream_queue:consume casts consume-ok to its own channel, behind what is there already;"
         " handle_event osiris_offset serves all readers",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=("basic.consume",),
         guest=NAME,
         applies=_is_read_by_channel,

@@ -9,7 +9,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.deadlines import NEVER, Deadline
-from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.internal_events import DeliveryTimeout, OverdueTimeout
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Message, Queue
@@ -86,36 +86,42 @@ class TimedDeliveries(Guest):
 
     def delivery_timed_out(self, broker: Broker, channel: Channel, entry: Unacknowledged) -> None:
         if entry.queue.deadlines > 1 and entry.deadline is not None:
-            broker.memories[NAME].forgettable.add((channel.key, entry.deadline))
+            broker.remembered(NAME).forgettable.add((channel.key, entry.deadline))
         consumer = entry.consumer
         if consumer is not None and channel.consumers.get(consumer.tag) is consumer:
             _note_places(broker, entry.queue, consumer)
             _note_told_again(broker, consumer)
 
+    @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
         for consumer in queue.consumers:
             _note_told_again(broker, consumer)
 
+    @once_awake
     def settled_late(self, broker: Broker, consumer: Consumer) -> None:
-        if consumer in broker.memories[NAME].resuming:
+        if consumer in broker.remembered(NAME).resuming:
             resume(broker, consumer)
 
+    @once_awake
     def consumer_served(self, broker: Broker, consumer: Consumer) -> None:
-        place = broker.memories[NAME].places.get(consumer)
+        place = broker.remembered(NAME).places.get(consumer)
         if place is not None and place.stays_queued:
             place.is_forgotten = False
 
+    @once_awake
     def delivery_released(self, broker: Broker, consumer: Consumer) -> None:
-        place = broker.memories[NAME].places.get(consumer)
+        place = broker.remembered(NAME).places.get(consumer)
         if place is not None:
             place.is_forgotten = False
 
+    @once_awake
     def rests(self, broker: Broker, consumer: Consumer) -> bool | None:
-        place = broker.memories[NAME].places.get(consumer)
+        place = broker.remembered(NAME).places.get(consumer)
         return True if place is not None and place.is_forgotten else None
 
+    @once_awake
     def is_beside(self, broker: Broker, consumer: Consumer) -> bool | None:
-        place = broker.memories[NAME].places.get(consumer)
+        place = broker.remembered(NAME).places.get(consumer)
         return True if place is not None and place.is_beside else None
 
     def debt_paid(self, broker: Broker, holder: Channel | Connection, expected: Expected, method: Method) -> None:
@@ -124,21 +130,22 @@ class TimedDeliveries(Guest):
             if matches(expected.arguments["reply_text"], told) and told != _text_without_value(method):
                 broker.bookkeeping.refuted.add(TEXT_WITHOUT_VALUE)
 
+    @once_awake
     def came_to_rest(self, broker: Broker) -> None:
-        memory: TimeoutMemory = broker.memories[NAME]
+        memory: TimeoutMemory = broker.remembered(NAME)
         memory.forgettable.clear()
         memory.told_again.clear()
         if memory.places:
             memory.places = {each: place for each, place in memory.places.items() if each in each.queue.consumers}
 
     def fingerprint(self, broker: Broker) -> object:
-        memory: TimeoutMemory = broker.memories[NAME]
+        memory: TimeoutMemory = broker.remembered(NAME)
         places = sorted((c.channel, c.tag, *astuple(p)) for c, p in memory.places.items())
         return tuple(places), tuple(sorted(memory.told_again.items()))
 
 
 def _memory(broker: Broker) -> TimeoutMemory:
-    memory: TimeoutMemory = broker.memories[NAME]
+    memory: TimeoutMemory = broker.remembered(NAME)
     return memory
 
 
@@ -284,7 +291,7 @@ def _tells_again(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatch
     if method.name != "basic.cancel" or mismatch.shape is not Shape.UNEXPECTED:
         return None
     key = (method.connection, method.channel), method.arguments.get("consumer_tag", "")
-    told = _memory(broker).told_again
+    told = _memory(broker).told_again if NAME in broker.memories else {}
     if not told.get(key):
         return None
     told[key] -= 1
@@ -413,6 +420,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
             " which leaves the consumer at its queue",
             dialects=_DIALECTS,
             versions=_MENDED,
+            by_chance=True,
             methods=methods,
             guest=NAME,
             applies=_recovering_by(outcome),
@@ -435,6 +443,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         " consumer among those to be served again (as complete does)",
         dialects=_DIALECTS,
         versions=_MENDED,
+        by_chance=True,
         methods=(*_REFUSALS, *_RECOVERS),
         guest=NAME,
         applies=lambda broker, method: bool(_given_back(broker, method)),
@@ -451,6 +460,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         " something, and activates the next one; complete_and_checkout, maybe_untimeout have it be up again there",
         dialects=_DIALECTS,
         versions=_MENDED,
+        by_chance=True,
         methods=("basic.ack", "basic.nack", "basic.reject", "tx.commit"),
         guest=NAME,
         applies=lambda broker, method: bool(_returning(broker, method)),
@@ -466,6 +476,7 @@ TIMEOUT_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_fifo:handle_aux eval: no timer is set if the last one was for this very millisecond"
         " (LastConTimeout0 < Ts), and the next deadline is not earlier",
         dialects=_DIALECTS,
+        by_chance=True,
         methods=(),
         internal_events=(OverdueTimeout,),
         guest=NAME,

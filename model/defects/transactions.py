@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
-from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.overflow import Overflow, is_limited, overflow
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Queue
@@ -41,9 +41,10 @@ class Transactions(Guest):
     def transaction_selected(self, broker: Broker, channel: Channel) -> None:
         arm(broker, NAME)
 
+    @once_awake
     def hears_refusals(self, broker: Broker, channel: Channel, refusing: Sequence[Queue]) -> bool | None:
         """Who forgets what a quorum queue says waits no longer for the others that the message went to."""
-        if channel.key not in broker.memories[NAME].forgetting:
+        if channel.key not in broker.remembered(NAME).forgetting:
             return None
         return False if any(queue.type is QueueType.QUORUM for queue in refusing) else None
 
@@ -52,7 +53,7 @@ class Transactions(Guest):
 
 
 def _memory(broker: Broker) -> TransactionsMemory:
-    memory: TransactionsMemory = broker.memories[NAME]
+    memory: TransactionsMemory = broker.remembered(NAME)
     return memory
 
 
@@ -141,6 +142,7 @@ TRANSACTION_DEFECTS: tuple[DefectTransition, ...] = (
         source="v4.3.5 rabbit_channel:handle_info 'DOWN' of the deleted queue's process, which the publish has had"
         " monitored: handle_consuming_queue_down_or_eol goes by the queue's name",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=("tx.commit",),
         guest=NAME,
         applies=lambda broker, method: bool(_consumers_of_next_queues(broker, method)),
@@ -154,6 +156,7 @@ TRANSACTION_DEFECTS: tuple[DefectTransition, ...] = (
         source="rabbit_channel:handle_method tx.commit: the refusal of a quorum queue comes while the publishes are"
         " carried out, where record_rejects notes tx = failed, and tx = committing is noted behind that",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=("tx.commit",),
         guest=NAME,
         applies=_publishes_to_refusing_quorum_queue,

@@ -34,7 +34,6 @@ from amqpspec.model.defects.exclusive_consumers import EXCLUSIVE_CONSUMER_DEFECT
 from amqpspec.model.defects.exclusive_queues import EXCLUSIVE_QUEUE_DEFECTS, ExclusiveQueues
 from amqpspec.model.defects.expiry_by_priority import ExpiryByPriority
 from amqpspec.model.defects.header_values import HEADER_DEFECTS, TIME_STAMP_DEFECTS
-from amqpspec.model.defects.held_tags import HeldTags
 from amqpspec.model.defects.late_settling import LATE_SETTLING_DEFECTS
 from amqpspec.model.defects.merged_consumers import MERGED_DEFECTS, MergedConsumers
 from amqpspec.model.defects.overflow import OVERFLOW_DEFECTS, OctetsOfQuorumQueues
@@ -107,7 +106,7 @@ GUESTS: tuple[Guest, ...] = (
     ExclusiveQueues(), ExclusiveConsumers(), StreamReaders(), Transactions(),
     TimedDeliveries(), OctetsOfQuorumQueues(), ReturnsBeyondLimit(), DeadLettersToStreams(), QueueCounts(),
     ChannelClosing(), ChannelMailbox(), DirectReplies(), ExpiryByPriority(), VirtualHosts(), StreamContent(),
-    ClassicActiveConsumer(), HeldTags(), WaitingConsumers(), MergedConsumers(), ServiceQueue(),
+    ClassicActiveConsumer(), WaitingConsumers(), MergedConsumers(), ServiceQueue(),
     DropOrder(), StreamChunks(), StreamSettlement(),
     StalledQueues(),  # behind those that look whether it is one
 )  # fmt: skip

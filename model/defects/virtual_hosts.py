@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.connections import ConnectionState
-from amqpspec.model.broker.hooks import Guest
+from amqpspec.model.broker.hooks import Guest, once_awake
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.promises.queue_types import QueueType
@@ -38,17 +38,18 @@ class VirtualHosts(Guest):
 
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
         if queue.type is QueueType.STREAM and broker.vhosts.get(queue.vhost) is False:
-            broker.memories[NAME].of_streams.update((consumer.channel, consumer.tag) for consumer in queue.consumers)
+            broker.remembered(NAME).of_streams.update((consumer.channel, consumer.tag) for consumer in queue.consumers)
 
+    @once_awake
     def came_to_rest(self, broker: Broker) -> None:
-        broker.memories[NAME].of_streams.clear()
+        broker.remembered(NAME).of_streams.clear()
 
     def fingerprint(self, broker: Broker) -> object:
         return None  # it names failures only
 
 
 def _memory(broker: Broker) -> VirtualHostMemory:
-    memory: VirtualHostMemory = broker.memories[NAME]
+    memory: VirtualHostMemory = broker.remembered(NAME)
     return memory
 
 
@@ -58,7 +59,7 @@ def is_not_told(broker: Broker, method: Method) -> bool:
     if method.name != "basic.cancel" or connection is None or connection.state is ConnectionState.OPEN:
         return False
     consumer = ((method.connection, method.channel), method.arguments.get("consumer_tag", ""))
-    return consumer in _memory(broker).of_streams
+    return NAME in broker.memories and consumer in _memory(broker).of_streams
 
 
 VIRTUAL_HOST_DEFECTS: tuple[OutputDefect, ...] = (
@@ -70,5 +71,6 @@ VIRTUAL_HOST_DEFECTS: tuple[OutputDefect, ...] = (
         source="rabbit_stream_coordinator:delete_stream returns before the stream's last member is deleted, which is"
         " what consumers are told of (inform_listeners_eol); rabbit_vhost:delete does not wait for that",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
     ),
 )

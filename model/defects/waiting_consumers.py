@@ -18,7 +18,7 @@ from enum import Enum
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.dispatch import priority, rank
-from amqpspec.model.broker.hooks import Guest, arm
+from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.defects.stalled_queues import is_stalled
 from amqpspec.model.promises.queue_types import QueueType
@@ -98,7 +98,7 @@ class WaitingConsumers(Guest):
     def seat_changes(self, broker: Broker, queue: Queue, requirement: str) -> None:
         if queue.type is not QueueType.QUORUM or queue.deleted:
             return
-        if not queue.seat.is_being_left and queue not in broker.memories[NAME].places:
+        if not queue.seat.is_being_left and queue not in broker.remembered(NAME).places:
             return
         places = kept(broker, queue)
         places.was_being_left, places.had_outstayed = queue.seat.is_being_left, places.has_outstayed
@@ -109,7 +109,7 @@ class WaitingConsumers(Guest):
             return
         if queue.seat.is_being_left:
             arm(broker, NAME)
-        places = broker.memories[NAME].places.pop(queue, None)
+        places = broker.remembered(NAME).places.pop(queue, None)
         if places is None:
             if queue.seat.holder is before:
                 return
@@ -121,20 +121,22 @@ class WaitingConsumers(Guest):
         if before is not None and places.had_outstayed and not places.has_outstayed:
             _note_late_leave(queue, places, before)
         if not places.is_right:
-            broker.memories[NAME].places[queue] = places
+            broker.remembered(NAME).places[queue] = places
 
+    @once_awake
     def consumer_chosen(self, broker: Broker, queue: Queue, consumer: Consumer) -> None:
         """Who is served shows who has the seat."""
-        places = broker.memories[NAME].places.get(queue)
+        places = broker.remembered(NAME).places.get(queue)
         if places is not None:
             places.claimant = None
             places.has_outstayed &= not is_stalled(broker, queue)
 
+    @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
-        broker.memories[NAME].places.pop(queue, None)
+        broker.remembered(NAME).places.pop(queue, None)
 
     def fingerprint(self, broker: Broker) -> object:
-        memory: WaitingMemory = broker.memories[NAME]
+        memory: WaitingMemory = broker.remembered(NAME)
         places = [
             (
                 queue.name,
@@ -151,7 +153,7 @@ class WaitingConsumers(Guest):
 
 
 def memory_of(broker: Broker) -> WaitingMemory:
-    memory: WaitingMemory = broker.memories[NAME]
+    memory: WaitingMemory = broker.remembered(NAME)
     return memory
 
 
@@ -300,3 +302,4 @@ def _mix_up(
         places.claimant = (holder, Why.SAME_TAG)
     elif before is not None:
         memory_of(broker).mixed_up |= {holder, *former}
+        arm(broker, NAME)

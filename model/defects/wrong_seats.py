@@ -21,7 +21,6 @@ from amqpspec.model.broker.internal_events import (
     lane_of,
 )
 from amqpspec.model.broker.queues import Consumer, Queue
-from amqpspec.model.defects import held_tags
 from amqpspec.model.defects.stalled_queues import is_stalled, stall, stalled_before
 from amqpspec.model.defects.waiting_consumers import NAME, Why, is_merged_with, kept, memory_of, places_of, seats
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
@@ -176,7 +175,7 @@ def _is_any_mixed_up(broker: Broker) -> bool:
 
 
 def _may_mix_up(broker: Broker, event: Method | Teardown) -> bool:
-    if broker.memories[NAME].mixed_up and _is_any_mixed_up(broker):
+    if NAME in broker.memories and _is_any_mixed_up(broker):
         return True
     if not isinstance(event, Method) or event.name != "basic.consume":
         return False
@@ -233,6 +232,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         " until it has settled everything; then another one of its priority may have the seat.",
         source="rabbit_fifo:cancel_consumer of a waiting consumer leaves the active one quiescing",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=(*_ENDS, *_RETURNS, *OFTEN_WRONG, "basic.publish"),
         internal_events=_TEARDOWNS,
         guest=NAME,
@@ -249,6 +249,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         source="v4.3.5 rabbit_fifo:return_one, update_or_remove_con: with the last message one that is quiescing is"
         " put among the waiting ones, and handle_down does not take it from there",
         dialects=("rabbitmq-4.3",),
+        by_chance=True,
         methods=_ANY,
         internal_events=(*_TEARDOWNS, DeliveryTimeout, OverdueTimeout),
         guest=NAME,
@@ -264,6 +265,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         " tag, goes on to wait. When its turn comes it has the seat, and nobody is served.",
         source="rabbit_fifo:cancel_consumer cancels the earlier one again, which is still among the queue's consumers",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=_ANY,
         internal_events=_TEARDOWNS,
         guest=NAME,
@@ -292,6 +294,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         " seat to one of higher priority until these are settled; meanwhile nobody is served.",
         source="rabbit_fifo:merge_consumer keeps what the cancelled one holds, and activate_next_consumer waits for it",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=_ANY,
         internal_events=_TEARDOWNS,
         guest=NAME,
@@ -306,9 +309,11 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         " cancelled one with its tag still held: it is lost. To settle that settles what the new one holds.",
         source="rabbit_fifo:activate_next_consumer puts the new consumer in the place of the one with its key",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
         methods=_ANY,
         internal_events=_TEARDOWNS,
-        guest=held_tags.NAME,
+        guest=NAME,
+        begins_with=("basic.consume",),
         applies=_may_mix_up,
         process=_confuse,
     ),

@@ -7,12 +7,12 @@ from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.dispatch import service_is_unknown
-from amqpspec.model.broker.queues import Queue
+from amqpspec.model.broker.queues import Queue, flags_of
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.judging.doubts import may_give_up, unprocessed
 from amqpspec.model.judging.questions import KnownConnection
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Method, TraceEvent
+from amqpspec.model.protocol.methods import ChannelKey, Method, Table, TraceEvent
 from amqpspec.model.protocol.patterns import UNKNOWN_NAME
 
 #: Seconds of which no more may pass between a question and its answer.
@@ -62,7 +62,8 @@ class AcceptorQuestions:
         last basic.qos is kept: it would else be the barrier's that is seen to work.
         """
         if self._usual.dialect.text.flushed_by_passive_declare:
-            declare = {"exchange": "amq.direct", "type": "direct", "passive": True}
+            # `durable` says nothing there, but some brokers compare it all the same
+            declare = {"exchange": "amq.direct", "type": "direct", "passive": True, "durable": True}
             return Method(*channel, "exchange.declare", declare, sent=True)
         known = self._usual.channels[channel]
         if known.channel_prefetch:
@@ -116,6 +117,10 @@ class AcceptorQuestions:
             for each in self.connections()
             if each.answers and each.has_channels_to_spare and _may_ask_about(usual, each.name, known)
         ]
+
+    def declared_as(self, queue: str) -> Table:
+        known = next((broker.queues[queue] for broker in self._brokers if queue in broker.queues), None)
+        return {} if known is None else flags_of(known)
 
     def is_to_be_counted(self, queue: str) -> bool:
         known = self._usual.queues.get(queue)

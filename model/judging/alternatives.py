@@ -6,13 +6,14 @@ broker sends tells which it was. Unlike a known defect it is no failure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from typing import Any
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
-from amqpspec.model.broker.internal_events import DeliveryTimeout, Input, InternalEvent, Teardown, kind_of
+from amqpspec.model.broker.internal_events import DeliveryTimeout, Input, InternalEvent, Kind, Teardown, kind_of
 from amqpspec.model.broker.limits import counted, room_on
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Queue
@@ -22,7 +23,7 @@ from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.alternatives_of_queues import ALTERNATIVES_OF_QUEUES
 from amqpspec.model.judging.alternatives_of_the_text import alternatives_of_the_text
 from amqpspec.model.judging.alternatives_of_timeouts import ALTERNATIVES_OF_TIMEOUTS
-from amqpspec.model.judging.free_choices import free_choices
+from amqpspec.model.judging.free_choices import choices_of, other_values
 from amqpspec.model.promises.choices import TransientQueues
 from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
 from amqpspec.model.promises.queue_types import QueueType
@@ -32,6 +33,7 @@ from amqpspec.model.rules.connection.ending import is_said_by_queue
 from amqpspec.model.rules.extensions.queue_expiry import is_in_use
 from amqpspec.model.rules.extensions.timeouts import others_due, process_timeouts
 from amqpspec.model.rules.inputs import process
+from amqpspec.model.rules.other_ways import BY_METHOD
 from amqpspec.model.rules.tx.commit import is_missed
 
 
@@ -218,23 +220,41 @@ ALTERNATIVES: tuple[Alternative, ...] = (
 )
 
 
-_BY_KIND = {
-    kind: tuple(each for each in ALTERNATIVES if kind in each.kinds)
-    for kind in dict.fromkeys(kind for each in ALTERNATIVES for kind in each.kinds)
-}
+#: Gives alternatives to the usual processing of an input of some kind, in a state.
+_Ways = Callable[[Broker, Any], Iterable[Alternative]]
 
 
-def alternatives_to(broker: Broker, event: Input) -> list[Alternative]:
+@cache
+def _ways(dialect_name: str, has_extensions: bool) -> dict[Kind, tuple[_Ways, ...]]:
+    """By the kinds of inputs; those that were not looked up yet are not there."""
+    return {}
+
+
+def _ways_of(kind: Kind, dialect_name: str, has_extensions: bool) -> tuple[_Ways, ...]:
+    """What may give alternatives to inputs of that kind, in that dialect."""
+    found: list[_Ways] = []
+    if fixed := tuple(each for each in ALTERNATIVES if kind in each.kinds):
+        found.append(lambda broker, event: [each for each in fixed if each.applies(broker, event)])
+    if isinstance(kind, str):
+        if choices := choices_of(dialect_name, kind):
+            found.append(lambda broker, event: other_values(broker, event, choices))
+        if not has_extensions and kind in BY_METHOD:
+            found.append(alternatives_of_the_text)
+        if kind in _MADE_FOR:
+            found.append(_MADE_FOR[kind])
+    return tuple(found)
+
+
+def alternatives_to(broker: Broker, event: Input) -> Sequence[Alternative]:
     """The alternatives to the usual processing of this input, in this state."""
-    found = [each for each in _BY_KIND.get(kind_of(event), ()) if each.applies(broker, event)]
-    if not isinstance(event, InternalEvent):
-        found += free_choices(broker, event)
-    if isinstance(event, Method):
-        if not broker.dialect.extensions:
-            found += alternatives_of_the_text(broker, event)
-        made = _MADE_FOR.get(event.name)
-        if made is not None:
-            found += made(broker, event)
+    dialect, kind = broker.dialect, kind_of(event)
+    by_kind = _ways(dialect.name, bool(dialect.extensions))
+    ways = by_kind.get(kind)
+    if ways is None:
+        ways = by_kind[kind] = _ways_of(kind, dialect.name, bool(dialect.extensions))
+    if not ways and not broker.debtors:
+        return ()
+    found = [each for way in ways for each in way(broker, event)]
     if broker.debtors and (not isinstance(event, InternalEvent) or isinstance(event, Teardown)):
         channel = broker.channels.get((event.connection, event.channel))
         if channel is not None and channel.owed:

@@ -20,9 +20,7 @@ from amqpspec.model.rules.other_ways import BY_METHOD
 
 
 def alternatives_of_the_text(broker: Broker, method: Method) -> Iterator[Alternative]:
-    """Those to the usual processing of this method, in a dialect of the text."""
-    if broker.dialect.extensions or method.name not in BY_METHOD:
-        return
+    """Those to the usual processing of this method, one of `BY_METHOD`, in a dialect of the text."""
     channel = _channel(broker, method)
     if channel is None:
         return

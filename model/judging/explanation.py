@@ -77,7 +77,8 @@ class Explanation:
 
     def alternatives(self, event: Input) -> list[Explanation]:
         """Copies in which the input, pending or new, has been processed in another way that is right as well."""
-        return [self._processed_as(alternative, event) for alternative in alternatives_to(self.broker, event)]
+        others = alternatives_to(self.broker, event)
+        return [self._processed_as(alternative, event) for alternative in others] if others else []
 
     def _processed_as(self, alternative: Alternative, event: Input) -> Explanation:
         other = self.fork()
@@ -191,12 +192,13 @@ class Explanation:
 
     def note_observation(self, now: float) -> None:
         """Something came `now`: messages may have expired before it that could not when the last input was sent."""
-        self.broker.foreseen = now
-        if self.broker.ageing:
-            message_expiries(self.broker, now, is_certain=False)
+        broker = self.broker
+        broker.foreseen = now
+        if broker.ageing:
+            message_expiries(broker, now, is_certain=False)
             self.expect_internal_events()
-        if self.broker.next_timeout <= now:
-            timeouts(self.broker, now, is_certain=False)
+        if broker.next_timeout <= now:
+            timeouts(broker, now, is_certain=False)
             self.expect_internal_events()
 
     def is_at_no_time(self, event: TraceEvent) -> bool:

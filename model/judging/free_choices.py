@@ -12,7 +12,7 @@ to permit the frame at any time behind it, as CHAN-022 does (`model.rules.connec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import product
 from typing import Any
@@ -24,6 +24,7 @@ from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.free_choice import FreeChoice, with_value
 from amqpspec.model.judging.free_choices_of_frames import CHOICES_OF_FRAMES
 from amqpspec.model.judging.free_choices_of_queues import CHOICES_OF_QUEUES
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.passive_declare_permission import PassiveDeclarePermission
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method, TraceEvent
@@ -141,15 +142,19 @@ def _by_kind(dialect_name: str) -> Mapping[str, tuple[FreeChoice, ...]]:
     return {kind: tuple(each for each in own if kind in each.kinds) for each in own for kind in each.kinds}
 
 
-def free_choices(broker: Broker, event: TraceEvent) -> Iterable[Alternative]:
-    """An alternative for each value that a free choice may have and the dialect has not, where it may matter."""
-    choices = _by_kind(broker.dialect.name).get(event.name)
-    return _other_values(broker, event, choices) if choices is not None else ()
+def choices_of(dialect_name: str, kind: str) -> tuple[FreeChoice, ...]:
+    """The choices that are free in a dialect and that inputs of that name come under."""
+    return _by_kind(dialect_name).get(kind, ())
 
 
-def _other_values(broker: Broker, event: TraceEvent, choices: Iterable[FreeChoice]) -> Iterator[Alternative]:
-    dialect = broker.dialect
-    mattering = [each for each in choices if each.matters(broker, _channel(broker, event), event)]
+def other_values(broker: Broker, event: TraceEvent, choices: Iterable[FreeChoice]) -> Iterable[Alternative]:
+    """An alternative for each value that one of these choices may have and the dialect has not, where it may matter."""
+    channel = _channel(broker, event)
+    mattering = [each for each in choices if each.matters(broker, channel, event)]
+    return _combined(broker.dialect, mattering) if mattering else ()
+
+
+def _combined(dialect: Dialect, mattering: Sequence[FreeChoice]) -> Iterator[Alternative]:
     # where several meet, a broker may have another value of each
     for values in product(*(each.values for each in mattering)):
         chosen = zip(mattering, values, strict=True)

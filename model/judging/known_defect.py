@@ -8,7 +8,7 @@ from typing import Any
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
-from amqpspec.model.broker.internal_events import Input, InternalEvent, Kind
+from amqpspec.model.broker.internal_events import Input, InternalEvent, Kind, kind_of
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import VERIFIED, Version, VersionRange
@@ -33,6 +33,9 @@ class KnownDefect:
     dialects: tuple[str, ...]
     #: where it begins and ends, if that is known; (): it is known of all that its dialects were verified with
     versions: tuple[VersionRange, ...] = field(default=(), kw_only=True)
+    #: it depends on the moment, or on more than the model knows, on one verified version at least: that it was not seen
+    #: does not tell that it is mended
+    by_chance: bool = field(default=False, kw_only=True)
 
     @property
     def brokers(self) -> tuple[str, ...]:
@@ -66,6 +69,8 @@ class DefectTransition(KnownDefect):
     is_steady: bool = False
     #: the guest that has to be armed for it (`model.broker.hooks`); "": it is asked about every input of its methods
     guest: str = ""
+    #: of its methods, those about which it is asked in any case: by them its situation arises
+    begins_with: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -74,7 +79,11 @@ class DefectTransition(KnownDefect):
 
     def comes_under(self, broker: Broker, event: Input) -> bool:
         """Does this input, of one of its kinds, come under it? Cheap where its guest is not armed."""
-        return (not self.guest or self.guest in broker.armed) and self.applies(broker, event)
+        return self.is_asked(broker, kind_of(event)) and self.applies(broker, event)
+
+    def is_asked(self, broker: Broker, kind: Kind) -> bool:
+        """Has its situation arisen, or may it arise by an input of that kind?"""
+        return not self.guest or self.guest in broker.armed or kind in self.begins_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +126,7 @@ class DefectsFollowed:
         asked = self._asked.get((kind, broker.armed))
         if asked is None:
             own = self.by_kind.get(kind, ())
-            asked = tuple(defect for defect in own if not defect.guest or defect.guest in broker.armed)
+            asked = tuple(defect for defect in own if defect.is_asked(broker, kind))
             self._asked[(kind, broker.armed)] = asked
         return asked
 

@@ -15,9 +15,9 @@ def observe_as_known(broker: Broker, event: TraceEvent, known: DefectsFollowed) 
     what has happened.
     """
     mismatches = observe(broker, event)
-    if broker.bookkeeping.is_unpredictable:
+    if not mismatches or broker.bookkeeping.is_unpredictable:
         return NONE
-    if not mismatches or not known.of_outputs or not isinstance(event, Method):
+    if not known.of_outputs or not isinstance(event, Method):
         return mismatches
     return explained(broker, event, mismatches, known)
 

@@ -107,6 +107,12 @@ class Questions(Protocol):
         """
         ...
 
+    def declared_as(self, queue: str) -> Table:
+        """The flags that the queue was declared with, as arguments of queue.declare. A passive one says nothing by
+        them, but some brokers compare them all the same.
+        """
+        ...
+
     def is_to_be_counted(self, queue: str) -> bool:
         """Are there numbers of the queue that are worth asking for?"""
         ...

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from enum import Enum
+from types import MappingProxyType
 
 from amqpspec.model.open_world.confirms import Publishes
 from amqpspec.model.open_world.deliveries import Deliveries
@@ -11,7 +13,7 @@ from amqpspec.model.open_world.findings import Findings
 from amqpspec.model.open_world.requests import REPLIES, Requests
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.errors import REPLY_CODES
-from amqpspec.model.protocol.methods import METHOD_IDS, TraceEvent
+from amqpspec.model.protocol.methods import METHOD_IDS, SYNCHRONOUS_METHODS, TraceEvent
 
 _NAMES = {identifiers: name for name, identifiers in METHOD_IDS.items()}
 SETTLEMENTS = ("basic.ack", "basic.reject", "basic.nack")
@@ -28,6 +30,9 @@ class State(Enum):
     CLOSING = "closing"
     #: the broker has closed it, and ignores all but close and close-ok
     REFUSED = "refused"
+
+
+_OPEN, _CLOSING = State.OPEN, State.CLOSING
 
 
 class OpenChannel:
@@ -76,54 +81,66 @@ class OpenChannel:
                 self._begin(True)
         elif self.state is State.CLOSED:
             return "CHAN-001" if name in METHOD_IDS and name != "channel.close-ok" else None
-        self._methods.add(name)
-        if name not in METHOD_IDS:
-            self._is_whole = self.requests.is_whole = False  # what it does is not told here
-            return None
-        if name == "channel.close":
-            self.state = State.CLOSING
-            self._close_crossed = True
-        self._take(event)
-        self.requests.ask(event, self._refused_by, self.publishes.number, self.deliveries.all_settled)
+        if name not in self._methods:
+            self._methods.add(name)
+            if name not in METHOD_IDS:
+                self._is_whole = self.requests.is_whole = False  # what it does is not told here
+        taken = _TAKEN.get(name)
+        if taken is not None:
+            taken(self, event)
+        if name in SYNCHRONOUS_METHODS:
+            self.requests.ask(event, self._refused_by, self.publishes.number, self.deliveries.all_settled)
         return None
 
-    def _take(self, event: TraceEvent) -> None:
-        name = event.name
-        if name == "basic.publish":
-            if event.content is not None and "expiration" in event.content.properties:
-                expiration = event.content.properties["expiration"]
-                if isinstance(expiration, str) and not _NUMBER.fullmatch(expiration):
-                    self._refuse("PUBLISH-014")
-            self.publishes.publish(event)
-        elif name in SETTLEMENTS:
-            self._refuse(self.deliveries.settle(event))
-        elif name == "basic.qos":
-            if event.arguments.get("prefetch_size"):
-                self._refuse("QOS-007")
-            self.deliveries.qos(event)
-        elif name == "basic.get":
-            self.deliveries.ask()
-        elif name == "basic.consume":
-            if self.deliveries.consume(event):
-                self.may_reuse_tag = True
-                if self._is_told:
-                    self._refuse("CONSUME-003")
-        elif name == "basic.cancel":
-            self.deliveries.cancel(event)
-        elif name in ("basic.recover", "basic.recover-async"):
-            self.deliveries.recover()
-        elif name.startswith("tx."):
-            if name == "tx.select" and "confirm.select" in self._methods:
-                self._refuse("CONFIRM-015")
-            elif name != "tx.select" and self._is_whole and "tx.select" not in self._methods:
-                self._refuse("TX-001")
-            self.deliveries.transaction(event)
-        elif name == "confirm.select":
-            if "tx.select" in self._methods:
-                self._refuse("CONFIRM-015")
-            self.publishes.select()
-        elif name == "channel.flow" and event.arguments.get("active") is False:
+    def _publish(self, event: TraceEvent) -> None:
+        if event.content is not None and "expiration" in event.content.properties:
+            expiration = event.content.properties["expiration"]
+            if isinstance(expiration, str) and not _NUMBER.fullmatch(expiration):
+                self._refuse("PUBLISH-014")
+        self.publishes.publish(event)
+
+    def _settle(self, event: TraceEvent) -> None:
+        self._refuse(self.deliveries.settle(event))
+
+    def _qos(self, event: TraceEvent) -> None:
+        if event.arguments.get("prefetch_size"):
+            self._refuse("QOS-007")
+        self.deliveries.qos(event)
+
+    def _get(self, event: TraceEvent) -> None:
+        self.deliveries.ask()
+
+    def _consume(self, event: TraceEvent) -> None:
+        if self.deliveries.consume(event):
+            self.may_reuse_tag = True
+            if self._is_told:
+                self._refuse("CONSUME-003")
+
+    def _cancel(self, event: TraceEvent) -> None:
+        self.deliveries.cancel(event)
+
+    def _recover(self, event: TraceEvent) -> None:
+        self.deliveries.recover()
+
+    def _transaction(self, event: TraceEvent) -> None:
+        if event.name == "tx.select" and "confirm.select" in self._methods:
+            self._refuse("CONFIRM-015")
+        elif event.name != "tx.select" and self._is_whole and "tx.select" not in self._methods:
+            self._refuse("TX-001")
+        self.deliveries.transaction(event)
+
+    def _select(self, event: TraceEvent) -> None:
+        if "tx.select" in self._methods:
+            self._refuse("CONFIRM-015")
+        self.publishes.select()
+
+    def _flow(self, event: TraceEvent) -> None:
+        if event.arguments.get("active") is False:
             self._refuse("CHAN-010")
+
+    def _close(self, event: TraceEvent) -> None:
+        self.state = State.CLOSING
+        self._close_crossed = True
 
     def _refuse(self, requirement: str | None) -> None:
         """What was just sent must end the channel, or the connection, by that requirement; None: it need not.
@@ -138,23 +155,25 @@ class OpenChannel:
     def received(self, event: TraceEvent) -> None:
         """The broker sent a frame."""
         name = event.name
-        if name == "channel.close-ok" and self._close_crossed:
+        if self.state is _OPEN or self.state is _CLOSING:
+            if name in REPLIES:
+                self._reply(event)
+            elif name == "basic.deliver":
+                self.deliveries.delivered(event)
+            elif name in ("basic.ack", "basic.nack"):
+                self.publishes.confirmed(event)
+            else:
+                self._told(event)
+        elif name == "channel.close-ok" and self._close_crossed:
             self._close_crossed = False
-            if self.state in (State.REFUSED, State.CLOSED):
-                self.state = State.CLOSED  # both had asked to close it
-                return
-        if self.state in (State.CLOSED, State.REFUSED):
-            if self._is_whole or self.state is State.REFUSED:
-                detail = f"{name} on a channel that is {'closed' if self.state is State.CLOSED else 'closing'}"
-                self._findings.unexpected("CHAN-003", event, detail=detail)
-            return
-        if name in REPLIES:
-            self._reply(event)
-        elif name == "basic.deliver":
-            self.deliveries.delivered(event)
-        elif name in ("basic.ack", "basic.nack"):
-            self.publishes.confirmed(event)
-        elif name == "basic.return":
+            self.state = State.CLOSED  # both had asked to close it
+        elif self._is_whole or self.state is State.REFUSED:
+            detail = f"{name} on a channel that is {'closed' if self.state is State.CLOSED else 'closing'}"
+            self._findings.unexpected("CHAN-003", event, detail=detail)
+
+    def _told(self, event: TraceEvent) -> None:
+        name = event.name
+        if name == "basic.return":
             self.publishes.returned(event)
         elif name == "basic.cancel":
             self.deliveries.cancelled_by_broker(event)
@@ -168,6 +187,8 @@ class OpenChannel:
     def _reply(self, event: TraceEvent) -> None:
         request = self.requests.answer(event)
         name = event.name
+        if name == "channel.close-ok":
+            self._close_crossed = False
         if request is not None:
             self.deliveries.all_read = max(self.deliveries.all_read, request.all_settled)
             if request.refused_by is not None:
@@ -247,3 +268,24 @@ class OpenChannel:
             self._findings.undecidable("CHAN-019", f"{request.name} was not answered when the connection ended")
         if self._refused_by is not None:
             self._findings.undecidable(self._refused_by, "nothing came behind what had to be refused")
+
+
+#: What is done with what a client sends.
+_TAKEN: Mapping[str, Callable[[OpenChannel, TraceEvent], None]] = MappingProxyType(
+    {
+        "basic.publish": OpenChannel._publish,
+        **dict.fromkeys(SETTLEMENTS, OpenChannel._settle),
+        "basic.qos": OpenChannel._qos,
+        "basic.get": OpenChannel._get,
+        "basic.consume": OpenChannel._consume,
+        "basic.cancel": OpenChannel._cancel,
+        "basic.recover": OpenChannel._recover,
+        "basic.recover-async": OpenChannel._recover,
+        "tx.select": OpenChannel._transaction,
+        "tx.commit": OpenChannel._transaction,
+        "tx.rollback": OpenChannel._transaction,
+        "confirm.select": OpenChannel._select,
+        "channel.flow": OpenChannel._flow,
+        "channel.close": OpenChannel._close,
+    }
+)

@@ -57,6 +57,9 @@ class _State(Enum):
     OVER = "over"
 
 
+_REFUSED, _OVER = _State.REFUSED, _State.OVER
+
+
 class _Connection:
     """`is_seen`: its beginning was recorded."""
 
@@ -88,11 +91,12 @@ class _Connection:
     def sent(self, event: TraceEvent) -> None:
         name = event.name
         is_first = name not in self._methods
-        if name in METHOD_IDS:
-            self._methods.add(name)
-        elif name not in ("socket.open", "protocol.header"):
-            self._is_odd = True
-        if self._refused_by is not None or self._state in (_State.REFUSED, _State.OVER):
+        if is_first:
+            if name in METHOD_IDS:
+                self._methods.add(name)
+            elif name not in ("socket.open", "protocol.header"):
+                self._is_odd = True
+        if self._refused_by is not None or self._state is _REFUSED or self._state is _OVER:
             if name == "connection.close-ok":
                 self._state = _State.OVER
             self._close_crossed = self._close_crossed or name == "connection.close"
@@ -113,7 +117,10 @@ class _Connection:
 
     def received(self, event: TraceEvent) -> None:
         name = event.name
-        if name == "socket.closed":
+        if event.channel and self._state is not _OVER:
+            if self._state is not _REFUSED:
+                self._on_channel(event)
+        elif name == "socket.closed":
             if self._state is _State.OPEN and self._is_seen and not self._is_odd:
                 self._findings.undecidable("CONN-020", "the broker ended the connection without a word")
             self._end_all()
@@ -126,9 +133,6 @@ class _Connection:
                 self._close_crossed = False
             elif self._is_seen and not self._is_odd:
                 self._findings.unexpected("CONN-020", event, detail=f"{name} behind the end of the connection")
-        elif event.channel:
-            if self._state is not _State.REFUSED:
-                self._on_channel(event)
         elif name == "connection.close":
             self._closed(event)
         elif name == "connection.close-ok":

@@ -15,6 +15,7 @@ from amqpspec.model.protocol.methods import SYNCHRONOUS_METHODS, TraceEvent
 
 #: Frames of a broker that answer a request.
 REPLIES = frozenset(f"{name}-ok" for name in SYNCHRONOUS_METHODS) | {"basic.get-empty"}
+_NO_REQUESTS: deque[Request] = deque()
 _GET = ("basic.get-ok", "basic.get-empty")
 #: What a reply breaks that nobody asked for, or that comes out of turn.
 _BROKEN = {
@@ -48,7 +49,7 @@ class Request:
 
 @dataclass(slots=True)
 class Requests:
-    """Those of one channel. `is_whole`: all of them are known, as its beginning was seen."""
+    """Those of one channel, of methods that are answered. `is_whole`: its beginning was seen, so all are known."""
 
     findings: Findings
     is_whole: bool
@@ -57,8 +58,6 @@ class Requests:
     _unwanted: set[str] = field(default_factory=set)
 
     def ask(self, event: TraceEvent, refused_by: str | None, number: int, all_settled: int) -> None:
-        if event.name not in SYNCHRONOUS_METHODS:
-            return
         if event.arguments.get("nowait"):
             self._unwanted.add(f"{event.name}-ok")
             return
@@ -67,7 +66,10 @@ class Requests:
 
     def answer(self, reply: TraceEvent) -> Request | None:
         """The request that this answers; None where there is none, which is a failure or cannot be known."""
-        lane = self._lanes.get(_lane(reply.name), deque())
+        lane = self._lanes.get(_lane(reply.name), _NO_REQUESTS)
+        if lane and _answers(reply, lane[0].event):
+            self.findings.kept(broken_by(reply.name))
+            return self._answered(lane.popleft(), reply)
         is_loose = reply.name in ("basic.consume-ok", "basic.cancel-ok")
         found = next((each for each in lane if _answers(reply, each.event)), None)
         if found is None:
@@ -84,9 +86,12 @@ class Requests:
         else:
             self.findings.kept(broken_by(reply.name))
         lane.remove(found)
-        if found.refused_by is not None:
-            self.findings.missing(found.refused_by, reply, "channel.close")
-        return found
+        return self._answered(found, reply)
+
+    def _answered(self, request: Request, reply: TraceEvent) -> Request:
+        if request.refused_by is not None:
+            self.findings.missing(request.refused_by, reply, "channel.close")
+        return request
 
     def pending(self, method: str) -> list[TraceEvent]:
         """The requests of that name that wait for their reply."""

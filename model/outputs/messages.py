@@ -141,6 +141,8 @@ def check_delivery(
     arguments = method.arguments
     wrong: list[Mismatch] = []
     tag = arguments["delivery_tag"]
+    if tag > channel.next_tag and not broker.dialect.extensions:
+        channel.next_tag = tag  # that numbers are left out is forbidden by no text
     if tag != channel.next_tag:
         allowed, detail = str(channel.next_tag), f"{method.name} delivery-tag"
         right = channel.next_tag
@@ -323,6 +325,7 @@ def find(broker: Broker, channel: Channel, queue: Queue, method: Method) -> int 
         and not may_be_overtaken(queue, m, found)
         # who came back first is not known of those that may have been away
         and not (_is_doubtful(m) or _is_doubtful(found))
+        and not _may_be_anywhere(broker, m, found)
     ]
     in_order = not ahead or answer(broker.hooks.are_in_order, broker, channel) is not False
     if key in found.passed_over_by or len(ahead) > _room(broker, queue, key if in_order else None):
@@ -334,6 +337,11 @@ def find(broker: Broker, channel: Channel, queue: Queue, method: Method) -> int 
     for message in ahead if in_order and not is_kept else ():
         message.passed_over_by |= {key}
     return place
+
+
+def _may_be_anywhere(broker: Broker, *messages: Message) -> bool:
+    """Has any of them been given back, of which the text does not say where it goes?"""
+    return not broker.dialect.extensions and any(message.redelivered for message in messages)
 
 
 def _is_doubtful(message: Message) -> bool:

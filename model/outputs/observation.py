@@ -41,10 +41,11 @@ def _observe(broker: Broker, event: TraceEvent) -> Mismatches:
     if channel is None:
         return unexpected(UNSOLICITED.get(event.name, "CHAN-001"), f"{event.name} on a channel that is not open")
     method = event.name
-    if channel.state is ChannelState.CLOSED and _is_over(broker, event):
-        return NONE  # overtaken by connection.close on its way to the socket; every client drops it
-    if channel.state is not ChannelState.OPEN and _was_said_before(broker, channel, event):
-        return NONE
+    if channel.state is not ChannelState.OPEN:
+        if channel.state is ChannelState.CLOSED and _is_over(broker, event):
+            return NONE  # overtaken by connection.close on its way to the socket; every client drops it
+        if _was_said_before(broker, channel, event):
+            return NONE
     if method == "basic.ack" or method == "basic.nack":
         return observe_confirm(broker, channel, event)
     channel.batch = 0

@@ -98,13 +98,12 @@ CONTRADICTIONS: tuple[TextChoice, ...] = (
     TextChoice(
         "missing-unbound",
         "queue.unbind of a binding that is missing",
-        'queue.unbind, must-exist: not-found; "If a unbind fails, the server MUST raise a connection exception."',
+        'queue.unbind: "If a unbind fails, the server MUST raise a connection exception."; when it does is open',
         ("BIND-002",),
         (
             Value("not-found", "is 404", (BROKER_J,)),
-            Value(
-                "ok", "is answered with ok", (RABBITMQ,), right=False, text={"missing_binding_is_not_found": False}
-            ),
+            Value("refused-on-connection", "is refused, and the connection is closed"),
+            Value("ok", "is answered with ok", (RABBITMQ,), text={"missing_binding_is_not_found": False}),
         ),
     ),
     TextChoice(

@@ -97,7 +97,7 @@ FREEDOMS: tuple[TextChoice, ...] = (
     ),
     TextChoice(
         "predeclared-deleted",
-        "exchange.delete of amq.direct",
+        "exchange.delete of amq.fanout",
         "no sentence",
         ("EXCHANGE-003",),
         (

@@ -116,7 +116,9 @@ def _frame_input(broker: Broker, connection: Connection, frame: Method | RawFram
 
 def _on_channel(broker: Broker, connection: Connection, frame: Method | RawFrame) -> None:
     """Raises `FrameError` and `SilentEnd`."""
-    channel = broker.channel(frame.connection, frame.channel)
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None:
+        channel = broker.channel(frame.connection, frame.channel)
     if channel.state is ChannelState.CLOSED:
         admit_channel(broker, connection, channel)
     begun = channel.assembly
@@ -130,7 +132,8 @@ def _on_channel(broker: Broker, connection: Connection, frame: Method | RawFrame
         rule = RULES.get(method.name)
         if rule is None:
             raise ProtocolError("CHAN-011", 503, "unimplemented method")
-        check_not_committing(broker, channel, method)
+        if channel.transaction is not None:
+            check_not_committing(broker, channel, method)
         if broker.dialect.text.settled:
             in_settled_way(broker, channel, method, rule)
         else:

@@ -6,6 +6,9 @@ whose dialect has settled that value goes that way; where the choice is open, th
 
 Requirements:
 
+* BIND-002: unbind is idempotent. Unbinding a binding, queue or exchange that does not exist returns unbind-ok. In
+  amqp-0-9-1: 404, as an error of the channel or of the connection; unbind-ok as well where only the binding is missing.
+  [rabbit_channel.erl:binding_action remove]
 * GET-001: get-ok / get-empty. Message-count in get-ok is the number of ready messages left; empty queue gives
   get-empty. [rabbit_channel.erl:basic.get; AMQP 0-9-1 basic.get]
 * PUBLISH-009: immediate. immediate=true is hard error 540. [rabbit_channel.erl]
@@ -30,6 +33,7 @@ from amqpspec.model.broker.headers_matching import asks_for_nothing
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.publish import return_at_once
+from amqpspec.model.rules.queue.binding import lacks_only_the_binding
 
 #: Does the method, in this state, come under the choice?
 Applies = Callable[[Broker, Channel, Method], bool]
@@ -222,9 +226,15 @@ OTHER_WAYS: tuple[OtherWay, ...] = (
         )
         for value, code in ((_SOFT, 403), (_HARD, 530))
     ),
+    OtherWay(
+        "missing-unbound", "refused-on-connection", ("queue.unbind",), lacks_only_the_binding, _refuse("BIND-002", 530)
+    ),
+    OtherWay("missing-unbound", "ok", ("queue.unbind",), lacks_only_the_binding, _as_settled),
     OtherWay("immediate", "refused", ("basic.publish",), _is_immediate, _refuse("PUBLISH-009", 540)),
     OtherWay("prefetch-size", "refused", ("basic.qos",), _has_size, _refuse("QOS-007", 540)),
-    OtherWay("ack-of-zero", "ignored", ("basic.ack", "basic.reject"), _acknowledges_nothing, _ignore),
+    OtherWay(
+        "ack-of-zero", "ignored", ("basic.ack", "basic.reject", "basic.nack"), _acknowledges_nothing, _ignore
+    ),
     OtherWay("close-ok-of-channel", "ignored", ("channel.close-ok",), _is_out_of_turn, _ignore),
     OtherWay("auto-delete", "ignored", ("queue.declare",), _differs_in_auto_delete, _ignore_auto_delete),
     OtherWay("if-empty", "refused", ("queue.delete",), _has_unacknowledged, _refuse("QUEUE-023", 406)),

@@ -9,9 +9,12 @@ Times are rounded to three digits and counted, so that a long sequence needs no 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from math import floor, log10
+from typing import Any
 
 from amqpspec.conformance.traces.trace_row import TraceRow
+from amqpspec.model.protocol.methods import TraceEvent
 
 CONFIRM, FIRST_DELIVERY = "confirm", "first delivery"
 #: Publishes of a sequence that are waited for at one time; older ones are given up.
@@ -35,54 +38,64 @@ class Latencies:
     def row(self, row: TraceRow) -> None:
         """Take a row of kind "frame"."""
         method = row["method"]
-        if method == "basic.publish":
-            self._published(row)
-        elif method == "basic.deliver":
-            self._delivered(row)
-        elif method in ("basic.ack", "basic.nack"):
-            if row["direction"] == "received":
-                self._settled(row)
-        elif method == "confirm.select-ok":
-            self._next.setdefault((row["connection"], row["channel"]), 1)
-        elif method in _ENDS:
-            self._forget(row)
+        if method in _LOOKED_AT:
+            key = _content(row.get("body") or row.get("body_base64") or row.get("body_sha256"), row.get("properties"))
+            is_sent = row["direction"] == "sent"
+            self._take(method, is_sent, (row["connection"], row["channel"]), row["time"], row["arguments"], key)
 
-    def _published(self, row: TraceRow) -> None:
-        channel = row["connection"], row["channel"]
+    def events(self, events: Iterable[TraceEvent]) -> None:
+        """Take the frames of some rows."""
+        for event in events:
+            if event.name in _LOOKED_AT:
+                content = event.content
+                key = None if content is None else _content(content.body, content.properties)
+                channel = event.connection, event.channel
+                self._take(event.name, event.sent, channel, event.time, event.arguments, key)
+
+    def _take(
+        self, method: str, is_sent: bool, channel: _Channel, time: float, arguments: Mapping[str, Any], key: object
+    ) -> None:
+        if method == "basic.publish":
+            self._published(channel, time, key)
+        elif method == "basic.deliver":
+            if key is not None and not arguments.get("redelivered"):
+                began = self._undelivered.get(key)
+                if began is not None:
+                    del self._undelivered[key]
+                    self._note(FIRST_DELIVERY, time - began)
+        elif method in ("basic.ack", "basic.nack"):
+            if not is_sent:
+                self._settled(channel, time, arguments)
+        elif method == "confirm.select-ok":
+            self._next.setdefault(channel, 1)
+        else:
+            self._forget(*channel)
+
+    def _published(self, channel: _Channel, time: float, key: object) -> None:
         number = self._next.get(channel)
         if number is not None:
             self._next[channel] = number + 1
-            self._unsettled[channel][number] = row["time"]
-        key = _content(row)
+            self._unsettled[channel][number] = time
         if key is not None:
             if len(self._undelivered) >= MOST_OPEN:
                 del self._undelivered[next(iter(self._undelivered))]
-            self._undelivered[key] = None if key in self._undelivered else row["time"]
+            self._undelivered[key] = None if key in self._undelivered else time
 
-    def _settled(self, row: TraceRow) -> None:
-        waiting = self._unsettled.get((row["connection"], row["channel"]))
+    def _settled(self, channel: _Channel, time: float, arguments: Mapping[str, Any]) -> None:
+        waiting = self._unsettled.get(channel)
         if not waiting:
             return
-        tag = row["arguments"].get("delivery_tag", 0)
+        tag = arguments.get("delivery_tag", 0)
         tags = [tag]
-        if row["arguments"].get("multiple"):
+        if arguments.get("multiple"):
             tags = [number for number in waiting if number <= tag] if tag else list(waiting)
         for number in tags:
             began = waiting.pop(number, None)
             if began is not None:
-                self._note(CONFIRM, row["time"] - began)
+                self._note(CONFIRM, time - began)
 
-    def _delivered(self, row: TraceRow) -> None:
-        key = _content(row)
-        if key is not None and not row["arguments"].get("redelivered"):
-            began = self._undelivered.get(key)
-            if began is not None:
-                del self._undelivered[key]
-                self._note(FIRST_DELIVERY, row["time"] - began)
-
-    def _forget(self, row: TraceRow) -> None:
+    def _forget(self, connection: str, channel: int) -> None:
         """Numbers begin again with 1 when a channel is opened again."""
-        connection, channel = row["connection"], row["channel"]
         for each in [each for each in self._next if each[0] == connection and channel in (0, each[1])]:
             del self._next[each]
             self._unsettled.pop(each, None)
@@ -96,10 +109,12 @@ _ENDS = frozenset(
 )
 
 
-def _content(row: TraceRow) -> object:
+_LOOKED_AT = _ENDS | {"basic.publish", "basic.deliver", "basic.ack", "basic.nack", "confirm.select-ok"}
+
+
+def _content(body: object, properties: Mapping[str, Any] | None) -> object:
     """What tells a message from others; None: nothing does."""
-    body = row.get("body") or row.get("body_base64") or row.get("body_sha256")
-    identity = row.get("properties", {}).get("message_id")
+    identity = properties.get("message_id") if properties else None
     return (body, identity) if body or identity else None
 
 

@@ -18,9 +18,11 @@ import pyarrow.parquet as pq
 from amqpspec.conformance.traces.trace_parquet import SCHEMA, batch_rows
 from amqpspec.conformance.traces.trace_row import TraceError, TraceRow
 from amqpspec.conformance.verdicts.judge import judge as judge_of_suite
+from amqpspec.conformance.verdicts.judge import judge_open
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS, judgement_row, problem_row
 from amqpspec.pipeline.judging.latencies import Latencies
+from amqpspec.pipeline.judging.open_part import DIGEST, open_judgements
 from amqpspec.pipeline.store.adding import ADDED_LATER
 from amqpspec.pipeline.store.files import StoreError, whole_file
 from amqpspec.pipeline.store.parts import Part
@@ -29,8 +31,6 @@ from amqpspec.pipeline.store.store import Store
 #: Judges the rows of one sequence. Must be importable by name to be used by Spark.
 Judge = Callable[[Iterable[TraceRow]], SequenceJudgement]
 _BATCH = 4096
-#: Octets of a digest of commands that are kept, in hexadecimal.
-_DIGEST = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ _MOST_NAMED = 3
 def judge_part(store: Store, part: Part, judge: Judge = judge_of_suite) -> PartJudged:
     """Judge a part, and keep what came of it. Raises nothing that has to do with the part or the disk."""
     try:
-        rows = list(_judgements(store, part, judge))
+        rows = _in_columns(store, part, judge) or list(_judgements(store, part, judge))
     except TraceError as error:
         if not (store.root / part.trace).exists() and part.id not in {each.id for each in store.contents().parts}:
             return PartJudged(part.id)  # others took its place meanwhile
@@ -78,6 +78,16 @@ def judge_part(store: Store, part: Part, judge: Judge = judge_of_suite) -> PartJ
         len(broken),
         tuple(f"{part.run}: {row['problem']}" for row in broken[:_MOST_NAMED]),
     )
+
+
+def _in_columns(store: Store, part: Part, judge: Judge) -> list[dict[str, Any]] | None:
+    """The judgements of a part of the open world; None: it is none, or has to be read row by row."""
+    if judge not in (judge_of_suite, judge_open):
+        return None
+    try:
+        return open_judgements(store.root / part.trace, part, always=judge is judge_open)
+    except Exception:  # noqa: BLE001 - whatever it is, the way row by row says to which sequence it belongs
+        return None
 
 
 def _judgements(store: Store, part: Part, judge: Judge) -> Iterator[dict[str, Any]]:
@@ -168,7 +178,7 @@ def _one(rows: _Rows, judge: Judge) -> dict[str, Any]:
     if judgement is None or problem is not None:
         said = f"the sequence {name!r} cannot be judged: {problem}"
         return problem_row(start, first_row, " ".join(said.split()), frames)
-    return judgement_row(judgement, start, first_row, commands.hexdigest()[:_DIGEST], latencies.found)
+    return judgement_row(judgement, start, first_row, commands.hexdigest()[:DIGEST], latencies.found)
 
 
 def _rows(store: Store, part: Part) -> Iterator[TraceRow | _BrokenRow]:

@@ -20,9 +20,9 @@ _BODY = b"alive"
 _ENDS = ("channel.close", "connection.close", "socket.closed", "socket.garbage")
 
 
-def check_alive(address: Address) -> None:
-    """Connect, declare a queue and delete it. Raises `TargetError` if the broker does not get through it."""
-    with _Visit(address) as visit:
+def check_alive(address: Address, time_limit: float = TIME_LIMIT) -> None:
+    """Connect, declare a queue and delete it. Raises `TargetError` if the broker does not get through it in time."""
+    with _Visit(address, time_limit) as visit:
         for method, arguments in (("channel.open", {}), ("queue.declare", visit.queue), ("queue.delete", visit.queue)):
             if not visit.ask(method, arguments).name.endswith("-ok"):
                 return  # it refuses, but it answers
@@ -66,16 +66,17 @@ def _refused(method: str, answer: TraceEvent) -> str:
 class _Visit:
     """A connection of its own, with one channel."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, time_limit: float = TIME_LIMIT) -> None:
         self.queue = {"queue": f"amqpspec-{secrets.token_hex(5)}-alive"}
         self._address = address
         self._client = WireClient(address)
-        self._deadline = time.monotonic() + TIME_LIMIT
+        self._time_limit = time_limit
+        self._deadline = time.monotonic() + time_limit
 
     def __enter__(self) -> Self:
         self._client.__enter__()
         try:
-            self._client.open("alive", timeout=TIME_LIMIT)
+            self._client.open("alive", timeout=self._time_limit)
         except BaseException:
             self._client.close()
             raise

@@ -22,7 +22,13 @@ from typing import Self
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.rabbitmqctl_operator import operator_by
-from amqpspec.targets.brokers.readiness import BrokerUnavailable, LogMemory, answers_amqp, wait_until_ready
+from amqpspec.targets.brokers.readiness import (
+    BrokerUnavailable,
+    LogMemory,
+    answers_amqp,
+    wait_until_open,
+    wait_until_ready,
+)
 from amqpspec.targets.errors import OperatorError
 
 _BRIEFLY = 0.5  # seconds for a broker to show that it is there before another one is started
@@ -182,6 +188,7 @@ class ProcessBroker:
 
         deadline = time.monotonic() + self._start_timeout
         if wait_until_ready(address.host, address.port, deadline, signs, has_ended):
+            wait_until_open(address, deadline, signs)
             return
         if has_ended():
             reader.join(timeout=1.0)

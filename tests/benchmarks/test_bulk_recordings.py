@@ -14,8 +14,8 @@ from amqpspec.pipeline.bulk_judging import judge_store
 from amqpspec.pipeline.spark_session import spark_session
 from amqpspec.pipeline.store.store import Store, create_store
 from benchmarks import bulk
-from benchmarks.bulk_recordings import CORPUS, base_of_searches, generate, passing
-from benchmarks.planted import KINDS, planted_sequences
+from benchmarks.bulk_recordings import CORPUS, base_of_applications, base_of_searches, generate, passing
+from benchmarks.planted import KINDS, OPEN_KINDS, planted_sequences
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,21 @@ def test_each_planted_violation_is_found_and_nothing_else(
     assert summary.failed == len(planted) and summary.inconclusive == 0
 
 
+def test_planted_in_recordings_of_applications(spark: Any, tmp_path: Path) -> None:
+    connections = base_of_applications()
+    open_ones = planted_sequences(connections, OPEN_KINDS)
+    assert open_ones.keys() == OPEN_KINDS.keys() and len(open_ones) >= 20
+    store = create_store(tmp_path / "store")
+    generate(store, connections, 30_000, list(open_ones.values()), part_rows=8_000)
+    summary = judge_store(store, "local[2]")
+    failed = {row["sequence"]: [each["identity"] for each in row["failures"]] for row in found(store)}
+    assert {name: identities for name, identities in failed.items() if identities} == {
+        f"planted: {kind}": [each.identity for each in judge(rows).failures] for kind, rows in open_ones.items()
+    }
+    assert summary.failed == len(open_ones) and summary.inconclusive == 0
+
+
 def test_the_benchmark_runs_to_its_end() -> None:
     table = bulk.run((6_000,), searched=3_000)
-    assert [row[3] for row in table.rows] == ["one process", "local[1]", "local[2]", "local[2]"]
+    assert [row[3] for row in table.rows] == ["one process", "local[1]", *["local[2]"] * 3]
     assert all(int(row[1].replace(",", "")) >= 3_000 for row in table.rows)

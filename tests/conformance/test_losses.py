@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from amqpspec.command_line import main
-from amqpspec.conformance.losses import ENOUGH
+from amqpspec.conformance.losses import ENOUGH, ENOUGH_TO_AVOID
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
@@ -120,12 +120,27 @@ def test_a_loss_that_no_sequence_repeats_says_what_was_under_way(tmp_path: Path)
 
 
 def test_the_third_loss_by_one_cause_ends_the_run(tmp_path: Path) -> None:
-    result, _, told = a_run(tmp_path, is_sent("basic.recover"), "RECOVER")
+    """No other broker is left to look at where nothing can be got."""
+    result, _, told = a_run(tmp_path, is_sent("basic.get"), "GET")
     assert result.lost is not None and "lost by the same cause" in result.lost
     assert result.exit_code == 3
     (found,) = result.failures
     assert found.sequences == ENOUGH
-    assert len(told) == 5, "it was not begun again and again"
+    assert len(told) == len(set(told)), "it was not begun again and again"
+
+
+def test_what_ended_it_twice_is_left_out(tmp_path: Path) -> None:
+    """So all else is seen: the search as well, which would have it in most of its sequences."""
+    result, _, _ = a_run(tmp_path, is_sent("basic.recover"), "RECOVER", "ACK-003", sequences=18)
+    assert result.lost is None
+    (found,) = result.failures
+    assert found.failure.identity == f"{SERVES_ON}|missing frame|an answer behind basic.recover"
+    assert found.sequences == ENOUGH_TO_AVOID
+    assert ("scenario RECOVER-005 quorum", f"blocked by {found.failure.identity}") in result.undecided
+    assert result.search_extent.sequences == 18
+    rows = read_trace(tmp_path)
+    searched = [row for row in rows if row["kind"] == "command" and row["sequence"].startswith("search")]
+    assert searched and not any("basic.recover" in row["text"] for row in searched)
 
 
 def test_the_search_goes_on_where_it_was(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from amqpspec.conformance import run as run_module
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.session.cleanup import Cleaner, Made
+from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.judgement import RunResult, TargetDescription
@@ -57,7 +58,9 @@ def test_what_a_sequence_could_not_delete_is_deleted_when_all_connections_are_ov
     there: list[Made] = []
 
     class Leaves(Cleaner):
-        def clean_up(self, address: Address, made: Iterable[Made]) -> list[Made]:
+        def clean_up(
+            self, address: Address, made: Iterable[Made], patience: Patience | None = None
+        ) -> list[Made]:
             there.extend(made)
             return list(made)
 
@@ -68,7 +71,7 @@ def test_what_a_sequence_could_not_delete_is_deleted_when_all_connections_are_ov
 
 
 class LeavesTheLocked(Cleaner):
-    def clean_up(self, address: Address, made: Iterable[Made]) -> list[Made]:
+    def clean_up(self, address: Address, made: Iterable[Made], patience: Patience | None = None) -> list[Made]:
         return [("queue", "locked")]
 
 

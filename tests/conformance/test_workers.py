@@ -118,6 +118,18 @@ def test_a_target_that_is_lost_ends_the_run(tmp_path: Path) -> None:
         list(workers.carried_out([sequence("lost", "a.1 queue.declare q")]))
 
 
+def test_what_nobody_has_carried_out_when_a_run_is_ended_has_not_begun(place: Place) -> None:
+    many = [sequence(f"s{number}", "a.1 queue.declare q", "broker clock.wait 50") for number in range(40)]
+    carried_out: list[str] = []
+    with pytest.raises(TargetError):  # noqa: SIM117
+        with SeveralProcesses(place, RunOptions(jobs=2), lambda: False) as workers:
+            for outcome in workers.carried_out(many):
+                carried_out.append(outcome.sequence.name)
+                raise TargetError("lost")
+    assert "s39" in workers.not_begun
+    assert not set(carried_out) & set(workers.not_begun)
+
+
 def test_a_worker_that_is_ended_from_outside_is_told_of_in_a_line(place: Place) -> None:
     with pytest.raises(WorkerLost, match="ended from outside"):  # noqa: SIM117
         with SeveralProcesses(place, RunOptions(jobs=2), lambda: False) as workers:

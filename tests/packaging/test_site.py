@@ -12,6 +12,7 @@ import pytest
 
 from amqpspec.command_line import main
 from amqpspec.model.promises.registry import requirements
+from mkdocs_hooks import findings, programs
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = [
@@ -31,6 +32,23 @@ def test_it_builds_without_a_warning(tmp_path: Path) -> None:
     findings = list((tmp_path / "site" / "findings").iterdir())
     headings = re.findall(r"^## ", (ROOT / "docs" / "findings.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert len([each for each in findings if each.is_dir()]) == len(headings)
+
+
+def test_each_finding_in_rabbitmq_says_what_to_do_and_ten_are_the_worst() -> None:
+    listed = findings()
+    assert [each.title for each in listed if each.part == "RabbitMQ" and not each.said("What to do")] == []
+    assert sorted(each.rank for each in listed if each.rank) == list(range(1, 11))
+    for each in listed:
+        assert not each.said("Upstream") or re.search(r"\]\(https://github.com/rabbitmq/|release notes", each.text)
+
+
+def test_each_finding_with_commands_has_a_program_of_them() -> None:
+    for each in findings():
+        made = programs(each)
+        assert len(made) == len(each.blocks), each.title
+        for program in made:
+            compile(program, each.title, "exec")
+            assert "import pika" in program
 
 
 def test_the_tour_has_commands() -> None:

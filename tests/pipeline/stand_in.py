@@ -2,14 +2,51 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, row_event
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, write_end
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.model.protocol.methods import Content, Method
+from amqpspec.targets.address import Address
+
+
+class MortalAddress(Address):
+    """Who looks at it the `looks`-th time is killed, once, if it is another process than the one that made it."""
+
+    mark: Path
+    made_by: int
+    looks: int
+
+    def __getattribute__(self, name: str) -> Any:
+        of_mine = object.__getattribute__
+        added = of_mine(self, "__dict__")  # a copy with another virtual host has none
+        if name == "host" and added and os.getpid() != added["made_by"]:
+            added["looks"] -= 1
+            if added["looks"] == 0 and not added["mark"].exists():
+                added["mark"].touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        return of_mine(self, name)
+
+    def __reduce__(self) -> Any:
+        plain = [object.__getattribute__(self, field.name) for field in fields(self)]
+        return mortal, (Address(*plain), self.looks, self.mark, self.made_by)
+
+
+def mortal(address: Address, looks: int, mark: Path, made_by: int | None = None) -> MortalAddress:
+    made = object.__new__(MortalAddress)
+    for name, value in {"mark": mark, "made_by": made_by or os.getpid(), "looks": looks}.items():
+        object.__setattr__(made, name, value)
+    for field in fields(address):
+        object.__setattr__(made, field.name, getattr(address, field.name))
+    return made
+
 
 DEFECT = "quorum-consumer-count"
 

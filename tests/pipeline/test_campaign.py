@@ -20,6 +20,7 @@ from amqpspec.pipeline.bulk_judging import judge_store
 from amqpspec.pipeline.campaign import Campaign, search, shares_of
 from amqpspec.pipeline.store.store import Store, create_store
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from tests.pipeline.stand_in import mortal
 
 CAMPAIGN = Campaign("nightly", "2026-11-01", 7, sequences=11, steps=8, themes=("traffic",))
 
@@ -71,6 +72,17 @@ def test_a_campaign_that_was_stopped_goes_on(
     assert [each.known for each in other] == [False]
 
 
+def test_a_worker_that_is_killed_costs_time_only(spark: Any, target: TargetUnderTest, tmp_path: Path) -> None:
+    whole, other = create_store(tmp_path / "whole"), create_store(tmp_path / "other")
+    list(search(whole, CAMPAIGN, [target]))
+    mark = tmp_path / "was killed"
+    done = list(search(other, CAMPAIGN, [replace(target, address=mortal(target.address, 5, mark))], "local[2]"))
+    assert mark.exists(), "it was killed in the middle"
+    assert [(each.sequences, each.lost) for each in done] == [(11, None)]
+    assert commands(other) == commands(whole)
+    assert not list(other.root.glob("incoming/*"))
+
+
 def test_a_target_that_dies_ends_its_share_only(tmp_path: Path, target: TargetUnderTest) -> None:
     store = create_store(tmp_path / "store")
     with EmbeddedBroker() as broker:
@@ -100,6 +112,19 @@ def test_shares_are_spread_over_targets_and_rounds(target: TargetUnderTest) -> N
     assert shares[-1].stop == 12
     endless = shares_of(replace(CAMPAIGN, sequences=None), [target], 3)
     assert [(share.first, share.step) for share in endless] == [(0, 3), (1, 3), (2, 3)]
+
+
+def test_new_failures_are_shrunk_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["campaign", "embedded:confirm-twice", "--store", str(tmp_path), "--seed", "3", "--theme", "publishing"]
+    command += ["--sequences", "4", "--steps", "8", "--shrinking-time", "20"]
+    assert main([*command, "--run", "one"]) == 1
+    new = [line for line in capsys.readouterr().out.splitlines() if line.startswith("new on ")]
+    file = next(Path(line.rpartition(": ")[2]) for line in new if "CONFIRM-003" in line)
+    assert len(file.read_text().splitlines()) <= 5
+    assert main(["replay", str(file), "embedded:confirm-twice"]) == 1
+    capsys.readouterr()
+    assert main([*command, "--run", "two"]) == 1
+    assert "new on " not in capsys.readouterr().out
 
 
 def test_the_command(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,7 @@ from amqpspec.pipeline.judging.conservation import (
 from amqpspec.pipeline.store.adding import add_trace
 from amqpspec.pipeline.store.store import create_store
 from benchmarks.applications import run_all
+from tests.corpus.expectations import DIRECTORY
 from tests.patience import patience
 from tests.proxies import recording
 
@@ -196,3 +197,16 @@ def test_spark_finds_the_same(tmp_path: Path, spark: Any, capsys: pytest.Capture
     assert conservation_with_spark(store, "r", "local[2]") == found
     assert main(["pipeline", "conservation", str(tmp_path / "store"), "--run", "r", "--spark", "local[2]"]) == 1
     assert "ACK-015" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("master", [(), ("--spark", "local[2]")])
+def test_a_part_that_cannot_be_read_is_one_line(
+    tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], master: tuple[str, ...]
+) -> None:
+    store = create_store(tmp_path / "store")
+    part = add_trace(store, DIRECTORY / "embedded-faults.parquet", run="r").parts[0]
+    (store.root / part.trace).write_bytes(b"PAR1 and no more")
+    assert main(["pipeline", "conservation", str(store.root), "--run", "r", *master]) == 5
+    (line,) = capsys.readouterr().err.splitlines()
+    assert part.trace in line
+    assert not list(store.temporary.iterdir())

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -107,7 +106,9 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from amqpspec.pipeline.live import live
-live(Path(sys.argv[1]), Path(sys.argv[2]), "local[1]", lambda number, lines: None, until_done=True, most_files=1)
+def told(number, lines):
+    print(number, flush=True)
+live(Path(sys.argv[1]), Path(sys.argv[2]), "local[1]", told, until_done=True, most_files=1)
 """
 
 
@@ -115,13 +116,36 @@ def test_a_killed_query_goes_on(recorded: Path, tmp_path: Path) -> None:
     split(recorded, tmp_path / "in", 6)
     out = tmp_path / "out"
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "in"), str(out)]
-    deadline = time.monotonic() + patience(300)
-    with subprocess.Popen(command, start_new_session=True) as process:
-        while not (out / "state" / "2-0.pickle").exists():
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.05)
+    with subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert "2\n" in process.stdout, "a batch is told when it is done"
         os.killpg(process.pid, signal.SIGKILL)
     assert not (out / "batches" / "5.json").exists(), "it was killed in the middle"
     subprocess.run(command, check=True, timeout=patience(300))
     assert (out / "batches" / "5.json").exists()
+    assert judged(out) == all_at_once(recorded)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_and_it_goes_on_later(
+    spark: Any, recorded: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    split(recorded, tmp_path / "in", 2)
+    later = tmp_path / "in" / "trace-000002.jsonl"
+    rows = list(read_trace(recorded))
+    first_end = next(at for at, row in enumerate(rows, start=1) if row["kind"] == "end")
+    for file, part in ((tmp_path / "in" / "trace-000001.jsonl", rows[:first_end]), (later, rows[first_end:])):
+        file.write_bytes(b"".join(map(row_line, part)))
+    later.rename(tmp_path / "held")
+    out = tmp_path / "out"
+    options = ["pipeline", "live", str(tmp_path / "in"), "--out", str(out), "--spark", "local[1]"]
+    piped, command = subprocess.PIPE, [sys.executable, "-m", "amqpspec", *options]
+    with subprocess.Popen(command, stdout=piped, stderr=piped, text=True, start_new_session=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert any("PUBLISH-007" in line for line in process.stdout), "a failure is told when it is found"
+        process.send_signal(number)
+        assert process.wait(patience(120)) == 1
+        assert process.stderr.read() == ""
+    (tmp_path / "held").rename(later)
+    assert main([*options, "--until-done"]) == 1
     assert judged(out) == all_at_once(recorded)

@@ -104,7 +104,7 @@ def result(*, failures: bool = True, undecided: bool = True) -> RunResult:
             {
                 ("exclusive-consumer-ignored", True): 2 if failures else 0,
                 ("exclusive-consumer-ignored", False): 1,
-                ("consume-ok-dropped", False): 7,
+                ("cancel-before-consume-ok-beside-breaks", False): 7,
             },
             TARGET.dialect,
         ),

@@ -74,7 +74,8 @@ def test_a_consumer_reads_junit() -> None:
     made = result()
     (suite,) = JUnitXml.fromstring(render_junit(made).encode())
     cases = {case.name.split()[0]: case for case in suite}
-    assert (suite.tests, len(cases)) == (len(made.requirements) + 1, len(made.requirements) + 1)
+    assert (suite.tests, len(cases)) == (len(made.requirements) + 2, len(made.requirements) + 2)
+    assert suite.time == pytest.approx(made.seconds, abs=0.01), "the time of the run"
     kinds = {
         Verdict.PASS: None, Verdict.FAIL: Failure, Verdict.INCONCLUSIVE: Error, Verdict.NOT_EXERCISED: Skipped,
         Verdict.NOT_APPLICABLE: Skipped,

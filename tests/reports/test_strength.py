@@ -50,7 +50,7 @@ def test_what_is_only_arguable_fails_no_run_and_says_so_in_a_sentence_of_its_own
     assert arguable.is_arguable_only
     assert headline(arguable) == "Conforms, but for 2 arguable failures"
     one_known = replace(arguable, failures=(replace(arguable.failures[0], known="D-1"), arguable.failures[1]))
-    assert headline(one_known) == "Conforms, but for 1 arguable failure, and 1 known deviation"
+    assert headline(one_known) == "Conforms, but for 1 arguable failure, and 1 accepted known defect"
 
 
 @pytest.mark.parametrize("other", [ACK, CONVENTIONAL])
@@ -58,7 +58,7 @@ def test_what_is_promised_or_conventional_fails_it_and_is_counted_apart(other: F
     both = of(ARGUABLE, other)
     assert both.exit_code == 1
     assert not both.is_arguable_only
-    assert headline(both) == "Deviates: 1 new failure, and 1 arguable failure"
+    assert headline(both) == "Deviates from the promise: 1 new failure, and 1 arguable failure"
     assert of(ARGUABLE, other, known="D-1").exit_code == 0
     assert not of(other, known="D-1").is_arguable_only
 
@@ -99,7 +99,7 @@ class TestArguableAndNotKnown:
         said = notes(found, self.SHOWN.target.dialect, self.SHOWN.target.judged_version)
         assert "new" not in said and "arguable" in said
         assert headline_as_known(self.SHOWN) == (
-            "As RabbitMQ 4.3 is known: no new failure; 1 arguable failure that is not known"
+            "Behaves as RabbitMQ 4.3 is known to: no new failure; 1 arguable failure that is not known"
         )
         page = render_html(self.SHOWN)
         assert "✗ new" not in page and "This is no known defect of RabbitMQ 4.3" in page

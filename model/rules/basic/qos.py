@@ -43,7 +43,7 @@ def qos(broker: Broker, channel: Channel, method: Method) -> None:
     count = arguments.get("prefetch_count", 0)
     is_global = bool(arguments.get("global_"))
     # those who shared a limit until now may share none afterwards
-    concerned = list(sharing(broker, channel))
+    concerned = sharing(broker, channel)
     reply = "QOS-014"
     if broker.dialect.prefetch_is_shared:
         reply = requirement = "QOS-016"

@@ -5,7 +5,8 @@ Requirements:
 * BIND-001: bind to missing queue or exchange. Binding to a missing queue or exchange is a soft 404 that names the
   missing entity. [rabbit_channel.erl:binding_action; AMQP 0-9-1 queue.bind]
 * BIND-002: unbind is idempotent. Unbinding a binding, queue or exchange that does not exist returns unbind-ok. In
-  amqp-0-9-1: 404, as an error of the channel or of the connection. [rabbit_channel.erl:binding_action remove]
+  amqp-0-9-1: 404, as an error of the channel or of the connection; unbind-ok as well where only the binding is missing.
+  [rabbit_channel.erl:binding_action remove]
 * BIND-004: Exchange-to-exchange bindings. Messages follow e2e bindings; cycles deliver once per queue;
   basic.deliver.exchange is the exchange originally published to. [rabbit_exchange:route1]
 * CHAN-011: Method only valid server-to-client. A client sending a *-ok or other unhandled method gets hard 503. In

@@ -8,7 +8,8 @@ Requirements:
 * BIND-001: bind to missing queue or exchange. Binding to a missing queue or exchange is a soft 404 that names the
   missing entity. [rabbit_channel.erl:binding_action; AMQP 0-9-1 queue.bind]
 * BIND-002: unbind is idempotent. Unbinding a binding, queue or exchange that does not exist returns unbind-ok. In
-  amqp-0-9-1: 404, as an error of the channel or of the connection. [rabbit_channel.erl:binding_action remove]
+  amqp-0-9-1: 404, as an error of the channel or of the connection; unbind-ok as well where only the binding is missing.
+  [rabbit_channel.erl:binding_action remove]
 * BIND-005: headers bind validation. x-match other than all, any, all-with-x, any-with-x is 406.
   [rabbit_exchange_type_headers:validate_binding]
 * BIND-006: bind-ok order. bind-ok/unbind-ok take effect before they are sent: a publish on the same channel after
@@ -88,9 +89,24 @@ def unbind(broker: Broker, channel: Channel, method: Method) -> None:
             check_owner(broker, channel, queue)
             remove_binding(broker, source, place)
             requirements = ("BIND-006",)
-    if requirements[-1] == "BIND-002" and broker.dialect.text.missing_binding_is_not_found:
+    text = broker.dialect.text
+    is_there = source is not None and queue is not None
+    must_exist = text.missing_binding_is_not_found if is_there else text.missing_is_not_found
+    if requirements[-1] == "BIND-002" and must_exist:
         raise ProtocolError("BIND-002", 404, f"no such binding of {queue_text(broker, channel, name)}")
     broker.owe(channel, "queue.unbind-ok", {}, *requirements)
+
+
+def lacks_only_the_binding(broker: Broker, channel: Channel, method: Method) -> bool:
+    """Is there no such binding to take back by this queue.unbind, and both ends of it are there?"""
+    if not method.arguments.get("queue") and channel.last_queue is None:
+        return False
+    name, routing_key = _named(broker, channel, method.arguments, False)
+    source = broker.exchanges.get(without_line_breaks(method.arguments.get("exchange", "")))
+    queue = broker.queues.get(name)
+    if source is None or queue is None:
+        return False
+    return place_of(source, binding_of(queue, routing_key, method.arguments)) is None
 
 
 def _named(broker: Broker, channel: Channel, arguments: Table, is_bound: bool) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from amqpspec.conformance.failures.findings import LEAST_TIME, MOST_TIME, REPEAT
 from amqpspec.conformance.failures.shrink import Shrunk
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.verdicts.events import Event, FailureShrunk
+from amqpspec.conformance.verdicts.events import Event, FailureShrunk, ShrinkingStarted
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
@@ -40,7 +40,7 @@ def findings(shows: Shows, shrinking_time: float | None = 60.0) -> tuple[Finding
 
 
 def shrunk(told: list[Event]) -> FailureShrunk:
-    (event,) = told
+    (event,) = (each for each in told if isinstance(each, FailureShrunk))
     assert isinstance(event, FailureShrunk)
     return event
 
@@ -48,6 +48,8 @@ def shrunk(told: list[Event]) -> FailureShrunk:
 def test_the_shortest_commands_are_remembered_and_told() -> None:
     subject, told, runs = findings(lambda lines: "a.1 queue.purge q" in lines)
     subject.shrink_all()
+    assert isinstance(told[0], ShrinkingStarted)
+    assert (told[0].number, told[0].of) == (1, 1)
     found = shrunk(told).found
     assert found.commands == ("a.1 queue.purge q",)
     assert found.rate == (REPEATS, REPEATS)
@@ -69,6 +71,7 @@ def test_without_time_nothing_is_run() -> None:
     subject, told, runs = findings(lambda lines: True, shrinking_time=0.0)
     subject.shrink_all()
     assert runs == []
+    assert len(told) == 1, "nothing begins, so nothing is said of how long it may take"
     assert shrunk(told).found.commands == tuple(map(str, COMMANDS))
     assert shrunk(told).found.rate is None
     assert shrunk(told).found.cut_short, "it may be longer than it has to be, and says so"

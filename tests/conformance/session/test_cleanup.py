@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from amqpspec.conformance.session import cleanup
-from amqpspec.conformance.session.cleanup import Cleaner, clean_up
+from amqpspec.conformance.session.cleanup import Cleaner, Made, clean_up, put_back
+from amqpspec.conformance.session.patience import Patience
 from amqpspec.model.protocol.methods import Method
+from amqpspec.targets.address import Address, parse_address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.client.wire import WireClient
 
@@ -31,6 +34,45 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[WireClient]:
 
     monkeypatch.setattr(cleanup, "WireClient", Counted)
     return clients
+
+
+class Lenient:
+    """A broker that lets clients make and delete its own exchanges; it has these."""
+
+    def __init__(self, exchanges: frozenset[str]) -> None:
+        self.exchanges = set(exchanges)
+        self.said: list[tuple[str, str, str, bool]] = []
+
+    def client(self, address: Address) -> LenientClient:
+        return LenientClient(self)
+
+
+class LenientClient:
+    def __init__(self, broker: Lenient) -> None:
+        self._broker = broker
+        self._answers: list[Method] = []
+
+    def open(self, name: str, timeout: float) -> None:
+        pass
+
+    def is_open(self, name: str) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
+
+    def send(self, event: Method) -> None:
+        answer = f"{event.name}-ok"
+        if event.name == "exchange.declare":
+            exchange, passive = event.arguments["exchange"], event.arguments["passive"]
+            self._broker.said.append((event.name, exchange, event.arguments["type"], passive))
+            if not passive:
+                self._broker.exchanges.add(exchange)
+            answer = answer if exchange in self._broker.exchanges else "channel.close"
+        self._answers.append(Method(event.connection, event.channel, answer, {}, sent=False))
+
+    def receive_before(self, deadline: float) -> Method | None:
+        return self._answers.pop(0) if self._answers else None
 
 
 def declare(broker: EmbeddedBroker, *queues: str) -> None:
@@ -64,10 +106,8 @@ def test_one_connection_serves_many_sequences(broker: EmbeddedBroker, opened: li
     assert len(opened) == 1
 
 
-def test_what_is_refused_is_given_and_the_connection_serves_on(
-    broker: EmbeddedBroker, opened: list[WireClient]
-) -> None:
-    """The refusal closes the channel, which is opened again for the next name."""
+def test_what_is_refused_is_given_and_the_cleaner_goes_on(broker: EmbeddedBroker, opened: list[WireClient]) -> None:
+    """The refusal closes the channel, which some brokers never open again: the next names are another connection's."""
     refused = ("exchange", "amq.direct")
     with Cleaner() as cleaner:
         assert cleaner.clean_up(broker.address, [refused]) == [refused]
@@ -75,7 +115,7 @@ def test_what_is_refused_is_given_and_the_connection_serves_on(
         assert cleaner.clean_up(broker.address, [("queue", "q")]) == []
         assert not is_there(broker, "q")
         assert cleaner.clean_up(broker.address, [("queue", "not there")]) == []
-    assert len(opened) == 1
+    assert len(opened) == 2
 
 
 def test_a_connection_that_ended_in_between_is_replaced(broker: EmbeddedBroker, opened: list[WireClient]) -> None:
@@ -106,6 +146,41 @@ def test_nothing_is_said_of_a_broker_that_is_gone(opened: list[WireClient]) -> N
     assert clean_up(broker.address, [("queue", "q")]) == []
 
 
+def test_a_broker_that_deletes_nothing_is_waited_for_as_long_as_there_is_patience(
+    broker: EmbeddedBroker, opened: list[WireClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[float] = []
+
+    def mute(connection: cleanup._Connection, names: list[Made], deadline: float) -> tuple[list[Made], list[Made]]:
+        limits.append(deadline - time.monotonic())
+        connection._client.receive_before(deadline)
+        return [], names
+
+    monkeypatch.setattr(cleanup._Connection, "delete", mute)
+    monkeypatch.setattr(cleanup, "SHORT_TIME_LIMIT", 0.1)
+    learned = [0.0, 0.0, 0.0]
+    for deadline in (0.01, 0.2):
+        patience = Patience(deadline)
+        patience.share(learned, 1)
+        with Cleaner() as cleaner:
+            assert cleaner.clean_up(broker.address, [("queue", "q")], patience) == [("queue", "q")]
+    assert limits[0] <= 0.1 and limits[1] <= 0.4, "connecting is within the limit as well"
+    assert learned[1] == 2, "times in vain"
+
+
 def test_nothing_is_connected_where_nothing_was_made(broker: EmbeddedBroker, opened: list[WireClient]) -> None:
     assert clean_up(broker.address, []) == []
     assert not opened
+
+
+def test_an_exchange_of_the_brokers_own_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked for first; one that is there is left as it is, and so is one that the broker lets nobody make."""
+    broker = Lenient(frozenset())
+    monkeypatch.setattr(cleanup, "WireClient", broker.client)
+    put_back(parse_address("amqp://localhost/"), ["amq.fanout"])
+    assert broker.said == [
+        ("exchange.declare", "amq.fanout", "fanout", True), ("exchange.declare", "amq.fanout", "fanout", False)
+    ]  # fmt: skip
+    assert broker.exchanges == {"amq.fanout"}
+    put_back(parse_address("amqp://localhost/"), ["amq.fanout"])
+    assert len(broker.said) == 3

@@ -1,4 +1,6 @@
-"""What a broker says that it has declared is what a sequence has to delete, besides the names that it gave."""
+"""What a broker says that it has declared is what a sequence has to delete, besides the names that it gave; and of the
+broker's own exchanges it is known which were to be deleted.
+"""
 
 from __future__ import annotations
 
@@ -40,3 +42,10 @@ def test_predeclared_exchanges_stay() -> None:
     assert names(*frames) == []
     own = (asked("exchange.declare", exchange="amq.own"), told("exchange.declare-ok"))
     assert names(*own) == [("exchange", "amq.own")]
+
+
+def test_an_exchange_of_the_brokers_own_that_was_to_be_deleted_may_be_gone() -> None:
+    declared = Declared()
+    declared.sent(asked("exchange.delete", exchange="amq.topic", nowait=True))
+    declared.sent(asked("exchange.delete", exchange="e"))
+    assert list(declared.let_go) == ["amq.topic"]

@@ -33,9 +33,9 @@ def test_there_is_all_of_it_until_several_deadlines_have_passed_in_vain(patience
 
 
 def test_it_is_a_multiple_of_the_slowest_answer(patience: Patience) -> None:
+    in_vain(patience, IN_VAIN)
     for seconds in (0.01, 0.2, 0.05):
         patience.waited(seconds)
-    in_vain(patience, IN_VAIN)
     assert patience.deadline == pytest.approx(MULTIPLE * 0.2 * FADING)
 
 
@@ -60,6 +60,15 @@ def test_a_broker_that_owes_again_and_again_is_waited_for_shortly_but_for_a_busy
     assert patience.deadline == LOW_FLOOR
     patience.waited(0.2)
     assert patience.deadline == MULTIPLE * 0.2
+
+
+def test_a_broker_that_answers_nothing_any_more_is_soon_waited_for_shortly(patience: Patience) -> None:
+    patience.waited(0.5)
+    in_vain(patience, IN_VAIN)
+    assert patience.deadline < 2.5
+    in_vain(patience, 3)
+    assert patience.deadline == FLOOR
+    assert patience.generous(3.0, 10.0) == 3.0
 
 
 def test_it_is_never_more_than_was_said(patience: Patience) -> None:

@@ -18,6 +18,7 @@ from amqpspec.conformance.verdicts.deviations import (
 from amqpspec.conformance.verdicts.deviations_to_write import as_toml, deviations_of, update
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, TargetDescription
 from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome
+from amqpspec.model.defects.known_defects import KNOWN_DEFECTS
 from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.model.promises.versions import versions
 
@@ -27,6 +28,8 @@ ENTRY = f"""\
 identity = "{IDENTITY}"
 reason = "counts consumers that were cancelled"
 """
+#: A known defect that shows by chance.
+CHANCE = "cancel-crossing-deletion-breaks"
 TODAY = date(2026, 11, 23)
 RABBITMQ_4_3 = TargetDescription("t", "RabbitMQ", "4.3.6", "rabbitmq-4.3")
 
@@ -206,11 +209,18 @@ def test_a_file_that_is_made_makes_the_run_green(tmp_path: Path) -> None:
     assert (marked.exit_code, marked.problems) == (0, ())
 
 
-def test_known_defects_that_did_not_show_are_listed_as_by_chance() -> None:
-    (entry,) = deviations_of(result(defects=(GONE,)), TODAY)
-    assert (entry.defect, entry.by_chance) == ("quorum-consumer-count", True)
+def test_known_defects_that_did_not_show_are_listed_unless_they_would_have() -> None:
+    missed = (DefectOutcome(CHANCE, 0, 3), NOT_TESTED, GONE)
+    listed = deviations_of(result(defects=missed[:2]), TODAY)
+    assert [(each.defect, each.by_chance) for each in listed] == [(CHANCE, True), ("quorum-consumer-count", False)]
+    assert deviations_of(result(defects=missed[2:]), TODAY) == [], "such an entry would fail the next run"
     # of another product nobody knows that it has them
-    assert deviations_of(result(target=TargetDescription("t", "p", "1", "rabbitmq-4.3"), defects=(GONE,)), TODAY) == []
+    assert deviations_of(result(target=TargetDescription("t", "p", "1", "rabbitmq-4.3"), defects=missed), TODAY) == []
+
+
+def test_what_shows_by_chance_fails_no_run_where_it_does_not_show() -> None:
+    entry = Deviation(f"{KNOWN_DEFECTS[CHANCE].requirement}|{CHANCE}", "r")
+    assert problem_of(entry, result(defects=(DefectOutcome(CHANCE, 0, 3),)), TODAY) is None
 
 
 def test_what_is_to_change() -> None:

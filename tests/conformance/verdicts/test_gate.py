@@ -87,4 +87,5 @@ def test_what_is_only_compatibility_with_rabbitmq_fails_no_other_product(
     run = through(replace(result(target=target), failures=(FoundFailure(failure, "s"),)), gate)
     assert run.exit_code == code
     assert is_minor(run.failures[0]) is (code == 0)
-    assert headline(run) == ("Deviates: 1 new failure" if code else "Conforms, but for 1 minor failure")
+    said = "Deviates from the promise: 1 new failure" if code else "Conforms, but for 1 minor failure"
+    assert headline(run) == said

@@ -25,7 +25,7 @@ def planned(*lines: str, dialect: str = "rabbitmq-4.0") -> Plan:
 
 
 def numbers(plan: Plan) -> NumbersMemory:
-    memory = plan.broker.memories[delivery_numbers.NAME]
+    memory = plan.broker.remembered(delivery_numbers.NAME)
     assert isinstance(memory, NumbersMemory)
     return memory
 
@@ -102,7 +102,7 @@ def test_queue_types_are_asked_about_when_a_name_has_another_one(
 
 def test_what_a_closed_connection_left_behind_is_forgotten_at_rest() -> None:
     plan = planned("a.1 queue.declare q exclusive", "b.1 queue.declare other exclusive", dialect="rabbitmq-4.3")
-    memory = plan.broker.memories["exclusive queues"]
+    memory = plan.broker.remembered("exclusive queues")
     assert isinstance(memory, ExclusiveQueuesMemory)
     plan.carry_out(parse_command("b.1 queue.delete other"))
     assert not memory.left_behind

@@ -156,7 +156,7 @@ def test_what_is_remembered_of_a_queue_is_copied_with_it() -> None:
     talk = consume(with_its_tag_again("rabbitmq-4.3"), "d.1", "v")
     broker = talk.send("a.1 basic.cancel t").see("a.1", "basic.cancel-ok", consumer_tag="t").rest().acceptor.broker
     copy = copy_broker(broker)
-    memory = copy.memories[waiting_consumers.NAME]
+    memory = copy.remembered(waiting_consumers.NAME)
     assert isinstance(memory, waiting_consumers.WaitingMemory)
     places = memory.places[copy.queues["q"]]
     assert broker.queues["q"] not in memory.places

@@ -8,7 +8,8 @@ import pytest
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.defects.transitions import acceptor_for
-from amqpspec.model.judging.free_choices import FREE_CHOICES, free_choices
+from amqpspec.model.judging.alternatives import alternatives_to
+from amqpspec.model.judging.free_choices import FREE_CHOICES
 from amqpspec.model.outputs.free_properties import DELIVERY_MODE, FIRST_COUNT
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.differences_of_choices import ARGUMENTS, CHOICES
@@ -135,7 +136,7 @@ def test_the_least_frame_is_larger_from_4_1_on(dialect: str, may: bool, refuses:
 def test_only_frames_that_one_least_size_refuses_are_tried_with_both(size: int, is_tried: bool) -> None:
     broker = Broker(dialect_named("rabbitmq-4.0"))
     tune_ok = event_of("a", 0, "connection.tune-ok", {"frame_max": size, "channel_max": 0, "heartbeat": 0}, sent=True)
-    assert [each.requirement for each in free_choices(broker, tune_ok)] == ["CONN-012"] * is_tried
+    assert [each.requirement for each in alternatives_to(broker, tune_ok)] == ["CONN-012"] * is_tried
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

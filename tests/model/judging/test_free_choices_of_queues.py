@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.judging.free_choices import free_choices
+from amqpspec.model.judging.alternatives import alternatives_to
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import event_of
@@ -199,7 +199,7 @@ def test_where_several_choices_meet_each_combination_is_tried() -> None:
     process(broker, event_of("a", 1, "channel.open", {}, sent=True))
     arguments = {"x-queue-type": "stream", "x-stream-filter-size-bytes": 17}
     declare = event_of("a", 1, "queue.declare", {"queue": "s", "durable": True, "arguments": arguments}, sent=True)
-    names = [each.name for each in free_choices(broker, declare)]
+    names = [each.name for each in alternatives_to(broker, declare)]
     assert len(names) == len(set(names)) == 2 * 3 - 1, "all but the usual one"
     both = [each for each in names if "arguments.stream: " in each and "arguments.filter_size_text: " in each]
     assert len(both) == 2

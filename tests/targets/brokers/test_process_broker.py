@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from amqpspec.targets.address import Address
+from amqpspec.targets.brokers import process_broker
 from amqpspec.targets.brokers.process_broker import ProcessBroker
 from amqpspec.targets.brokers.readiness import BrokerUnavailable, answers_amqp
 
@@ -92,3 +94,16 @@ def test_path_that_cannot_be_run_is_named(content: str | None, tmp_path: Path) -
     with pytest.raises(BrokerUnavailable) as caught, ProcessBroker(str(path)):
         pass
     assert str(path) in str(caught.value) and os.linesep not in str(caught.value)
+
+
+def test_who_is_not_open_yet_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker may listen before its virtual host is there: 320 says so (`wait_until_open`)."""
+    waited: list[int] = []
+
+    def wait(address: Address, deadline: float, signs: object) -> None:
+        waited.append(address.port)
+
+    monkeypatch.setenv("PID_FILE", str(tmp_path / "pids"))
+    monkeypatch.setattr(process_broker, "wait_until_open", wait)
+    with ProcessBroker(executable(tmp_path, LISTENER)) as broker:
+        assert waited == [broker.address.port]

@@ -11,7 +11,7 @@ from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.promises.dialects import DIALECTS
+from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.dialects.rabbitmq_3 import RABBITMQ_3
 from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0
@@ -474,6 +474,14 @@ def test_what_is_advertised_is_kept(advertised: bool, requirement: str) -> None:
     talk.say("exchange.bind", 1, destination="amq.fanout", source="amq.direct")
     talk.see("connection.close", reply_code=540, reply_text="NOT_IMPLEMENTED - no", class_id=40, method_id=30)
     assert talk.failure.requirement == requirement
+
+
+def test_what_is_advertised_and_not_kept_breaks_in_the_text_what_it_is_about() -> None:
+    talk = Talk(dialect_named("amqp-0-9-1+exchange_exchange_bindings"), steps=RUNNING)
+    talk.say("channel.open", 1).see("channel.open-ok", 1)
+    talk.say("exchange.bind", 1, destination="amq.fanout", source="amq.direct")
+    talk.see("channel.close", 1, reply_code=540, reply_text="no", class_id=40, method_id=30)
+    assert talk.failure.requirement == "BIND-004"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,120 @@
+"""The failures of a campaign, each with the shortest commands that show it: looked for once, where the command runs.
+
+What is found stays in the store, `shrunk/target=TARGET/IDENTITY.amqp`: a failure that has its file there is not new,
+and is not shrunk again by this campaign or a later one. Known defects of the target's version are not shrunk at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from uuid import uuid4
+
+from amqpspec.conformance.failures.findings import Findings
+from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.run import SHRINKING_DEADLINE
+from amqpspec.conformance.session.cleanup import Cleaner
+from amqpspec.conformance.session.command_sequence import CommandSequence, Place
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.judgement import FoundFailure, SequenceJudgement
+from amqpspec.model.defects.known_defects import is_as_known
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.verdict import Failure
+from amqpspec.pipeline.store.files import whole_file
+from amqpspec.pipeline.store.parts import folder_name
+from amqpspec.pipeline.store.store import Store
+from amqpspec.targets.brokers.health import check_alive
+from amqpspec.targets.errors import TargetError
+
+SHRUNK = "shrunk"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The first sequence of a share that showed a failure, with its commands up to there."""
+
+    target: str
+    failure: Failure
+    sequence: str
+    commands: tuple[Command, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """A new failure, and the file of its commands. `lost`: the target was lost meanwhile; its other failures wait."""
+
+    target: str
+    found: FoundFailure
+    file: Path
+    lost: str | None = None
+
+
+def file_of(store: Store, target: str, failure: Failure) -> Path:
+    """Where the shortest commands of a failure are, if they were looked for."""
+    name = f"{failure.requirement}-{sha256(failure.identity.encode()).hexdigest()[:12]}.amqp"
+    return store.root / SHRUNK / f"target={folder_name(target)}" / name
+
+
+def shrink_new(
+    store: Store, targets: Sequence[TargetUnderTest], shown: Iterable[Shown], seconds: float, seed: int
+) -> Iterator[Shrunk]:
+    """Shrink what was never shrunk, target by target. `seconds`: for each target. Raises `StoreError`, `TraceError`."""
+    of_target: dict[str, dict[str, Shown]] = {}
+    for each in shown:
+        of_target.setdefault(each.target, {}).setdefault(each.failure.identity, each)
+    for target in targets:
+        label, description = target.description.label, target.description
+        new = {
+            identity: each
+            for identity, each in of_target.get(label, {}).items()
+            if not file_of(store, label, each.failure).exists()
+            and not is_as_known(each.failure, description.dialect, description.judged_version)
+        }
+        if new:
+            yield from _shrunk(store, replace(target, operator=None), new, seconds, seed)
+
+
+def _shrunk(
+    store: Store, target: TargetUnderTest, new: Mapping[str, Shown], seconds: float, seed: int
+) -> Iterator[Shrunk]:
+    label, lost = target.description.label, None
+    with _trace(store) as trace, Cleaner() as cleaner:
+        place = Place(target, trace, seed, cleaner=cleaner)
+
+        def run_again(name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
+            again = CommandSequence(name, tuple(commands), repeats=repeats, deadline=SHRINKING_DEADLINE)
+            outcome = place.carry_out(again)
+            if outcome.overdue:
+                check_alive(target.address)
+            return outcome.judgement
+
+        dialect = dialect_named(target.description.dialect)
+        findings = Findings(dialect, seconds, run_again, version=target.description.judged_version)
+        for each in new.values():
+            findings.note(each.failure, each.sequence, each.commands)
+        try:
+            findings.shrink_all()
+        except TargetError as error:
+            lost = str(error)
+    for identity, found in findings.found.items():
+        if found.rate is None and lost is not None:
+            continue  # it was not this one's turn yet
+        file = file_of(store, label, new[identity].failure)
+        with whole_file(file) as unfinished:
+            unfinished.write_text(f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n")
+        yield Shrunk(label, found, file, lost)
+
+
+@contextmanager
+def _trace(store: Store) -> Iterator[TraceWriter]:
+    """Of the tries, which nobody asks for when they are over."""
+    file = store.temporary / f"{uuid4().hex}.jsonl"
+    try:
+        with TraceWriter(file) as trace:
+            yield trace
+    finally:
+        file.unlink(missing_ok=True)
