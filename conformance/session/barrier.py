@@ -3,9 +3,9 @@
 After a command and what it owed have come, for each queue that it touched: `basic.get` on the channel that touched it
 where the model says that nothing is ready (it goes the way of the acknowledgements, and its answer comes behind the
 deliveries that they caused); else a passive declare, again until the numbers are the model's. Then `basic.qos` with the
-present value on every channel concerned, which flushes the channel, unless it has just answered or confirmed and no
-deliveries come there; where one has certainly ended, a round trip of its connection on a channel of the suite's own.
-Only what the command touched takes part.
+present value on every channel concerned, which flushes the channel, unless it has just answered and nothing comes
+there unasked; where one has certainly ended, a round trip of its connection on a channel of the suite's own. Only
+what the command touched takes part.
 All of this is judged like any other traffic, but counts as exercise of nothing.
 """
 

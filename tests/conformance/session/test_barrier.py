@@ -17,7 +17,7 @@ from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.judging.questions import KnownConnection, Questions
-from amqpspec.model.protocol.methods import ChannelKey, Content, Method
+from amqpspec.model.protocol.methods import ChannelKey, Method
 from tests.conformance.session.in_process import NOWHERE, InProcess
 
 A1: ChannelKey = ("a", 1)
@@ -137,10 +137,8 @@ class Mute(InProcess):
 
 
 def barrier(
-    trace: TraceWriter, *lines: str, deadline: float = 1.0, consumed: Iterable[ChannelKey] = (),
-    before: Iterable[str] = (), **answers: Any,
+    trace: TraceWriter, *lines: str, deadline: float = 1.0, consumed: Iterable[ChannelKey] = (), **answers: Any
 ) -> StandIn:
-    """`before`: methods that a.1 was sent before."""
     judge = StandIn(**answers)
     description = TargetDescription("nothing", "", "", "rabbitmq-4.3")
     target = TargetUnderTest(NOWHERE, description, deadline, driver=Mute)
@@ -149,9 +147,6 @@ def barrier(
         conversation.connect(name)
     for channel in consumed:
         conversation.send(Method(*channel, "basic.consume", {}, sent=True))
-    for method in before:
-        content = Content({}, b"m") if method == "basic.publish" else None
-        conversation.send(Method(*A1, method, {}, sent=True, content=content))
     commands: list[Command] = list(map(parse_command, lines))
     complete_barrier(conversation, commands)
     return judge
@@ -185,23 +180,6 @@ def test_what_is_empty_is_got_and_what_is_not_is_counted(trace: TraceWriter) -> 
 def test_behind_an_answer_a_channel_with_consumers_is_flushed(trace: TraceWriter) -> None:
     judge = barrier(trace, "a.1 basic.ack 1", touched=[(A1, "q")], empty=("q",), consumed=[A1])
     assert judge.sent == ["a.1 basic.consume", "a.1 basic.get q", "a.1 basic.qos"]
-
-
-@pytest.mark.parametrize(
-    ("before", "expected"),
-    [
-        (("confirm.select",), []),
-        ((), ["a.1 basic.qos"]),
-        (("confirm.select", "channel.open"), ["a.1 basic.qos"]),
-        (("confirm.select", "basic.consume"), ["a.1 basic.qos"]),
-    ],
-)
-def test_behind_a_confirm_there_is_nothing_to_flush(
-    trace: TraceWriter, before: tuple[str, ...], expected: list[str]
-) -> None:
-    """Unless deliveries may come."""
-    judge = barrier(trace, "a.1 basic.publish q body=m", before=(*before, "basic.publish"))
-    assert [each for each in judge.sent if each == "a.1 basic.qos"] == expected
 
 
 def test_numbers_that_never_come_right_are_overdue(trace: TraceWriter) -> None:
