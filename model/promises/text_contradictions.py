@@ -101,8 +101,7 @@ CONTRADICTIONS: tuple[TextChoice, ...] = (
         'queue.unbind: "If a unbind fails, the server MUST raise a connection exception."; when it does is open',
         ("BIND-002",),
         (
-            Value("not-found", "is 404", (BROKER_J,)),
-            Value("refused-on-connection", "is refused, and the connection is closed"),
+            Value("not-found", "is 404, on the channel or the connection", (BROKER_J,)),
             Value("ok", "is answered with ok", (RABBITMQ,), text={"missing_binding_is_not_found": False}),
         ),
     ),

@@ -226,9 +226,6 @@ OTHER_WAYS: tuple[OtherWay, ...] = (
         )
         for value, code in ((_SOFT, 403), (_HARD, 530))
     ),
-    OtherWay(
-        "missing-unbound", "refused-on-connection", ("queue.unbind",), lacks_only_the_binding, _refuse("BIND-002", 530)
-    ),
     OtherWay("missing-unbound", "ok", ("queue.unbind",), lacks_only_the_binding, _as_settled),
     OtherWay("immediate", "refused", ("basic.publish",), _is_immediate, _refuse("PUBLISH-009", 540)),
     OtherWay("prefetch-size", "refused", ("basic.qos",), _has_size, _refuse("QOS-007", 540)),
