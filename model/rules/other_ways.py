@@ -6,9 +6,6 @@ whose dialect has settled that value goes that way; where the choice is open, th
 
 Requirements:
 
-* BIND-002: unbind is idempotent. Unbinding a binding, queue or exchange that does not exist returns unbind-ok. In
-  amqp-0-9-1: 404, as an error of the channel or of the connection; unbind-ok as well where only the binding is missing.
-  [rabbit_channel.erl:binding_action remove]
 * GET-001: get-ok / get-empty. Message-count in get-ok is the number of ready messages left; empty queue gives
   get-empty. [rabbit_channel.erl:basic.get; AMQP 0-9-1 basic.get]
 * PUBLISH-009: immediate. immediate=true is hard error 540. [rabbit_channel.erl]

@@ -15,7 +15,7 @@ from amqpspec.targets.variants import OTHERWISE, VARIANTS
 #: What is not open, or cannot be seen beside the others.
 UNSEEN = {
     "channel-max", "frame-max-zero", "heartbeat-with-payload", "channel-flow", "default-exchange-bindings",
-    "missing-deleted", "missing-unbound", "durable-exclusive", "meaningless-arguments",
+    "missing-deleted", "durable-exclusive", "meaningless-arguments",
 }  # fmt: skip
 
 
