@@ -15,7 +15,7 @@ from amqpspec.model.rules.connection.ending import end_connection
 #: What is owed on channel 0 where the connection is about to end.
 _ENDS = ("connection.close", "connection.close-ok", "socket.closed")
 #: What is owed on another channel, where nothing is left of the method that it answers when the connection has ended:
-#: an error of the channel, and a consumer that was not made.
+#: an error of the channel, and in the text a consumer that was not made. Of RabbitMQ's defects each knows how it goes on.
 _GONE_WITH_IT = ("channel.close", "basic.consume-ok")
 
 
@@ -42,7 +42,8 @@ def _is_about_to_end(broker: Broker, connection: Connection) -> bool:
         return isinstance(first, Expected) and first.method in _ENDS
     if connection.state is not ConnectionState.OPEN:
         return False
+    gone = _GONE_WITH_IT[:1] if broker.dialect.extensions else _GONE_WITH_IT
     owing = [each for key, each in broker.channels.items() if key[0] == connection.name and each.owed]
     return bool(owing) and all(
-        isinstance(owed, Expected) and owed.method in _GONE_WITH_IT for each in owing for owed in each.owed[:1]
+        isinstance(owed, Expected) and owed.method in gone for each in owing for owed in each.owed[:1]
     )
