@@ -15,7 +15,7 @@ from amqpspec.model.rules.connection.ending import end_connection
 #: What is owed on channel 0 where the connection is about to end.
 _ENDS = ("connection.close", "connection.close-ok", "socket.closed")
 #: What is owed on another channel, where nothing is left of the method that it answers when the connection has ended:
-#: an error of the channel, and in the text a consumer that was not made. Of RabbitMQ's defects each knows how it goes on.
+#: an error of the channel, and in the text a consumer that was not made: RabbitMQ's defects each know how they go on.
 _GONE_WITH_IT = ("channel.close", "basic.consume-ok")
 
 
