@@ -6,7 +6,7 @@ The engine knows no display and no report; they listen.
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -97,6 +97,8 @@ class Runner:
         self._ended_anew: Counter[bool] = Counter()
         #: names of scenarios
         self._decided: set[str] = set()
+        #: by requirement: `RunResult.seconds_of`
+        self._seconds_of: defaultdict[str, float] = defaultdict(float)
         self._began = time.monotonic()
         self._restarts = restarts
         self._losses = Losses()
@@ -280,6 +282,7 @@ class Runner:
             self._check_alive(outcome.sequence.name)
         judgement = self._causes.judged(outcome.judgement)
         self._take_judged(judgement)
+        self._note_time(judgement, outcome.seconds)
         for failure in judgement.failures:
             self._findings.note(failure, outcome.sequence.name, outcome.commands_until(failure.identity))
 
@@ -294,6 +297,13 @@ class Runner:
         if judgement.requirement is not None and judgement.verdict in (Verdict.PASS, Verdict.FAIL):
             self._decided.add(judgement.sequence)
         tell(self.listeners, SequenceFinished(judgement))
+
+    def _note_time(self, judgement: SequenceJudgement, seconds: float) -> None:
+        """A sequence of the search is about many requirements: each has an equal part of its time."""
+        exercised = [id for id, times in judgement.exercised.items() if times]
+        about = exercised if judgement.requirement is None else [judgement.requirement]
+        for id in about:
+            self._seconds_of[id] += seconds / len(about)
 
     def _run_again(self, name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
         """Run commands of the sequence `repeats`, or some of them, that belong to no count, with little patience."""
@@ -330,6 +340,7 @@ class Runner:
             replace(self._findings.found.get(identity, counted), sequences=counted.sequences)
             for identity, counted in self.tally.found.items()
         ] + self._losses.failures()
+        broken = self._broken.avoided
         said = self.tally.requirements(requirements().values(), dialect, not_applicable(self.target))
         return RunResult(
             tool="amqpspec",
@@ -349,8 +360,9 @@ class Runner:
             left_behind=tuple(f"{kind} {name}" for kind, name in self._left_behind),
             not_whole=self._not_whole,
             causes=self._causes.causes,
-            left_alone=tuple(self._broken.avoided.items()) if self.options.learns else (),
+            left_alone=tuple((rule, why) for rule, why in broken.items() if rule in self._search.left_alone),
             scenarios_extent=_extent(self._ended_by[True], self._ended_anew[True]),
             search_extent=_extent(self._ended_by[False], self._ended_anew[False]),
+            seconds_of=dict(self._seconds_of),
             decided=frozenset(self._decided),
         )

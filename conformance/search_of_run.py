@@ -52,6 +52,8 @@ class SearchOfRun:
         #: those that are made already, by whom
         self._prepared: tuple[Workers, Iterator[list[MadeRound]]] | None = None
         self._until: float | None = None
+        #: rules that some round left alone, as the target breaks them again and again
+        self.left_alone: frozenset[str] = frozenset()
 
     def prepare(self, workers: Workers) -> None:
         """Have the first rounds made while others wait. What is learned from now on is heeded by those behind them."""
@@ -108,6 +110,7 @@ class SearchOfRun:
             if learned is None:
                 learned = self._learned() if self._options.learns else Learned()
             self._now = first, learned
+            self.left_alone |= learned.avoided
             is_unknown = first == 0 and (self._options.search_only or bool(self._options.only))
             many = FIRST_ROUNDS if is_unknown or any(learned) else LATER_ROUNDS
             yield self._some_rounds(range(first, first + many), learned)

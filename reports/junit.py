@@ -15,6 +15,7 @@ requirements fail against the broker as it is known is a property of the suite.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from xml.etree import ElementTree
 
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
@@ -27,6 +28,17 @@ from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import as_known_text, broker_as_known, not_seen
 from amqpspec.reports.overview import Entry, again, entries, failing, notes
 from amqpspec.reports.text import visible
+
+
+class _TimedSuite(TestSuite):  # type: ignore[misc]
+    """Sequences are carried out beside each other, so the times of the requirements do not add up to its own."""
+
+    seconds = 0.0
+
+    def build_xml_doc(self, encoding: str | None = None) -> ElementTree.Element:
+        element: ElementTree.Element = super().build_xml_doc(encoding)
+        element.set("time", f"{self.seconds:.3f}")
+        return element
 
 
 def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None = None) -> str:
@@ -42,7 +54,7 @@ def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None =
         case.add_failure_info(visible("; ".join(result.not_whole)), visible("\n".join(result.left_behind)), "not whole")
         cases.append(case)
     target = result.target
-    suite = TestSuite(
+    suite = _TimedSuite(
         visible(f"{result.tool}: {target.product} {target.version} ({in_short(target.dialect)})"),
         cases,
         properties={
@@ -60,13 +72,15 @@ def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None =
             "known defects not seen": " ".join(entry.defect.name for entry in not_seen(result)),
         },
     )
+    suite.seconds = result.seconds
     text: str = to_xml_report_string([suite], encoding="utf-8")
     return text
 
 
 def _case(entry: Entry, result: RunResult) -> TestCase:
     name = f"{entry.id} {entry.title}".strip()
-    case = TestCase(visible(name), classname=visible(entry.area), allow_multiple_subelements=True)
+    took = result.seconds_of.get(entry.id)
+    case = TestCase(visible(name), classname=visible(entry.area), elapsed_sec=took, allow_multiple_subelements=True)
     match entry.verdict:
         case Verdict.FAIL if entry.is_excused:
             known = "; ".join(sorted({found.known or "" for found in entry.failures} - {""}))
@@ -118,8 +132,7 @@ def _undecided(result: RunResult) -> TestCase:
 
 
 def _end(result: RunResult) -> TestCase:
-    """It has the time of the whole run: a sequence is about several requirements, which have no time of their own."""
-    case = TestCase("the run came to its end", classname="target", elapsed_sec=round(result.seconds, 3))
+    case = TestCase("the run came to its end", classname="target")
     if result.lost is not None:
         case.add_error_info(visible(result.lost), error_type="target lost")
     return case

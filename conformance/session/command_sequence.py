@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -44,6 +45,8 @@ class CarriedOut:
     shown_by: Mapping[str, int] = field(default_factory=dict)
     #: what it made, and the broker did not delete: (kind, name)
     left_behind: tuple[tuple[str, str], ...] = ()
+    #: how long it took
+    seconds: float = 0.0
 
     def commands_until(self, identity: str) -> tuple[Command, ...]:
         """The commands as far as they showed that failure."""
@@ -74,6 +77,7 @@ class Place:
 
     def carry_out(self, sequence: CommandSequence, begun: Callable[[Command], None] = _ignored) -> CarriedOut:
         """`begun` is told of each command before it is sent. Raises `TargetError` when the target is lost."""
+        began = time.monotonic()
         target, patience = self.target, self.patience
         if sequence.deadline is not None:
             target, patience = replace(target, deadline=min(target.deadline, sequence.deadline)), None
@@ -105,4 +109,6 @@ class Place:
                     shown_by[plain_failure(failure).identity] = len(left)
         if sequence.avoided:
             sequence = replace(sequence, commands=tuple(left))
-        return CarriedOut(sequence, session.finish(), session.overdue, shown_by, session.left_behind)
+        judgement = session.finish()
+        took = time.monotonic() - began
+        return CarriedOut(sequence, judgement, session.overdue, shown_by, session.left_behind, took)

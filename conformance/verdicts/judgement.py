@@ -181,10 +181,12 @@ class RunResult:
     not_whole: tuple[str, ...] = ()
     #: what the broker refuses, and what is not known for that
     causes: tuple[Cause, ...] = ()
-    #: rules that the search leaves alone, each with the identity of the failure that is the reason
+    #: rules that the search left alone, each with the identity of the failure that is the reason
     left_alone: tuple[tuple[str, str], ...] = ()
     scenarios_extent: Extent = Extent()
     search_extent: Extent = Extent()
+    #: by requirement: how long its scenarios took, and its part of each sequence of the search; empty: not known
+    seconds_of: Mapping[str, float] = field(default_factory=dict)
     #: names of the scenarios that were carried out and decided
     decided: frozenset[str] = frozenset()
     #: what is wrong with the deviation file

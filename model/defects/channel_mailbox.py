@@ -12,8 +12,8 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.hooks import Guest, once_awake
 from amqpspec.model.judging.known_defect import OutputDefect
+from amqpspec.model.outputs.delivered_message import find
 from amqpspec.model.outputs.deliveries import first_get
-from amqpspec.model.outputs.messages import find
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape

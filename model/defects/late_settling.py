@@ -12,7 +12,7 @@ from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.transaction import Outcome
 from amqpspec.model.defects import delivery_numbers
 from amqpspec.model.defects.delivery_numbers import number_of
-from amqpspec.model.defects.timeouts import NAME
+from amqpspec.model.defects.timed_deliveries import DIALECTS, NAME
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
@@ -130,7 +130,7 @@ LATE_SETTLING_DEFECTS: tuple[DefectTransition, ...] = (
         " delivery of the first settles the delivery of the second that has the same number: the message is lost.",
         source="rabbit_channel settles by queue name, consumer tag and number; rabbit_fifo_client:settle looks up the"
         " consumer's key by the tag; rabbit_fifo counts anew for each consumer (next_msg_id)",
-        dialects=("rabbitmq-4.3",),
+        dialects=DIALECTS,
         by_chance=True,
         methods=("basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "tx.commit"),
         guest=NAME,

@@ -33,6 +33,7 @@ from amqpspec.model.defects.errors import CLOSE_DEFECTS, ERROR_DEFECTS
 from amqpspec.model.defects.exclusive_consumers import EXCLUSIVE_CONSUMER_DEFECTS, ExclusiveConsumers
 from amqpspec.model.defects.exclusive_queues import EXCLUSIVE_QUEUE_DEFECTS, ExclusiveQueues
 from amqpspec.model.defects.expiry_by_priority import ExpiryByPriority
+from amqpspec.model.defects.forgotten_deadlines import FORGOTTEN_DEADLINE_DEFECTS, ForgottenDeadlines
 from amqpspec.model.defects.header_values import HEADER_DEFECTS, TIME_STAMP_DEFECTS
 from amqpspec.model.defects.late_settling import LATE_SETTLING_DEFECTS
 from amqpspec.model.defects.merged_consumers import MERGED_DEFECTS, MergedConsumers
@@ -41,6 +42,8 @@ from amqpspec.model.defects.queue_arguments import QUEUE_ARGUMENT_DEFECTS
 from amqpspec.model.defects.queue_counts import QueueCounts, untold_queues
 from amqpspec.model.defects.queue_types_by_name import QUEUE_TYPE_DEFECTS, QueueTypesByName
 from amqpspec.model.defects.quorum_queue_clients import QUORUM_CLIENT_DEFECTS, QuorumQueueClients
+from amqpspec.model.defects.repeated_notices import RepeatedNotices
+from amqpspec.model.defects.resumed_consumers import RESUMING_DEFECTS, ResumedConsumers
 from amqpspec.model.defects.returns import RETURN_DEFECTS, ReturnsBeyondLimit
 from amqpspec.model.defects.service_queue import SERVICE_DEFECTS, ServiceQueue
 from amqpspec.model.defects.settling import SETTLING_DEFECTS
@@ -49,7 +52,9 @@ from amqpspec.model.defects.stream_chunks import StreamChunks
 from amqpspec.model.defects.stream_content import StreamContent
 from amqpspec.model.defects.stream_settlement import STREAM_SETTLEMENT_DEFECTS, StreamSettlement
 from amqpspec.model.defects.streams import STREAM_DEFECTS, StreamReaders
-from amqpspec.model.defects.timeouts import TIMEOUT_DEFECTS, TimedDeliveries
+from amqpspec.model.defects.timed_deliveries import TimedDeliveries
+from amqpspec.model.defects.timed_out_tags import TIMED_OUT_TAG_DEFECTS
+from amqpspec.model.defects.timeout_text import TimeoutText
 from amqpspec.model.defects.transactions import TRANSACTION_DEFECTS, Transactions
 from amqpspec.model.defects.virtual_hosts import VirtualHosts
 from amqpspec.model.defects.waiting_consumers import WaitingConsumers
@@ -68,7 +73,9 @@ DEFECT_TRANSITIONS: tuple[DefectTransition, ...] = (
     *ERROR_DEFECTS,
     *HEADER_DEFECTS,
     *REPLY_PUBLISHING_DEFECTS,
-    *TIMEOUT_DEFECTS,
+    *TIMED_OUT_TAG_DEFECTS,
+    *RESUMING_DEFECTS,
+    *FORGOTTEN_DEADLINE_DEFECTS,
     *LATE_SETTLING_DEFECTS,
     *TRANSACTION_DEFECTS,
     *EXCLUSIVE_QUEUE_DEFECTS,
@@ -104,7 +111,8 @@ def defects_of(dialect: Dialect) -> Mapping[Kind, tuple[DefectTransition, ...]]:
 GUESTS: tuple[Guest, ...] = (
     ChannelLimiter(), DeliveryNumbers(), QuorumQueueClients(), ConsumersOfEndedQueues(), QueueTypesByName(),
     ExclusiveQueues(), ExclusiveConsumers(), StreamReaders(), Transactions(),
-    TimedDeliveries(), OctetsOfQuorumQueues(), ReturnsBeyondLimit(), DeadLettersToStreams(), QueueCounts(),
+    TimedDeliveries(), ForgottenDeadlines(), RepeatedNotices(), ResumedConsumers(), TimeoutText(),
+    OctetsOfQuorumQueues(), ReturnsBeyondLimit(), DeadLettersToStreams(), QueueCounts(),
     ChannelClosing(), ChannelMailbox(), DirectReplies(), ExpiryByPriority(), VirtualHosts(), StreamContent(),
     ClassicActiveConsumer(), WaitingConsumers(), MergedConsumers(), ServiceQueue(),
     DropOrder(), StreamChunks(), StreamSettlement(),
@@ -113,9 +121,7 @@ GUESTS: tuple[Guest, ...] = (
 HOOKS = Hooks(GUESTS)
 
 
-def acceptor_for(
-    dialect: Dialect, bound: int = DEFAULT_BOUND, virtual_host: str = "/", own_user: str = ""
-) -> Acceptor:
+def acceptor_for(dialect: Dialect, bound: int = DEFAULT_BOUND, virtual_host: str = "/", own_user: str = "") -> Acceptor:
     """The acceptor that follows what the dialect's brokers are known to do wrong."""
     return Acceptor(dialect, bound, virtual_host, own_user, _followed(dialect.name))
 

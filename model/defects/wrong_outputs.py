@@ -14,17 +14,20 @@ from amqpspec.model.defects.death_order import DEATH_ORDER_DEFECTS
 from amqpspec.model.defects.direct_replies import DIRECT_REPLY_OUTPUT_DEFECTS
 from amqpspec.model.defects.expiration_text import EXPIRATION_DEFECTS
 from amqpspec.model.defects.expiry_by_priority import EXPIRY_DEFECTS
+from amqpspec.model.defects.forgotten_deadlines import NEXT_DEADLINE_FORGOTTEN, is_forgotten
 from amqpspec.model.defects.queue_counts import COUNT_DEFECTS
+from amqpspec.model.defects.repeated_notices import REPEATED_NOTICE_DEFECTS
 from amqpspec.model.defects.stream_chunks import STREAM_CHUNK_DEFECTS
 from amqpspec.model.defects.stream_content import STREAM_CONTENT_DEFECTS
-from amqpspec.model.defects.timeouts import NEXT_DEADLINE_FORGOTTEN, TIMEOUT_OUTPUT_DEFECTS, is_forgotten
+from amqpspec.model.defects.timeout_text import TIMEOUT_TEXT_DEFECTS
 from amqpspec.model.defects.virtual_hosts import END_OF_STREAM_UNTOLD, VIRTUAL_HOST_DEFECTS, is_not_told
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.protocol.methods import Method
 
 OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (
     *COUNT_DEFECTS,
-    *TIMEOUT_OUTPUT_DEFECTS,
+    *TIMEOUT_TEXT_DEFECTS,
+    *REPEATED_NOTICE_DEFECTS,
     *CLOSING_DEFECTS,
     *VIRTUAL_HOST_DEFECTS,
     *STREAM_CONTENT_DEFECTS,

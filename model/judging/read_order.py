@@ -1,13 +1,12 @@
 """In which order frames were sent that a client reads from several connections: nobody knows.
 
 A client reads what has come on one connection, and then what has come on another. Mostly that is no matter: what one
-frame has to do with one of another connection is open in the model itself (`model.outputs.messages.find`). Not where
-times are
-up: when a message goes from one consumer to the next as each of them times out, or when one has expired that comes to
-the head of a queue, as that before it is handed out, and goes on to another queue, it makes sense to the judge only in
-that order. Nor where the active consumer of a queue is cancelled: what it was handed before comes on its connection,
-what the next one is handed behind that comes on another. So a delivery that nothing explains is looked at again behind
-what comes on the other connections, until the client sends something or the broker is at rest.
+frame has to do with one of another connection is open in the model itself (`model.outputs.delivered_message.find`). Not
+where times are up: when a message goes from one consumer to the next as each of them times out, or when one has expired
+that comes to the head of a queue, as that before it is handed out, and goes on to another queue, it makes sense to the
+judge only in that order. Nor where the active consumer of a queue is cancelled: what it was handed before comes on its
+connection, what the next one is handed behind that comes on another. So a delivery that nothing explains is looked at
+again behind what comes on the other connections, until the client sends something or the broker is at rest.
 """
 
 from __future__ import annotations

@@ -65,13 +65,14 @@ from amqpspec.model.broker.message_order import priority_requirement, shows_prio
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Message, Queue
 from amqpspec.model.broker.time_to_live import BEHIND, dropped_by_fetch, is_long_over, missed
+from amqpspec.model.outputs.delivered_content import check_delivery
+from amqpspec.model.outputs.delivered_message import find, out_of_order
 from amqpspec.model.outputs.late_deliveries import (
     check_late_delivery,
     check_lost_delivery,
     lost_with_channel,
     under_way,
 )
-from amqpspec.model.outputs.messages import check_delivery, find, out_of_order
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
 from amqpspec.model.outputs.replies import WITH_UNACKNOWLEDGED, counts_unacknowledged, nothing_explains
 from amqpspec.model.outputs.stream_deliveries import observe_stream_deliver

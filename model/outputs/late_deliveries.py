@@ -35,7 +35,7 @@ from amqpspec.model.broker.channels import Channel, Lost
 from amqpspec.model.broker.overflow import BEYOND_LIMIT
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Message
-from amqpspec.model.outputs.messages import check_delivery
+from amqpspec.model.outputs.delivered_content import check_delivery
 from amqpspec.model.outputs.mismatch import Mismatches, unexpected
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method

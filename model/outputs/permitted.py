@@ -15,7 +15,7 @@ from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.stream_log import first_owed
 from amqpspec.model.broker.time_to_live import dropped_by_fetch
-from amqpspec.model.outputs.messages import expected_properties
+from amqpspec.model.outputs.expected_properties import expected_properties
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Content, Method, Table, TraceEvent, event_of
 from amqpspec.model.protocol.patterns import choose

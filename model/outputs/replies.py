@@ -83,7 +83,7 @@ from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.reply_addresses import agree
 from amqpspec.model.broker.routing import BY_TYPE
-from amqpspec.model.outputs.messages import ONE_COPY, routed_by
+from amqpspec.model.outputs.delivered_message import ONE_COPY, routed_by
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.verdict import Shape

@@ -49,7 +49,8 @@ from amqpspec.model.broker.dead_letter_headers import shown_by
 from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.queues import Consumer, Message
 from amqpspec.model.broker.stream_log import begin, begins_at, first_owed, stored
-from amqpspec.model.outputs.messages import check_delivery, routed_by
+from amqpspec.model.outputs.delivered_content import check_delivery
+from amqpspec.model.outputs.delivered_message import routed_by
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches, unexpected
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Method

@@ -69,7 +69,7 @@ class DockerBroker:
         image: str,
         *,
         configuration: Mapping[str, str] = MappingProxyType({}),
-        start_timeout: float = 90.0,
+        start_timeout: float = 240.0,
         keeps_data: bool = False,
     ) -> None:
         self.image = image
@@ -204,8 +204,11 @@ class DockerBroker:
         if not bindings:
             log.ended.wait(timeout=1.0)  # for what it said before it ended
             raise BrokerUnavailable(f"{self.image}: {_reason_for_failure(container)}{log.memory.quote()}")
-        address = _own_address(container) or Address(host="127.0.0.1", port=int(bindings[0]["HostPort"]))
-        if not wait_until_ready(address.host, address.port, deadline, log.signs, log.ended.is_set):
+        published = Address(host="127.0.0.1", port=int(bindings[0]["HostPort"]))
+        # The container's own address may be filtered: the published port is behind it.
+        addresses = [address for address in (_own_address(container), published) if address]
+        address = wait_until_ready(addresses, deadline, log.signs, log.ended.is_set)
+        if address is None:
             if log.ended.is_set():
                 raise BrokerUnavailable(f"{self.image}: {_reason_for_failure(container)}{log.memory.quote()}")
             raise BrokerUnavailable(

@@ -187,7 +187,7 @@ class ProcessBroker:
             return process.poll() is not None
 
         deadline = time.monotonic() + self._start_timeout
-        if wait_until_ready(address.host, address.port, deadline, signs, has_ended):
+        if wait_until_ready((address,), deadline, signs, has_ended):
             wait_until_open(address, deadline, signs)
             return
         if has_ended():

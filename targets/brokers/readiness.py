@@ -10,7 +10,7 @@ import socket
 import struct
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.wire import WireClient
@@ -83,23 +83,25 @@ def answers_amqp(host: str, port: int, timeout: float) -> bool:
 
 
 def wait_until_ready(
-    host: str,
-    port: int,
+    addresses: Sequence[Address],
     deadline: float,
     life_signs: queue.SimpleQueue[object],
     has_ended: Callable[[], bool],
-) -> bool:
-    """True once the broker answers; False when `deadline` (time.monotonic) passes or `has_ended()` holds.
+) -> Address | None:
+    """The first of `addresses` at which the broker answers; None when `deadline` (time.monotonic) passes or
+    `has_ended()` holds.
 
     An attempt follows each sign of life (such as a line of its log), or a short lull for a silent broker.
     """
-    while (remaining := deadline - time.monotonic()) > 0:
-        if answers_amqp(host, port, min(remaining, _LONGEST_ANSWER)):
-            return True
+    while time.monotonic() < deadline:
+        for address in addresses:
+            remaining = max(deadline - time.monotonic(), 0.001)
+            if answers_amqp(address.host, address.port, min(remaining, _LONGEST_ANSWER)):
+                return address
         if has_ended():
-            return False
+            return None
         _wait_for_sign(life_signs, min(max(deadline - time.monotonic(), 0.0), _LONGEST_LULL))
-    return False
+    return None
 
 
 def wait_until_open(address: Address, deadline: float, life_signs: queue.SimpleQueue[object]) -> None:

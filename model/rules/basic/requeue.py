@@ -1,7 +1,7 @@
 """Where a message goes that is given back to its queue (ACK-016, ACK-017, ACK-018; QUORUM-002, QUORUM-003).
 
-The count shows as x-delivery-count and x-acquired-count (`model.outputs.messages`). What comes back too often becomes a
-dead letter (`model.rules.extensions.dead_letter`); limits of length and time are looked at behind it
+The count shows as x-delivery-count and x-acquired-count (`model.outputs.expected_properties`). What comes back too
+often becomes a dead letter (`model.rules.extensions.dead_letter`); limits of length and time are looked at behind it
 (`model.rules.extensions.message_expiry`). Who gives back says whether the delivery has failed: for nack and recover the
 dialect decides (`quorum_nack_has_not_failed`), for reject and the end of a channel it always has.
 

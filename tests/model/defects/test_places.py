@@ -9,7 +9,7 @@ from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.broker.hooks import Hooks, arm
-from amqpspec.model.defects import channel_limiter, timeouts
+from amqpspec.model.defects import channel_limiter, resumed_consumers
 from amqpspec.model.defects.transitions import GUESTS, HOOKS
 from amqpspec.model.promises.dialects import dialect_named
 
@@ -44,7 +44,7 @@ def test_a_guest_wakes_when_it_is_armed_or_remembers_something() -> None:
     broker = Broker(dialect_named("rabbitmq-4.3"), hooks=HOOKS)
     assert not broker.hooks.rests
     assert not broker.hooks.is_limited
-    broker.remembered(timeouts.NAME)
+    broker.remembered(resumed_consumers.NAME)
     arm(broker, channel_limiter.NAME)
     assert broker.hooks.rests
     assert broker.hooks.is_limited

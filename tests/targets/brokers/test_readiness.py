@@ -1,4 +1,4 @@
-"""A broker that answers before its virtual host is there is waited for."""
+"""A broker is tried at each of its addresses; one that answers before its virtual host is there is waited for."""
 
 from __future__ import annotations
 
@@ -55,3 +55,25 @@ def test_any_other_trouble_is_told_by_who_connects_next(monkeypatch: pytest.Monk
 
 def test_the_deadline_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(_waited(_Client(NotYetOpen("")), monkeypatch, seconds=0)) == 1
+
+
+def _ready(*open_ports: int) -> Address | None:
+    """Which of two addresses is used, where these ports answer."""
+    addresses = (Address("172.17.0.2", 5672), Address("127.0.0.1", 32768))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(readiness, "answers_amqp", lambda host, port, timeout: port in open_ports)
+        return readiness.wait_until_ready(addresses, time.monotonic() + 60, queue.SimpleQueue(), lambda: True)
+
+
+def test_a_container_is_used_at_the_first_address_that_answers() -> None:
+    own = _ready(5672, 32768)
+    assert own is not None and own.host == "172.17.0.2"
+
+
+def test_a_container_whose_own_address_is_filtered_is_used_at_its_published_port() -> None:
+    published = _ready(32768)
+    assert published is not None and published.host == "127.0.0.1"
+
+
+def test_a_broker_that_has_ended_is_not_waited_for() -> None:
+    assert _ready() is None
