@@ -78,6 +78,9 @@ from amqpspec.model.protocol.erlang_wording import wire_type
 from amqpspec.model.protocol.field_types import retyped
 from amqpspec.model.protocol.methods import Method
 
+#: basic.recover: "The server MUST set the redelivered flag on all messages that are resent"; of others it SHOULD.
+_RECOVERED = ("RECOVER-001", "RECOVER-002")
+
 
 def check_delivery(
     broker: Broker, channel: Channel, queue: Queue, message: Message, method: Method, by_get: bool
@@ -105,6 +108,8 @@ def check_delivery(
             requirement = "DLX-010"
         elif message.reason.startswith("TIMEOUT") and message.redelivered:
             requirement = "TIMEOUT-012"
+        elif message.reason in _RECOVERED and message.redelivered and not broker.dialect.extensions:
+            requirement = message.reason
         wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{method.name} redelivered", False, allowed))
     if arguments.get("exchange", "") != message.exchange or arguments.get("routing_key", "") != message.routing_key:
         allowed = f"exchange={message.exchange} routing-key={message.routing_key}"
