@@ -36,6 +36,11 @@ Requirements:
   x-acquired-count +1. nack(requeue=true), recover, timeout: only x-acquired-count +1. In rabbitmq-3: every return +1
   x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
   reject->settle(true,false)]
+* RECOVER-001: basic.recover(true). Requeues ALL unacked messages of the channel (consumers and gets) and answers
+  recover-ok; messages come back with redelivered=true and new tags, possibly to other consumers.
+  [rabbit_channel.erl:basic.recover_async; AMQP 0-9-1 basic.recover]
+* RECOVER-002: basic.recover-async(true). basic.recover-async(true) does the same as basic.recover(true), without a
+  reply. [rabbit_channel.erl; AMQP 0-9-1 basic.recover-async]
 * RECOVER-005: recover on quorum counts like nack. 4.0: x-delivery-count +1; 4.3: only x-acquired-count +1. In
   rabbitmq-3: x-delivery-count 1, message to tail. In rabbitmq-4.0: x-delivery-count 1. In rabbitmq-4.3:
   x-acquired-count 1. [rabbit_fifo]
