@@ -9,8 +9,8 @@ from pathlib import Path
 
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
-from amqpspec.conformance.search.plan import Plan
 from amqpspec.conformance.session.cleanup import Cleaner
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter

@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterator
 
 from amqpspec.conformance.language.command import Command
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Content, Table
 

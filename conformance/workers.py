@@ -124,7 +124,10 @@ def _made_in(work: Round, options: RunOptions, target: TargetUnderTest) -> MadeR
         avoided=work.avoided,
     )
     numbered = enumerate(made[: work.most], start=work.number * ROUND + 1)
-    return [(CommandSequence(f"search {number}", each.commands), each.waits) for number, each in numbered]
+    return [
+        (CommandSequence(f"search {number}", each.commands, avoided=work.avoided), each.waits)
+        for number, each in numbered
+    ]
 
 
 class ThisProcess:

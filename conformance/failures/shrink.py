@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from amqpspec.conformance.language.command import Command
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE, first_of
 from amqpspec.model.broker.channels import TimedOut, Unacknowledged
 from amqpspec.model.promises.choices import Dialect

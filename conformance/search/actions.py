@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 
 from amqpspec.conformance.language.command import Command
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Content, Table

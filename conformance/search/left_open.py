@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.scenarios.scenario_files import WITH_X, without_expiration
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.queues import flags_of
 from amqpspec.model.protocol.methods import Table
 

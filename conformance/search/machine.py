@@ -1,7 +1,7 @@
 """Stateful search: Hypothesis makes command sequences. A run carries them out and has them judged.
 
 Each sequence has a theme, which weighs the actions: traffic, consumers, publishing, timeouts, topology, or the protocol
-itself. Commands are chosen with a view to the planning broker (`conformance.search.plan`) only. Right ones and
+itself. Commands are chosen with a view to the planning broker (`conformance.session.plan`) only. Right ones and
 deliberately wrong ones are made; how often which, is `tests/conformance/search/test_search_distribution.py`'s business
 to show.
 """
@@ -24,12 +24,12 @@ from amqpspec.conformance.search.crossings import CrossingActions
 from amqpspec.conformance.search.expiry import ExpiryActions
 from amqpspec.conformance.search.left_open import judgeable
 from amqpspec.conformance.search.limits import LimitActions
-from amqpspec.conformance.search.plan import Plan
 from amqpspec.conformance.search.protocol import PROTOCOL, ProtocolActions
 from amqpspec.conformance.search.publishing import PUBLISHING
 from amqpspec.conformance.search.timeouts import TIMED_KINDS, TIMEOUTS, TimeoutActions
 from amqpspec.conformance.search.topology import TOPOLOGY, TopologyActions
 from amqpspec.conformance.search.traffic import TRAFFIC
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.conformance.verdicts.causes import Argument, without
 from amqpspec.model.promises.choices import ConsumerTimeouts, Dialect
 

@@ -32,11 +32,13 @@ class CommandSequence:
     #: what it asks for may take a sound broker long: an owed frame may take as long as was said at first, however many
     #: others were waited for in vain
     slow: bool = False
+    #: what would come under these rules now is left out: the plan that it was made by did not know what the target does
+    avoided: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class CarriedOut:
-    """A finished sequence."""
+    """A finished sequence, with the commands that were not left out."""
 
     sequence: CommandSequence
     judgement: SequenceJudgement
@@ -96,16 +98,22 @@ class Place:
             cleaner=self.cleaner,
         )
         shown_by: dict[str, int] = {}
+        left: list[Command] = []
         with session:
-            for number, command in enumerate(sequence.commands, start=1):
+            for command in sequence.commands:
                 if self.is_stopped():
                     session.finish(complete=False)
                     break
+                if sequence.avoided and session.would_come_under(command, sequence.avoided):
+                    continue
+                left.append(command)
                 if not session.over:
                     begun(command)
                 session.run(command)
                 for failure in session.judge.failures[len(shown_by) :]:
-                    shown_by[plain_failure(failure).identity] = number
+                    shown_by[plain_failure(failure).identity] = len(left)
+        if sequence.avoided:
+            sequence = replace(sequence, commands=tuple(left))
         judgement = session.finish()
         took = time.monotonic() - began
         return CarriedOut(sequence, judgement, session.overdue, shown_by, session.left_behind, took)

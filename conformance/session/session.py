@@ -5,7 +5,7 @@ What is sent or received is written to the trace, then judged (`conformance.sess
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from types import TracebackType
 from typing import Self
 
@@ -18,6 +18,7 @@ from amqpspec.conformance.session.opening import is_over, open_connection, take_
 from amqpspec.conformance.session.operating import operate, undo
 from amqpspec.conformance.session.pacing import Lockstep, Pace
 from amqpspec.conformance.session.patience import Patience
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.events import CommandIssued, Listener, tell
@@ -131,6 +132,15 @@ class Session:
             self._made = made
             raise UnsendableCommand(f"{text}: {error}") from None
         self._pacing.after(command, self._conversation)
+
+    def would_come_under(self, command: Command, rules: Collection[str]) -> bool:
+        """Would one of these rules make a difference, were the command carried out now?"""
+        conversation = self._conversation
+        if self.over:
+            return False
+        explanation = self.judge.acceptor.explanations[0]
+        plan = Plan.behind(explanation.broker, explanation.pending, conversation.now())
+        return plan.comes_under(on_the_broker(command, conversation.prefix, conversation.reply_address), rules)
 
     @property
     def over(self) -> bool:

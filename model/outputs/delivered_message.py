@@ -101,6 +101,17 @@ def find(broker: Broker, channel: Channel, queue: Queue, method: Method) -> int 
     return place
 
 
+def out_of_order(broker: Broker, queue: Queue, method: Method, requirement: str) -> int | None:
+    """The place of a message that comes before others that were published first: that it is gone from there is clear.
+
+    None: it is not there, or the matter is another. Of RabbitMQ's defects each knows how it goes on.
+    """
+    if broker.dialect.extensions or requirement != "PUBLISH-015" or method.content is None:
+        return None
+    place = _place(queue.messages, method, method.content.body)
+    return None if place < 0 else place
+
+
 def _may_be_anywhere(broker: Broker, *messages: Message) -> bool:
     """Has any of them been given back, of which the text does not say where it goes?"""
     return not broker.dialect.extensions and any(message.redelivered for message in messages)

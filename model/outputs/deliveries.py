@@ -52,6 +52,8 @@ Requirements:
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.consumer_timeouts import begin_delivery, spare
@@ -64,7 +66,7 @@ from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Message, Queue
 from amqpspec.model.broker.time_to_live import BEHIND, dropped_by_fetch, is_long_over, missed
 from amqpspec.model.outputs.delivered_content import check_delivery
-from amqpspec.model.outputs.delivered_message import find
+from amqpspec.model.outputs.delivered_message import find, out_of_order
 from amqpspec.model.outputs.late_deliveries import (
     check_late_delivery,
     check_lost_delivery,
@@ -125,13 +127,19 @@ def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatc
         index = found
     for told in broker.hooks.consumer_served:
         told(broker, consumer)
+    beyond: Mismatches = NONE
     if not broker.has_room(consumer) and not answer(broker.hooks.may_cross_limit, broker, consumer):
-        return unexpected(broken_by_delivery(broker, consumer), "basic.deliver beyond the limit")
+        # what the broker has done is clear; but of RabbitMQ's defects each knows how it goes on
+        ends = bool(broker.dialect.extensions or consumer.timed_out)
+        requirement = broken_by_delivery(broker, consumer)
+        beyond = (Mismatch(requirement, Shape.UNEXPECTED, "basic.deliver beyond the limit", ends),)
+        if ends:
+            return beyond
     message = messages[index]
     out_of_turn = check_turn(broker, queue, consumer, message) if consumer in queue.consumers else None
     if out_of_turn:
         return out_of_turn
-    wrong = _check_time(broker, message) + check_delivery(broker, channel, queue, message, method, False)
+    wrong = beyond + _check_time(broker, message) + check_delivery(broker, channel, queue, message, method, False)
     if wrong and any(mismatch.fatal for mismatch in wrong):
         return wrong
     for told in broker.hooks.consumer_chosen:
@@ -247,6 +255,7 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
     if pending is None:
         return nothing_explains(broker, channel, method, None)
     queue = pending.queue
+    wrong: Mismatches = NONE
     if pending.counted and queue.type is QueueType.QUORUM and queue.messages and not broker.ready_range(queue)[0]:
         broker.fired("GET-007")
     if method.name == "basic.get-empty":
@@ -255,17 +264,20 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
             limited = 0 < (channel.channel_prefetch or channel.prefetch) <= len(channel.unacknowledged)
             requirement = "GET-003" if limited else missed(queue, broker.latest) or queue.messages[0].reason
             return unexpected(requirement, "basic.get-empty although a message is ready")
-        wrong: Mismatches = NONE
         nothing_was_got(broker, channel)
         if pending.counted:
             broker.bookkeeping.exercised["GET-001"] += 1
     else:
         found = find(broker, channel, queue, method)
         if isinstance(found, str):
-            return nothing_explains(broker, channel, method, found, asked=True)
+            wrong = nothing_explains(broker, channel, method, found, asked=True)
+            place = out_of_order(broker, queue, method, wrong[0].requirement)
+            if place is None:
+                return wrong
+            found, wrong = place, (replace(wrong[0], fatal=False),)
         message = queue.messages[found]
         low, high = _range_for(broker, pending)
-        wrong = _check_time(broker, message) + check_delivery(broker, channel, queue, message, method, True)
+        wrong += _check_time(broker, message) + check_delivery(broker, channel, queue, message, method, True)
         count = method.arguments.get("message_count", 0)
         least, most = dropped_by_fetch(queue, found, broker.latest, broker.rested, no_ack=pending.no_ack)
         low, high = low - most, high - least

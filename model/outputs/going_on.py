@@ -1,7 +1,7 @@
 """Going on behind a frame that is wrong: where it is clear all the same in what state the broker is now.
 
-A broker that ends the whole connection, where an error of one of its channels was due, or where the connection was to
-end in another way, has ended it: what it held goes back, and the other connections are not concerned.
+A broker that ends the whole connection, where an error of one of its channels was due or a consumer, or where the
+connection was to end in another way, has ended it: what it held goes back, and the other connections are not concerned.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from amqpspec.model.rules.connection.ending import end_connection
 
 #: What is owed on channel 0 where the connection is about to end.
 _ENDS = ("connection.close", "connection.close-ok", "socket.closed")
+#: What is owed on another channel, where nothing is left of the method that it answers when the connection has ended:
+#: an error of the channel, and in the text a consumer that was not made: RabbitMQ's defects each know how they go on.
+_GONE_WITH_IT = ("channel.close", "basic.consume-ok")
 
 
 def goes_on_behind(broker: Broker, event: TraceEvent) -> bool:
@@ -33,13 +36,14 @@ def goes_on_behind(broker: Broker, event: TraceEvent) -> bool:
 
 
 def _is_about_to_end(broker: Broker, connection: Connection) -> bool:
-    """Does the law have the connection end now, or one of its channels for an error?"""
+    """Does the law have the connection end now, or is all that is owed gone with it?"""
     first = connection.owed[0] if connection.owed else None
     if first is not None:
         return isinstance(first, Expected) and first.method in _ENDS
     if connection.state is not ConnectionState.OPEN:
         return False
+    gone = _GONE_WITH_IT[:1] if broker.dialect.extensions else _GONE_WITH_IT
     owing = [each for key, each in broker.channels.items() if key[0] == connection.name and each.owed]
     return bool(owing) and all(
-        isinstance(owed, Expected) and owed.method == "channel.close" for each in owing for owed in each.owed[:1]
+        isinstance(owed, Expected) and owed.method in gone for each in owing for owed in each.owed[:1]
     )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from amqpspec.conformance.failures.shrink import shrink
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT
 

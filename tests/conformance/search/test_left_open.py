@@ -6,7 +6,7 @@ import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.left_open import judgeable
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.promises.dialects import dialect_named
 
 

@@ -17,8 +17,8 @@ from amqpspec.conformance.failures.shrink import _meant, _written
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.machine import THEMES
-from amqpspec.conformance.search.plan import Plan
 from amqpspec.conformance.search.round import make_round
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.queue_types import QueueType

@@ -14,8 +14,8 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.search.machine import THEMES, themes_for
-from amqpspec.conformance.search.plan import Plan
 from amqpspec.conformance.search.round import make_round
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.events import Event, SequenceFinished

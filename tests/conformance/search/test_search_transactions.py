@@ -8,8 +8,8 @@ import pytest
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.search.plan import Plan
 from amqpspec.conformance.search.transactions import TransactionActions
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.promises.dialects import dialect_named
 
 TO_R = 'x-dead-letter-exchange="" x-dead-letter-routing-key=r'

@@ -15,7 +15,7 @@ import pytest
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.scenarios.applicability import absent_methods, not_applicable, obstacle
 from amqpspec.conformance.scenarios.scenario_files import all_scenarios
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace, sequences

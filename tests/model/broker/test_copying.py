@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker import copying
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Unacknowledged

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.dead_letter_headers import as_seen, chosen, in_a_cycle
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted

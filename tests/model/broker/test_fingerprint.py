@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.fingerprint import fingerprint, parts_of_fingerprint
 from amqpspec.model.outputs.observation import observe

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.promises.dialects import dialect_named

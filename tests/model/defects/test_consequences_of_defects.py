@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.defects.delivery_numbers import settled_for_queue, told_as
 from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, HOOKS

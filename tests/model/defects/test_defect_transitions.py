@@ -10,7 +10,7 @@ import pytest
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.broker.internal_events import DeliveryTimeout, Input, OverdueTimeout

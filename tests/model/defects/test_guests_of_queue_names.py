@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.defects import consumers_of_ended_queues, delivery_numbers, queue_types_by_name
 from amqpspec.model.defects.consumers_of_ended_queues import untold_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.defects.no_dead_letters import makes_no_dead_letters

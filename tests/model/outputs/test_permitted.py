@@ -18,7 +18,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.search.machine import CommandSearch
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.fingerprint import fingerprint

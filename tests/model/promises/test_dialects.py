@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS, UnknownDialect, dialect_named, dialect_of
 from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.promises.dialects import dialect_named
 
 FORGED = '{"x-death": [{"count": 3, "reason": "rejected", "queue": "other", "exchange": "", "routing-keys": ["k"]}]}'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.queues import Arrival
 from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for
 from amqpspec.model.outputs.observation import observe

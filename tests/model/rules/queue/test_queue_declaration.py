@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import Method, event_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.search.plan import Plan
+from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 

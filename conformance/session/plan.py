@@ -6,7 +6,7 @@ never at the target, so that equal seeds make equal commands, whatever the targe
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from amqpspec.conformance.language.command import Command
@@ -18,6 +18,7 @@ from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
+from amqpspec.model.broker.internal_events import Input
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.reply_addresses import ADDRESS
 from amqpspec.model.outputs.observation import observe
@@ -44,6 +45,15 @@ class Plan:
         self._now = 1.0
         #: what `$reply-to` stands for (`conformance.language.names`)
         self.reply_address = ""
+
+    @classmethod
+    def behind(cls, broker: Broker, under_way: Iterable[Input], now: float) -> Plan:
+        """What would come of a command that were carried out on that broker now, behind what is under way to it."""
+        plan = cls(broker.dialect)
+        plan.broker, plan._now = copy_broker(broker), now
+        for each in under_way:
+            process(plan.broker, each)
+        return plan
 
     def carry_out(self, command: Command) -> None:
         """Process the command as a session would send it, and everything that the broker answers."""
@@ -73,13 +83,14 @@ class Plan:
         )
 
     def comes_under(self, command: Command, rules: Collection[str]) -> bool:
-        """Would one of these rules make a difference, were the command carried out now?"""
+        """Would one of these rules make a difference, or be blamed, were the command carried out now?"""
         kept = self.broker, self._now, self.reply_address
         self.broker = copy_broker(self.broker)
+        self.broker.bookkeeping.reason = ""
         self.carry_out(command)
-        exercised = self.broker.bookkeeping.exercised
+        exercised, blamed = self.broker.bookkeeping.exercised, self.broker.bookkeeping.reason
         self.broker, self._now, self.reply_address = kept
-        return any(exercised[rule] > self.broker.bookkeeping.exercised[rule] for rule in rules)
+        return blamed in rules or any(exercised[rule] > self.broker.bookkeeping.exercised[rule] for rule in rules)
 
     def _with_address(self, arguments: Table) -> Table:
         address = self.reply_address
