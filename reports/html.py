@@ -28,6 +28,7 @@ from amqpspec.reports.extent import extent_lines
 from amqpspec.reports.overview import (
     SIGNS,
     VERDICTS,
+    WARNING_SIGN,
     Entry,
     again,
     areas,
@@ -109,5 +110,6 @@ def render_html(
         whole=whole_lines(result),
         summary=[(verdict, result.summary[verdict], result.summary_as_known[verdict]) for verdict in VERDICTS],
         signs=SIGNS,
+        warning_sign=WARNING_SIGN,
         overall={0: Verdict.PASS, 1: Verdict.FAIL, 3: Verdict.INCONCLUSIVE, 4: Verdict.INCONCLUSIVE}[result.exit_code],
     )

@@ -5,6 +5,7 @@
 | pass | a test case, nothing in it |
 | fail | `<failure>`, one for each distinct new failure; a known defect is one as well, and says so |
 | fail, known deviations or arguable failures only | `<skipped>`, so that what fails a build is what fails the run |
+| fail, only in what the text recommends | `<skipped>` with `warning:` and the sentence of the text |
 | inconclusive | `<error>` with the reason |
 | not exercised, not applicable | `<skipped>` with the reason |
 
@@ -85,6 +86,8 @@ def _case(entry: Entry, result: RunResult) -> TestCase:
         case Verdict.FAIL if entry.is_excused:
             known = "; ".join(sorted({found.known or "" for found in entry.failures} - {""}))
             excuse = f"known deviation: {known}" if known else "arguable only"
+            if entry.is_warning:
+                excuse = "; ".join(sorted({_warning(found, result) for found in entry.failures}))
             case.add_skipped_info(visible(excuse), _texts(entry, entry.failures, result))
         case Verdict.FAIL:
             new = [found for found in entry.failures if fails_a_run(found)]
@@ -102,6 +105,12 @@ def _case(entry: Entry, result: RunResult) -> TestCase:
         case Verdict.NOT_APPLICABLE:
             case.add_skipped_info(visible(f"not applicable: {entry.outcome.reason or 'no reason was recorded'}"))
     return case
+
+
+def _warning(found: FoundFailure, result: RunResult) -> str:
+    """The sentence that is not followed, as all reports have it."""
+    said = notes(found, result.target.dialect, result.target.judged_version)
+    return "; ".join(note for note in said if note.startswith("warning: "))
 
 
 def _texts(entry: Entry, failures: tuple[FoundFailure, ...], result: RunResult) -> str:

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from amqpspec.conformance.verdicts.gate import is_minor
+from amqpspec.conformance.verdicts.gate import is_minor, is_warning
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RequirementVerdict, RunResult, fails_a_run
 from amqpspec.model.defects.known_defects import is_as_known, known_defects, strength_of
 from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.dialect_names import base_of
+from amqpspec.model.promises.recommended import recommendation
 from amqpspec.model.promises.registry import AS_STATED, Requirement, requirements
 from amqpspec.model.promises.severity import ORDER, rank, severity_of
 from amqpspec.model.promises.verdict import Verdict
@@ -29,6 +30,9 @@ SIGNS: Mapping[Verdict, str] = {
     Verdict.NOT_EXERCISED: "·",
     Verdict.NOT_APPLICABLE: "–",
 }
+
+#: Of a failure that is a warning.
+WARNING_SIGN = "!"
 
 #: Names of what is left behind, beyond which only their number is told.
 MOST_NAMES = 8
@@ -73,6 +77,11 @@ class Entry:
     def differs(self) -> bool:
         """Whether the two verdicts are not the same."""
         return self.as_known is not self.verdict
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether all that is wrong is what the text only recommends."""
+        return bool(self.failures) and all(map(is_warning, self.failures))
 
     @property
     def is_excused(self) -> bool:
@@ -163,6 +172,7 @@ def headline(result: RunResult) -> str:
     failing = [found for found in result.failures if fails_a_run(found)]
     defective = sum(map(result.is_as_known, failing))
     minor = sum(map(is_minor, result.failures))
+    warnings = sum(map(is_warning, result.failures))
     listed = [found for found in result.failures if found.known is not None and not is_minor(found)]
     accepted = sum(map(result.is_as_known, listed))
     known = len(listed) - accepted
@@ -171,7 +181,8 @@ def headline(result: RunResult) -> str:
         "new failure": len(failing) - defective,
         "known defect": defective,
         "arguable failure": arguable,
-        "minor failure": minor,
+        "minor failure": minor - warnings,
+        "warning": warnings,
         "accepted known defect": accepted,
         "accepted deviation": known,
     }
@@ -218,7 +229,7 @@ def notes(found: FoundFailure, dialect: str, version: Version | None = None) -> 
     said = [str(severity_of(found.failure)), str(found.failure.shape), str(strength_of(found.failure))]
     as_known = is_as_known(found.failure, dialect, version)
     if found.known is not None:
-        said.append(f"{'minor' if is_minor(found) else 'known'}: {found.known}")
+        said.append(_accepted(found, dialect))
     elif not as_known and fails_a_run(found):
         said.append("new")
     if found.failure.defect:
@@ -229,6 +240,13 @@ def notes(found: FoundFailure, dialect: str, version: Version | None = None) -> 
         said.append("shrinking cut short")
     said.append(plural(found.sequences, "sequence"))
     return tuple(said)
+
+
+def _accepted(found: FoundFailure, dialect: str) -> str:
+    """Why the failure fails nothing; of a warning the sentence that is not followed."""
+    if is_warning(found) and (sentence := recommendation(found.failure, dialect)):
+        return f"warning: {sentence}"
+    return f"{'minor' if is_minor(found) else 'known'}: {found.known}"
 
 
 def again(found: FoundFailure) -> str:

@@ -20,7 +20,7 @@ from amqpspec.conformance.verdicts.events import (
     SequenceFinished,
     SequenceStarted,
 )
-from amqpspec.conformance.verdicts.gate import is_minor
+from amqpspec.conformance.verdicts.gate import is_minor, is_warning
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, is_as_known, strength_of
 from amqpspec.model.promises.dialect_names import choices_of, in_short
@@ -31,7 +31,17 @@ from amqpspec.model.promises.versions import Version, newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import headline_as_known, new_as_known, not_seen
 from amqpspec.reports.extent import extent_lines
-from amqpspec.reports.overview import SIGNS, VERDICTS, Entry, entries, headline, notes, severity_line, whole_lines
+from amqpspec.reports.overview import (
+    SIGNS,
+    VERDICTS,
+    WARNING_SIGN,
+    Entry,
+    entries,
+    headline,
+    notes,
+    severity_line,
+    whole_lines,
+)
 from amqpspec.reports.progress import Progress
 from amqpspec.reports.text import plural, visible
 
@@ -115,12 +125,14 @@ def _brief_lines(failing: Iterable[tuple[Entry, FoundFailure]], result: RunResul
     for entry, found in listed:
         defect = KNOWN_DEFECTS.get(found.failure.defect)
         is_known = result.is_as_known(found)
-        kind = "minor" if is_minor(found) else "known" if is_known else "new" if found.known is None else "listed"
+        minor = "warning" if is_warning(found) else "minor" if is_minor(found) else None
+        kind = minor or ("known" if is_known else "new" if found.known is None else "listed")
         said = defect.statement if is_known and defect else f"{found.failure.shape}: {found.failure.observed}"
         named = f"{kind}, {strength_of(found.failure)}" + (f", {defect.name}" if is_known and defect else "")
         is_new = kind == "new"
         line = Text()
-        line.append(f"{SIGNS[Verdict.FAIL]} {entry.id:{id_width}}  ", STYLES[Verdict.FAIL] if is_new else "dim")
+        sign = WARNING_SIGN if is_warning(found) else SIGNS[Verdict.FAIL]
+        line.append(f"{sign} {entry.id:{id_width}}  ", STYLES[Verdict.FAIL] if is_new else "dim")
         line.append(f"{severity_of(found.failure):{severity_width}}  ", "" if is_new else "dim")
         line.append(f"{named}  ", "dim")
         yield line.append(visible(" ".join(said.split())))

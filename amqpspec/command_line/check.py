@@ -13,8 +13,10 @@ from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.traces.trace import TraceError
 from amqpspec.conformance.verdicts.judge import judge_open
+from amqpspec.conformance.verdicts.minor import RECOMMENDED, what_it_is
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, strength_of
 from amqpspec.model.promises.dialect_names import in_short
+from amqpspec.model.promises.recommended import recommendation
 from amqpspec.model.promises.versions import newer_sentence, version_of
 from amqpspec.reports.text import plural, visible
 
@@ -48,7 +50,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         if failure.defect:
             whose = "" if found.is_as_known else f", not known of {in_short(found.dialect)} or of that version of it"
             console.print(Text(f"    known defect {failure.defect}{whose}"))
-        minor = ", minor" if found.is_minor else ""
+        is_recommended = recommendation(failure, found.dialect) is not None
+        minor = f", {what_it_is(RECOMMENDED if is_recommended else '')}" if found.is_minor else ""
         console.print(Text(f"    strength {strength_of(failure)}{minor}"))
     for each in table.defects:
         if not each.seen:

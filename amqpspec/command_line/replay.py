@@ -19,7 +19,7 @@ from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.events import CommandIssued, Event, EventObserved
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, is_harmless_only
-from amqpspec.conformance.verdicts.minor import why_minor
+from amqpspec.conformance.verdicts.minor import what_it_is, why_minor
 from amqpspec.model.defects.known_defects import is_as_known, strength_of
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
@@ -74,7 +74,8 @@ def _print(judgement: SequenceJudgement, queue_type: str | None, console: Consol
             who = dialect_named(judgement.dialect).title if known else f"not known of {here}"
             console.print(Text(f"    known as  {failure.defect} ({who})"))
         minor = why_minor(failure, judgement.product, judgement.dialect)
-        console.print(Text(f"    strength  {strength_of(failure)}" + (f", minor: {minor}" if minor else "")))
+        why = f", {what_it_is(minor)}: {minor}" if minor else ""
+        console.print(Text(f"    strength  {strength_of(failure)}{why}"))
     what = f"{judgement.verdict}" + (f": {judgement.reason}" if judgement.reason else "")
     if judgement.failures and all(
         is_as_known(failure, judgement.dialect, judgement.version) for failure in judgement.failures

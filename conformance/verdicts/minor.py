@@ -1,19 +1,22 @@
-"""What is minor: it does nothing to an application, or is compatibility with RabbitMQ and nothing else.
+"""What is minor: the text only recommends it, it does nothing to an application, or it is compatibility with RabbitMQ
+and nothing else.
 
 Such a failure of a broker that is no RabbitMQ is told and fails nothing: no run, no test, no command file and no trace
-that is judged again.
+that is judged again. What the text only recommends is so of any product that is held to it, and is called a warning.
 """
 
 from __future__ import annotations
 
 from amqpspec.model.defects.known_defects import strength_of
 from amqpspec.model.promises.dialects import EMBEDDED_PRODUCT, dialect_named
+from amqpspec.model.promises.recommended import recommendation
 from amqpspec.model.promises.severity import Severity, severity_of
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure
 from amqpspec.model.promises.versions import RABBITMQ
 
 #: Why a failure is minor.
+RECOMMENDED = "only recommended"
 WORDS_ONLY = "wrong words only"
 COMPATIBILITY = "compatibility with RabbitMQ only"
 
@@ -23,6 +26,8 @@ _RABBITMQS = (RABBITMQ, EMBEDDED_PRODUCT, "")
 
 def why_minor(failure: Failure, product: str, dialect: str) -> str | None:
     """Why the failure of a broker of that product, judged by the dialect of that name, is minor; None: it is not."""
+    if recommendation(failure, dialect) is not None:
+        return RECOMMENDED
     if product in _RABBITMQS:
         return None
     severity = severity_of(failure)
@@ -32,6 +37,11 @@ def why_minor(failure: Failure, product: str, dialect: str) -> str | None:
     if severity is Severity.WRONG_CODE and not is_text and strength_of(failure) is Strength.CONVENTIONAL:
         return COMPATIBILITY
     return None
+
+
+def what_it_is(minor: str) -> str:
+    """What a failure is called that is minor for that reason."""
+    return "warning" if minor == RECOMMENDED else "minor"
 
 
 def is_harmless(failure: Failure, product: str, dialect: str) -> bool:

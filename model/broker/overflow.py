@@ -7,6 +7,8 @@ more than it may before somebody refuses (CONFIRM-014).
 
 Requirements:
 
+* CONFIRM-008: Unroutable is acked. An unroutable message is acked as soon as routing found no queue. [RabbitMQ guide:
+  consumer acknowledgements and publisher confirms; rabbit_channel.erl:process_routing_confirm]
 * CONFIRM-011: Any rejecting queue makes it a nack. If one target queue rejects (overflow reject-publish) the message is
   nacked although other queues keep their copy. The nack does not wait for these; CONFIRM-006 and CONFIRM-007 say how it
   looks. [rabbit_confirms:reject]
@@ -233,7 +235,9 @@ def refusal_of(copies: Copies) -> str:
 
 
 def refused_for_nothing(copies: Copies) -> str:
-    """The requirement that the refusal of a publish breaks which all its queues had room for."""
+    """The requirement that the refusal of a publish breaks which all its queues had room for, if it has any."""
+    if not copies:
+        return "CONFIRM-008"
     for queue, _ in copies:
         if LENGTH in queue.arguments or BYTES in queue.arguments:
             return "OVERFLOW-001" if overflow(queue) is Overflow.DROP_HEAD else refusal(queue)

@@ -15,7 +15,7 @@ _NAMES = {identifiers: name for name, identifiers in METHOD_IDS.items()}
 
 def failure_of(broker: Broker, event: TraceEvent, mismatch: Mismatch, command: str, defect: str) -> Failure:
     """The frame is not what the state allows. `defect`: the name of the one that explains it, or ""."""
-    allowed = (mismatch.allowed,) if mismatch.allowed else allowed_frames(broker, event.connection)
+    allowed = (mismatch.allowed,) if mismatch.allowed else allowed_frames(broker, event)
     return Failure(
         mismatch.requirement,
         mismatch.shape,

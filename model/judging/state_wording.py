@@ -10,25 +10,29 @@ from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.model.protocol.methods import Method, TraceEvent
 from amqpspec.model.protocol.wording import value_text
 
 #: Most lines, and most permitted frames, that a failure shows.
 MOST = 12
 
 
-def allowed_frames(broker: Broker, connection: str | None = None) -> tuple[str, ...]:
-    """What the broker might have sent instead, in words; "nothing" when it owes nothing, barriers apart."""
+def allowed_frames(broker: Broker, seen: TraceEvent) -> tuple[str, ...]:
+    """What the broker might have sent instead of a frame, in words; "nothing" when it owes nothing, barriers apart.
+
+    That is what may come on the same connection, and who else may be handed the message that was delivered.
+    """
     barrier = set(_owed_to_barrier(broker))
-    frames = [
-        str(event)
-        for event in permitted(broker)
-        if (event.connection, event.channel, event.name) not in barrier
-    ]
-    if connection is not None:
-        here = [text for text in frames if text.startswith(f"{connection}.")]
-        frames = here or frames
-    return tuple(frames[:MOST]) or ("nothing: the broker should be silent",)
+    events = [each for each in permitted(broker) if (each.connection, each.channel, each.name) not in barrier]
+    here = [each for each in events if each.connection == seen.connection or _is_handed_over(seen, each)]
+    return tuple(str(each) for each in (here or events)[:MOST]) or ("nothing: the broker should be silent",)
+
+
+def _is_handed_over(seen: TraceEvent, other: TraceEvent) -> bool:
+    """Do both deliver the same message?"""
+    if not (isinstance(seen, Method) and isinstance(other, Method) and seen.name == other.name == "basic.deliver"):
+        return False
+    return seen.content is not None and other.content is not None and seen.content.body == other.content.body
 
 
 def _owed_to_barrier(broker: Broker) -> Iterator[tuple[str, int, str]]:

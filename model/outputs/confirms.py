@@ -115,7 +115,7 @@ def _not_open(channel: Channel, method: Method, numbers: Sequence[int]) -> Misma
     tag = method.arguments.get("delivery_tag", 0)
     if not numbers or tag > channel.published:
         return unexpected(_misnumbered(channel, tag), f"{method.name} of a publish that is not open")
-    for owed in channel.owed:
+    for owed in channel.owed if method.name == "basic.ack" else ():
         if isinstance(owed, Expected) and owed.publish and owed.publish in numbers:
             return unexpected("CONFIRM-009", f"{method.name} before basic.return")
     return NONE
@@ -129,8 +129,9 @@ def _wrong(broker: Broker, channel: Channel, method: Method, numbers: list[int])
 
 
 def _wrong_kind(channel: Channel, method: Method, numbers: list[int]) -> Iterator[Mismatch]:
-    """CONFIRM-011: a nack is for what some queue has refused, and an ack for what all have taken. CONFIRM-012: what
-    goes to a queue that is being deleted may be confirmed by either.
+    """CONFIRM-011: a nack is for what some queue has refused, and an ack for what all have taken. CONFIRM-008: what
+    no queue was to take is acked as well, and none has refused it, returned or not. CONFIRM-012: what goes to a queue
+    that is being deleted may be confirmed by either.
     """
     for number in numbers:
         copies = channel.unconfirmed[number]

@@ -36,6 +36,11 @@ Requirements:
   x-acquired-count +1. nack(requeue=true), recover, timeout: only x-acquired-count +1. In rabbitmq-3: every return +1
   x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
   reject->settle(true,false)]
+* RECOVER-001: basic.recover(true). Requeues ALL unacked messages of the channel (consumers and gets) and answers
+  recover-ok; messages come back with redelivered=true and new tags, possibly to other consumers.
+  [rabbit_channel.erl:basic.recover_async; AMQP 0-9-1 basic.recover]
+* RECOVER-002: basic.recover-async(true). basic.recover-async(true) does the same as basic.recover(true), without a
+  reply. [rabbit_channel.erl; AMQP 0-9-1 basic.recover-async]
 * RECOVER-005: recover on quorum counts like nack. 4.0: x-delivery-count +1; 4.3: only x-acquired-count +1. In
   rabbitmq-3: x-delivery-count 1, message to tail. In rabbitmq-4.0: x-delivery-count 1. In rabbitmq-4.3:
   x-acquired-count 1. [rabbit_fifo]
@@ -78,6 +83,9 @@ from amqpspec.model.protocol.erlang_wording import wire_type
 from amqpspec.model.protocol.field_types import retyped
 from amqpspec.model.protocol.methods import Method
 
+#: basic.recover: "The server MUST set the redelivered flag on all messages that are resent"; of others it SHOULD.
+_RECOVERED = ("RECOVER-001", "RECOVER-002")
+
 
 def check_delivery(
     broker: Broker, channel: Channel, queue: Queue, message: Message, method: Method, by_get: bool
@@ -105,6 +113,8 @@ def check_delivery(
             requirement = "DLX-010"
         elif message.reason.startswith("TIMEOUT") and message.redelivered:
             requirement = "TIMEOUT-012"
+        elif message.reason in _RECOVERED and message.redelivered and not broker.dialect.extensions:
+            requirement = message.reason
         wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{method.name} redelivered", False, allowed))
     if arguments.get("exchange", "") != message.exchange or arguments.get("routing_key", "") != message.routing_key:
         allowed = f"exchange={message.exchange} routing-key={message.routing_key}"

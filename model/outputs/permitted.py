@@ -16,6 +16,7 @@ from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.stream_log import first_owed
 from amqpspec.model.broker.time_to_live import dropped_by_fetch
 from amqpspec.model.outputs.expected_properties import expected_properties
+from amqpspec.model.outputs.turns import is_out_of_turn
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Content, Method, Table, TraceEvent, event_of
 from amqpspec.model.protocol.patterns import choose
@@ -105,7 +106,7 @@ def _confirm(channel: Channel, number: int, multiple: bool, refused: bool = Fals
 def _deliveries(broker: Broker, queue: Queue) -> Iterator[TraceEvent]:
     for consumer in broker.recipients(queue):
         channel = broker.channels[consumer.channel]
-        if not consumer.announced or channel.state is not ChannelState.OPEN:
+        if not consumer.announced or channel.state is not ChannelState.OPEN or is_out_of_turn(broker, queue, consumer):
             continue
         if queue.type is QueueType.STREAM:
             if consumer.latest_offset >= len(queue.log):

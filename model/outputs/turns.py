@@ -61,9 +61,16 @@ def check_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Messag
     above = [other for other in _waiting(broker, queue, consumer) if priority(other) > priority(consumer)]
     if sum(map(_room, above)) > others_ready:
         return unexpected("PRIORITY-001", "basic.deliver to a consumer of lower priority")
-    if not others_ready and any(_key(consumer) in other.overtaken_by for other in _beside(broker, queue, consumer)):
+    if is_out_of_turn(broker, queue, consumer):
         return unexpected("PRIORITY-002", "basic.deliver to the same consumer before one that waits has had its turn")
     return NONE
+
+
+def is_out_of_turn(broker: Broker, queue: Queue, consumer: Consumer) -> bool:
+    """PRIORITY-002: has it had its turn since another has been waiting, when a single message is ready?"""
+    if queue.single_active_consumer or len(queue.messages) != 1 or len(queue.consumers) < 2:
+        return False
+    return any(_key(consumer) in other.overtaken_by for other in _beside(broker, queue, consumer))
 
 
 def _check_seat(broker: Broker, queue: Queue, consumer: Consumer, message: Message) -> Mismatches:

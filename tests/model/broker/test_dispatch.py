@@ -245,3 +245,11 @@ def test_a_queue_that_left_its_backlog_may_crash_over_what_comes_behind_the_barr
     talk.see("b.1", "basic.cancel", consumer_tag="u", nowait=True)
     assert talk.failure.defect == "cancel-leaves-backlog"
     assert talk.acceptor.finished
+
+
+def test_who_is_served_out_of_turn_is_not_among_those_who_might_have_been() -> None:
+    talk = consume(consume(conversation(), "a.1", "t"), "b.1", "u")
+    talk.send("c.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
+    talk.send("c.1 basic.publish q body=m2").deliver("a.1", 2, "m2")
+    assert talk.failure.requirement == "PRIORITY-002"
+    assert [frame.split(" consumer-tag")[0] for frame in talk.failure.allowed] == ["b.1 < basic.deliver"]

@@ -375,7 +375,7 @@ def test_a_confirm_of_several_settles_what_is_open_below_it() -> None:
 
 def test_a_negative_confirm_is_recorded_and_counts_as_one() -> None:
     talk = consuming().send("b.1 basic.publish x body=1").see("b.1", "basic.nack", delivery_tag=1)
-    assert talk.failure.requirement == "CONFIRM-011"
+    assert talk.failure.requirement == "CONFIRM-008"
     talk.rest()
     assert len(talk.acceptor.failures) == 1
 
