@@ -18,7 +18,7 @@ from amqpspec.conformance.losses import Losses, Restarts, blocked, given_up
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import applicable, needs_operator, not_applicable
 from amqpspec.conformance.scenarios.configured_alike import configured_alike
-from amqpspec.conformance.scenarios.scenario_files import is_scenario, selected, sequence_name
+from amqpspec.conformance.scenarios.scenario_files import is_scenario, selected, sequence_name, sequence_of
 from amqpspec.conformance.search_of_run import SearchOfRun
 from amqpspec.conformance.session.cleanup import Cleaner, Made, clean_up
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
@@ -155,7 +155,7 @@ class Runner:
         """Is nothing left to do of the scenario? Not carried out is what would end the target again."""
         if self._under_way.is_over(sequence_name(scenario)):
             return True
-        sequence = CommandSequence(sequence_name(scenario), scenario.commands, scenario.requirement)
+        sequence = sequence_of(scenario)
         return self._is_blocked(sequence)
 
     def _is_blocked(self, sequence: CommandSequence) -> bool:
@@ -262,7 +262,7 @@ class Runner:
 
     def _sequence(self, scenario: CommandFile) -> CommandSequence:
         """The sequence of a scenario, which is about to be carried out."""
-        sequence = CommandSequence(sequence_name(scenario), scenario.commands, scenario.requirement)
+        sequence = sequence_of(scenario)
         tell(self.listeners, SequenceStarted(sequence.name, sequence.requirement))
         return self._under_way.begin(sequence, waits=scenario.waits)
 

@@ -17,8 +17,8 @@ from amqpspec.command_line.targets import target_under_test
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.scenarios.applicability import obstacle
-from amqpspec.conformance.scenarios.scenario_files import selected, sequence_name
-from amqpspec.conformance.session.command_sequence import CommandSequence, Place
+from amqpspec.conformance.scenarios.scenario_files import selected, sequence_name, sequence_of
+from amqpspec.conformance.session.command_sequence import Place
 from amqpspec.conformance.traces.trace import TraceError, TraceWriter
 from amqpspec.conformance.verdicts.gate import Gate, excuse_of
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
@@ -114,7 +114,7 @@ class ScenarioItem(pytest.Item):
             pytest.skip(f"not applicable: {reason}")
         if scenario.alone and scenarios.is_shared:
             pytest.skip("wants the broker for itself: run it without -n")
-        sequence = CommandSequence(sequence_name(scenario), scenario.commands, scenario.requirement)
+        sequence = sequence_of(scenario)
         judgement = scenarios.place.carry_out(sequence).judgement
         if judgement.verdict is Verdict.NOT_APPLICABLE:
             pytest.skip(f"not applicable: {judgement.reason}")

@@ -10,6 +10,8 @@ Lines that begin with `@` say what the file is:
     @alone                          changes the broker as a whole, so it runs beside no other (but those that begin
                                     with the same operator.configure)
     @rough                          sends what a broker may not survive, so it runs behind the others
+    @slow                           asks for what may take a sound broker long, so that it is always waited for as long
+                                    as was said at first (conformance.session.patience)
 
 A line `1..60: COMMAND` stands for sixty commands, in which `$n` is 1, 2, 3 and so on.
 """
@@ -24,12 +26,12 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_parsing import CommandSyntaxError, parse_command
 from amqpspec.model.promises.dialects import DIALECTS
 
-KEYS = ("requirement", "title", "queue-types", "dialects", "waits", "alone", "rough")
+KEYS = ("requirement", "title", "queue-types", "dialects", "waits", "alone", "rough", "slow")
 QUEUE_TYPES = ("classic", "quorum", "stream")
 #: Most commands that one line stands for.
 MOST_REPEATED = 1000
 _REPEATED = re.compile(r"\s*([0-9]{1,9})\.\.([0-9]{1,9}):\s*")
-_FLAGS = ("waits", "alone", "rough")
+_FLAGS = ("waits", "alone", "rough", "slow")
 _CHOICES = {"queue-types": ("queue type", QUEUE_TYPES), "dialects": ("dialect", tuple(DIALECTS))}
 
 
@@ -52,6 +54,8 @@ class CommandFile:
     alone: bool = False
     #: it sends what a broker may not survive, so it runs behind the others
     rough: bool = False
+    #: what it asks for may take a sound broker long
+    slow: bool = False
 
 
 def read_command_file(path: Path) -> list[CommandFile]:
@@ -76,6 +80,7 @@ def parse_command_file(text: str, where: str = "<text>", name: str = "text") -> 
         waits="waits" in said,
         alone="alone" in said,
         rough="rough" in said,
+        slow="slow" in said,
     )
     files = []
     for queue_type in types or (None,):

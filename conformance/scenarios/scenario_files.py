@@ -12,6 +12,7 @@ from pathlib import Path
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile, read_command_file
+from amqpspec.conformance.session.command_sequence import CommandSequence
 from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
@@ -119,6 +120,11 @@ def _arguments(command: Command) -> Table:
 
 def sequence_name(scenario: CommandFile) -> str:
     return " ".join(filter(None, (_SCENARIO, scenario.name, scenario.queue_type)))
+
+
+def sequence_of(scenario: CommandFile) -> CommandSequence:
+    """What is carried out for the scenario."""
+    return CommandSequence(sequence_name(scenario), scenario.commands, scenario.requirement, slow=scenario.slow)
 
 
 def is_scenario(sequence: str) -> bool:

@@ -29,6 +29,9 @@ class CommandSequence:
     repeats: str | None = None
     #: seconds that an owed frame may take, if not as many as with the target
     deadline: float | None = None
+    #: what it asks for may take a sound broker long: an owed frame may take as long as was said at first, however many
+    #: others were waited for in vain
+    slow: bool = False
     #: what would come under these rules now is left out: the plan that it was made by did not know what the target does
     avoided: frozenset[str] = frozenset()
 
@@ -81,6 +84,8 @@ class Place:
         target, patience = self.target, self.patience
         if sequence.deadline is not None:
             target, patience = replace(target, deadline=min(target.deadline, sequence.deadline)), None
+        elif sequence.slow:
+            patience = None
         session = Session(
             target,
             self.trace,

@@ -17,6 +17,7 @@ from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import Method
+from amqpspec.model.protocol.patterns import AnyMoment
 
 
 def _turns_around(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
@@ -37,17 +38,24 @@ def _history(properties: Mapping[str, Any]) -> list[Any]:
 
 
 def _same(one: list[Any], other: list[Any]) -> bool:
-    """Are the entries the same, in whatever order? Each has the moment that the broker says."""
-    left = [_without_time(entry) for entry in other]
-    for entry in map(_without_time, one):
+    """Are the entries the same, in whatever order? An entry of the broker has the moment that the broker says."""
+    left = [_with_any_time(entry) for entry in other]
+    for entry in map(_with_any_time, one):
         if entry not in left:
             return False
         left.remove(entry)
-    return not left and all(isinstance(entry, Mapping) and isinstance(entry.get("time"), datetime) for entry in other)
+    return not left
 
 
-def _without_time(entry: Any) -> Any:
-    return {name: value for name, value in entry.items() if name != "time"} if isinstance(entry, Mapping) else entry
+def _with_any_time(entry: Any) -> Any:
+    """The entry with no more of its time than that it has one: an entry that a publisher sent along may have none."""
+    if not isinstance(entry, Mapping):
+        return entry
+    return {name: _has_time(value) if name == "time" else value for name, value in entry.items()}
+
+
+def _has_time(value: Any) -> bool:
+    return isinstance(value, AnyMoment | datetime)
 
 
 DEATH_ORDER_DEFECTS: tuple[OutputDefect, ...] = (

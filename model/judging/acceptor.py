@@ -18,6 +18,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.internal_events import Input, kind_of, lane_of
 from amqpspec.model.broker.measurement import Measurement
+from amqpspec.model.judging.certain_debts import is_certainly_owed
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
@@ -245,8 +246,9 @@ class Acceptor:
 
     def _owes(self) -> bool:
         # what a known defect keeps back is owed all the same
-        lawful = (explanation for explanation in self.explanations if explanation.defect is None)
-        return not any(may_be_quiet(explanation, self._defects, self.bound) for explanation in lawful)
+        lawful = [explanation for explanation in self.explanations if explanation.defect is None]
+        in_doubt = [explanation for explanation in lawful if not is_certainly_owed(explanation)]
+        return not any(may_be_quiet(explanation, self._defects, self.bound) for explanation in in_doubt)
 
     def unproven_queues(self) -> list[str]:
         """Names of queues of which more must be known, as by no explanation everything has come that should."""

@@ -30,7 +30,7 @@ from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method, TraceEvent
 from amqpspec.model.rules.basic.cancel import crosses_notice, withdraw_notice
 from amqpspec.model.rules.connection.ending import is_said_by_queue
-from amqpspec.model.rules.extensions.queue_expiry import is_in_use
+from amqpspec.model.rules.extensions.queue_expiry import is_in_use, note_going
 from amqpspec.model.rules.extensions.timeouts import others_due, process_timeouts
 from amqpspec.model.rules.inputs import process
 from amqpspec.model.rules.other_ways import BY_METHOD
@@ -143,6 +143,7 @@ def _asks_for_expiring(broker: Broker, method: Method) -> bool:
 
 def _count_nothing(broker: Broker, method: Method) -> None:
     """Its process is gone already, of which the answer says nothing; the queue is not yet."""
+    note_going(broker, broker.queues[method.arguments["queue"]])
     process(broker, method)
     channel = broker.channels[(method.connection, method.channel)]
     answer = channel.owed[-1] if channel.owed else None

@@ -160,7 +160,7 @@ class Explanation:
     def time_passes(self, now: float) -> None:
         """It is `now`: what that brings about comes about, or may (`queue_expiry`, `message_expiry`)."""
         if self.broker.expiring or self.broker.ageing:
-            expiries(self.broker, now, is_certain=self.is_settled)
+            expiries(self.broker, now, is_certain=self.is_settled, ahead=AHEAD)
             message_expiries(self.broker, now, is_certain=self.is_settled and self.is_quiet, ahead=AHEAD)
             self.expect_internal_events()
         if self.broker.next_timeout <= now + AHEAD:

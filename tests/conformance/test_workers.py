@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,16 @@ from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.scenario_files import all_scenarios
 from amqpspec.conformance.session.command_sequence import CommandSequence, Place
+from amqpspec.conformance.session.patience import ENOUGH_ANSWERS, MANY_IN_VAIN, Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace, sequences
 from amqpspec.conformance.verdicts.events import Event, SequenceFinished, SequenceStarted
 from amqpspec.conformance.verdicts.judgement import RunResult, TargetDescription
 from amqpspec.conformance.workers import AHEAD, Round, SeveralProcesses, WorkerLost, workers_for
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.clock import FastForwardClock
 from amqpspec.targets.errors import TargetError
 
@@ -88,6 +92,26 @@ def test_a_failure_knows_after_how_many_commands_it_showed(tmp_path: Path) -> No
         )  # fmt: skip
     failure = outcome.judgement.failures[0]
     assert [str(each) for each in outcome.commands_until(failure.identity)][-1] == "a.1 basic.ack 1"
+
+
+class Late(WireClient):
+    """As if every answer took a second."""
+
+    def receive(self, timeout: float) -> TraceEvent | None:
+        return None if 0 < timeout < 1 else super().receive(timeout)
+
+
+def test_a_slow_sequence_is_waited_for_as_long_as_was_said_at_first(place: Place) -> None:
+    patience = Patience(place.target.deadline)
+    for _ in range(ENOUGH_ANSWERS):
+        patience.waited(0.001)
+    for _ in range(MANY_IN_VAIN):
+        patience.waited_in_vain()
+    late = replace(place, target=replace(place.target, driver=Late), patience=patience)
+    plain = sequence("plain", "a.1 queue.declare q")
+    overdue = [late.carry_out(each).overdue for each in (plain, replace(plain, name="slow", slow=True))]
+    assert overdue[0] > 0
+    assert overdue[1] == 0
 
 
 def test_nothing_is_begun_once_it_is_enough(place: Place) -> None:

@@ -72,18 +72,17 @@ def _is_kept_by_consumers(broker: Broker, queue: Queue) -> bool:
     return seconds is not None and broker.now - queue.idle_since > seconds + SLACK[queue.type]
 
 
-def expiries(broker: Broker, now: float, is_certain: bool = True) -> None:
+def expiries(broker: Broker, now: float, *, is_certain: bool, ahead: float = 0.0) -> None:
     """It is `now`: delete what must have expired, and tell of what may have (`Broker.internal_events`).
 
-    `is_certain`: no input is under way that might have been a use.
+    `is_certain`: no input is under way that might have been a use. `ahead`: seconds in which what is sent now is read.
     """
     broker.latest = max(broker.latest, now)
     for queue, seconds in list(_idle(broker)):
-        early = min(seconds * EARLY_PART, EARLY_SECONDS)
         is_certain = is_certain and len(queue.present_consumers) == len(queue.consumers)
         if is_certain and now > queue.idle_by + seconds + SLACK[queue.type]:
             expire(broker, queue)
-        elif now >= queue.idle_since + seconds - early and queue.expiring_use != queue.uses:
+        elif now + ahead >= _earliest(queue, seconds) and queue.expiring_use != queue.uses:
             queue.expiring_use = queue.uses
             broker.internal_events.append(QueueExpiry(queue.name, queue.uses))
 
@@ -122,6 +121,16 @@ def _idle(broker: Broker) -> Iterator[tuple[Queue, float]]:
             yield queue, seconds
 
 
+def _earliest(queue: Queue, seconds: float) -> float:
+    """When the queue, which has so many seconds, may be gone if it is not used."""
+    return queue.idle_since + seconds - min(seconds * EARLY_PART, EARLY_SECONDS)
+
+
+def note_going(broker: Broker, queue: Queue) -> None:
+    """What is supposed shows that the queue is on its way out: so it is not too early for that."""
+    broker.not_before = max(broker.not_before, _earliest(queue, lifetime(queue) or 0.0))
+
+
 def expire(broker: Broker, queue: Queue) -> None:
     broker.end_queue(queue, "QUEUE-027")
 
@@ -129,7 +138,9 @@ def expire(broker: Broker, queue: Queue) -> None:
 def process_expiry(broker: Broker, event: QueueExpiry) -> None:
     """The queue expires at this point, unless it has been used since it could."""
     if is_outstanding(broker, event):
-        expire(broker, broker.queues[event.queue])
+        queue = broker.queues[event.queue]
+        note_going(broker, queue)
+        expire(broker, queue)
 
 
 def is_outstanding(broker: Broker, event: QueueExpiry) -> bool:

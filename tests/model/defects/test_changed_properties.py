@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -112,6 +113,28 @@ def about(which: str, queue: str) -> dict[str, Any]:
 )
 def test_a_history_is_to_tell_the_latest_death_first(dialect: str, history: str, names: list[str]) -> None:
     assert named(died_three_times(dialect, list(history))) == names
+
+
+@pytest.mark.parametrize(("turned", "names"), [("rqo", []), ("roq", [TURNED]), ("oqr", [""]), ("ro", [""])])
+def test_an_entry_that_a_publisher_sent_along_has_no_moment(turned: str, names: list[str]) -> None:
+    sent = {"reason": "rejected", "queue": "other", "count": 3}
+    entries = {"o": sent, "q": death("q"), "r": death("r")}
+    talk = Conversation("rabbitmq-3")
+    for name, following in (("t", ""), ("r", "t"), ("q", "r")):
+        letters = f'x-dead-letter-exchange="" x-dead-letter-routing-key={following}' if following else ""
+        talk.send(f"a.1 queue.declare {name} durable {letters}")
+        talk.see("a.1", "queue.declare-ok", queue=name, message_count=0, consumer_count=0).rest()
+    talk.send(f"a.1 basic.publish q body=m1 headers={json.dumps({'x-death': [sent]})}").rest()
+    for tag, (name, told) in enumerate({"q": "o", "r": "qo", "t": turned}.items(), 1):
+        history = [entries[each] for each in told]
+        talk.send(f"a.1 basic.get {name}")
+        talk.see(
+            "a.1", "basic.get-ok", "m1", delivery_tag=tag, exchange="", routing_key=name, message_count=0,
+            redelivered=False, properties={"headers": {"x-death": history}},
+        ).rest()  # fmt: skip
+        if name != "t":
+            talk.send(f"a.1 basic.reject {tag}").rest()
+    assert named(talk) == names
 
 
 @pytest.mark.parametrize("mode", ["lazy", "default", "eager"])

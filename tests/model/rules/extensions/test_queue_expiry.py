@@ -28,11 +28,11 @@ class Timed:
         line = f"a.1 queue.declare q durable x-queue-type={kind} x-expires={LIFETIME}"
         self.ask(1.0, line, "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
 
-    def ask(self, time: float, line: str, method: str, **arguments: Any) -> Self:
+    def ask(self, time: float, line: str, method: str, took: float = 0.01, **arguments: Any) -> Self:
         command = parse_command(line)
         key = (command.connection, command.channel)
         self.acceptor.sent(event_of(*key, command.method, dict(command.arguments), sent=True, time=time))
-        return self.see(time + 0.01, key, method, **arguments)
+        return self.see(time + took, key, method, **arguments)
 
     def see(self, time: float, key: tuple[str, int], method: str, **arguments: Any) -> Self:
         self.acceptor.received(event_of(*key, method, arguments, sent=False, time=time))
@@ -51,10 +51,10 @@ class Timed:
         line = "a.1 queue.declare q passive"
         return self.ask(time, line, "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
 
-    def gone(self, time: float) -> Self:
+    def gone(self, time: float, took: float = 0.01) -> Self:
         text = "NOT_FOUND - no queue 'q' in vhost '/'"
         close = {"reply_code": 404, "reply_text": text, "class_id": 50, "method_id": 10}
-        return self.ask(time, "a.1 queue.declare q passive", "channel.close", **close)
+        return self.ask(time, "a.1 queue.declare q passive", "channel.close", took, **close)
 
     @property
     def blamed(self) -> str:
@@ -68,6 +68,11 @@ def test_it_is_there_for_a_good_part_of_its_time() -> None:
     assert Timed().there(1.3).blamed == ""
     assert Timed().there(1.3).acceptor.exercised["QUEUE-027"] == 1
     assert Timed().gone(1.3).blamed == "QUEUE-027"
+
+
+@pytest.mark.parametrize(("took", "blamed"), [(0.1, "QUEUE-027"), (0.9, "")])
+def test_a_question_may_be_read_late(took: float, blamed: str) -> None:
+    assert Timed().gone(1.3, took).blamed == blamed
 
 
 @pytest.mark.parametrize("time", [1.6, 1.95, 2.05, 2.9])

@@ -1,0 +1,42 @@
+"""What is owed at every point at which the broker may be: seen at once, without going to these points.
+
+It is asked whether something is owed whenever a frame has come. The answer is sure where a frame is owed already, or a
+request is under way that is answered, and nothing is under way that takes a debt back. Whatever else is processed
+before that, a mistake of the client's too, leads to a frame.
+"""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import ChannelState
+from amqpspec.model.broker.internal_events import Input, PossibleEvent
+from amqpspec.model.judging.explanation import Explanation
+from amqpspec.model.protocol.methods import SYNCHRONOUS_METHODS, Method
+
+#: Requests behind which what was owed need not come any more: frames of the channel or connection that is closed, a
+#: notice for the consumer that is cancelled.
+_ENDS = frozenset({"channel.close", "connection.close", "basic.cancel"})
+
+
+def is_certainly_owed(explanation: Explanation) -> bool:
+    """Is a frame owed, lawfully, however the inputs that are under way are processed? False: it may be, or not."""
+    if explanation.is_unpredictable or not all(map(_ends_nothing, explanation.pending)):
+        return False
+    broker = explanation.broker
+    return _owes_already(broker) or any(_is_answered(broker, event) for event in explanation.pending)
+
+
+def _ends_nothing(event: Input) -> bool:
+    return isinstance(event, PossibleEvent) or (isinstance(event, Method) and event.name not in _ENDS)
+
+
+def _owes_already(broker: Broker) -> bool:
+    """The end of a channel whose commit fails may be put off by what is under way (TX-010)."""
+    return any((channel := broker.channels.get(key)) is None or channel.transaction is None for key in broker.debtors)
+
+
+def _is_answered(broker: Broker, event: Input) -> bool:
+    if not isinstance(event, Method) or event.name not in SYNCHRONOUS_METHODS or event.arguments.get("nowait"):
+        return False
+    channel = broker.channels.get((event.connection, event.channel))
+    return channel is not None and channel.state is ChannelState.OPEN
