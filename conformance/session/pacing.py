@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.session.at_rest import ask_at_rest
 from amqpspec.conformance.session.barrier import complete_barrier
 from amqpspec.conformance.session.conversation import Conversation
 
@@ -44,4 +45,6 @@ class Lockstep:
             complete_barrier(conversation, [command])
 
     def at_end(self, conversation: Conversation) -> None:
-        """Everything has been waited for."""
+        """Everything has been waited for. What is in the queues now must stay."""
+        if not conversation.over:
+            ask_at_rest(conversation)

@@ -8,6 +8,7 @@ from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.broker.queues import Queue, flags_of
+from amqpspec.model.broker.reply_addresses import ADDRESS
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.judging.doubts import may_give_up, unprocessed
 from amqpspec.model.judging.questions import KnownConnection
@@ -139,6 +140,12 @@ class AcceptorQuestions:
         counts_holders = known.type is QueueType.QUORUM and self._usual.holders(known) > 0
         return not known.unproven and not known.dropping and (not known.still_counted or counts_holders)
 
+    def at_rest(self) -> list[str]:
+        if self.is_doubtful() or len(self._acceptor.explanations) > 1:
+            return []
+        usual = self._usual
+        return [name for name, queue in usual.queues.items() if _is_certain(usual, queue)]
+
     def unproven(self) -> list[str]:
         return self._acceptor.unproven_queues()
 
@@ -215,6 +222,13 @@ def _known(connection: Connection) -> KnownConnection:
 
 def _is_in_exclusive_use(queue: Queue) -> bool:
     return any(consumer.exclusive for consumer in queue.consumers)
+
+
+def _is_certain(broker: Broker, queue: Queue) -> bool:
+    """Can the queue be asked for its numbers, and does the model know them? A stream's say little."""
+    if queue.type is QueueType.STREAM or queue.name.startswith(UNKNOWN_NAME) or service_is_unknown(broker, queue):
+        return False
+    return not queue.name.startswith(ADDRESS)  # of direct replies: it is a queue of the model only
 
 
 def _may_ask_about(broker: Broker, connection: str, queue: Queue) -> bool:

@@ -121,6 +121,10 @@ class Questions(Protocol):
         """Are the queue's numbers, which have been asked for, those of the model, as far as they ever will be?"""
         ...
 
+    def at_rest(self) -> list[str]:
+        """The queues that can be asked for when a barrier is complete; none where it is open what is in them."""
+        ...
+
     def unproven(self) -> list[str]:
         """Queues of which more must be known, as by no explanation everything has come that should."""
         ...

@@ -87,6 +87,9 @@ class Constants:
         self._counted[queue] -= 1
         return bool(self._counted[queue] == 0)
 
+    def at_rest(self) -> list[str]:
+        return list(self._answers.get("at_rest", ()))
+
     def unproven(self) -> list[str]:
         return []
 
