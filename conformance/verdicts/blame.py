@@ -12,7 +12,7 @@ from dataclasses import replace
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.registry import requirements
-from amqpspec.model.promises.verdict import Failure
+from amqpspec.model.promises.verdict import Failure, Shape
 
 #: What the text says where RabbitMQ has a rule of its own, or says it in more words.
 IN_THE_TEXT: Mapping[str, str] = {
@@ -41,6 +41,31 @@ IN_THE_TEXT: Mapping[str, str] = {
     "CANCEL-009": "CHAN-011",
 }
 
+#: The rule of a frame in the text: what a broker breaks that does not send it where it is due, or sends it unasked,
+#: whatever RabbitMQ's own rule says why.
+OF_FRAMES: Mapping[str, str] = {
+    "basic.cancel-ok": "CANCEL-001",
+    "basic.consume-ok": "CONSUME-002",
+    "basic.get-empty": "GET-001",
+    "basic.get-ok": "GET-001",
+    "basic.recover-ok": "RECOVER-001",
+    "channel.close": "CHAN-007",
+    "channel.close-ok": "CHAN-003",
+    "connection.close": "CHAN-007",
+    "connection.close-ok": "CONN-020",
+    "queue.bind-ok": "BIND-001",
+    "queue.declare-ok": "QUEUE-001",
+    "queue.delete-ok": "QUEUE-024",
+    "queue.purge-ok": "QUEUE-024",
+    "queue.unbind-ok": "BIND-002",
+    "socket.closed": "CONN-020",
+    "tx.commit-ok": "TX-001",
+    "tx.rollback-ok": "TX-001",
+    "tx.select-ok": "TX-001",
+}
+_REPLIES = frozenset(name for name in OF_FRAMES if not name.endswith((".close", ".closed")))
+_ENDS = OF_FRAMES.keys() - _REPLIES
+
 
 def blamed(failure: Failure, dialect: Dialect) -> Failure | None:
     """The failure as it is reported; None: the dialect has no such rule.
@@ -49,8 +74,18 @@ def blamed(failure: Failure, dialect: Dialect) -> Failure | None:
     """
     if dialect.extensions or _is_in(failure.requirement, dialect):
         return failure
-    other = IN_THE_TEXT.get(failure.requirement, "")
+    other = IN_THE_TEXT.get(failure.requirement) or _of_frame(failure)
     return replace(failure, requirement=other) if other and _is_in(other, dialect) else None
+
+
+def _of_frame(failure: Failure) -> str:
+    """The rule of the reply that did not come, or of the end that nothing called for; "": it is about neither."""
+    seen, _, due = failure.detail.partition(" in place of ")
+    if failure.shape is Shape.MISSING and seen in _REPLIES:
+        return OF_FRAMES[seen]
+    if failure.shape is Shape.UNEXPECTED and due in _REPLIES:
+        return OF_FRAMES[due]
+    return OF_FRAMES[seen] if failure.shape is Shape.UNEXPECTED and seen in _ENDS and not due else ""
 
 
 def error_of_the_suite(failure: Failure, dialect: Dialect) -> str:

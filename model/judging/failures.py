@@ -7,8 +7,13 @@ from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.judging.state_wording import allowed_frames, state_lines
 from amqpspec.model.outputs.debts import Debt, debt_text
 from amqpspec.model.outputs.mismatch import Mismatch
+from amqpspec.model.outputs.replies import ASKED_FOR
 from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.model.protocol.methods import METHOD_IDS, TraceEvent
+
+#: Rules of all methods: on a channel that is not open, behind the error of one, between a publish and its content, on
+#: channel 0, and with nowait.
+_OF_ANY_METHOD = frozenset({"CHAN-001", "CHAN-005", "CHAN-013", "CHAN-018", "CONN-019"})
 
 _NAMES = {identifiers: name for name, identifiers in METHOD_IDS.items()}
 
@@ -19,7 +24,7 @@ def failure_of(broker: Broker, event: TraceEvent, mismatch: Mismatch, command: s
     return Failure(
         mismatch.requirement,
         mismatch.shape,
-        mismatch.detail,
+        _unexpected(mismatch),
         command,
         str(event),
         allowed,
@@ -44,12 +49,22 @@ def failure_of_debt(
     )
 
 
+def _unexpected(mismatch: Mismatch) -> str:
+    """What is wrong. That a method is carried out where none is to be has one cause, whichever it is."""
+    name, _, rest = mismatch.detail.partition(" ")
+    if mismatch.requirement in _OF_ANY_METHOD and mismatch.shape is Shape.UNEXPECTED and name in ASKED_FOR:
+        return f"a reply {rest}".strip()
+    return mismatch.detail
+
+
 def _missing(broker: Broker, debt: Debt) -> str:
     """What is missing, told apart as a person would: which method was not refused, what a confirm depends on."""
     event = debt.event
     if event is None:
         return "messages ready"
     if event.name in ("channel.close", "connection.close"):
+        if debt.requirement in _OF_ANY_METHOD:
+            return event.name
         identifiers = event.arguments.get("class_id", 0), event.arguments.get("method_id", 0)
         return f"{event.name} for {_NAMES[identifiers]}" if identifiers in _NAMES else event.name
     channel = broker.channels.get((event.connection, event.channel))

@@ -160,6 +160,8 @@ def _order_requirement(broker: Broker, queue: Queue, place: int, skipped: Messag
             return priority_requirement(queue)
     if not any(message.redelivered for message in list(queue.messages)[: place + 1]):
         return "PUBLISH-015"
+    if not broker.dialect.extensions:
+        return "PUBLISH-015"  # the text does not say where the others go: it is the order of those that never came back
     return place_requirement(broker, queue)
 
 

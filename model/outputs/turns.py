@@ -55,7 +55,7 @@ def check_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Messag
     """What is wrong about handing this ready message to this consumer, and not to another."""
     if queue.single_active_consumer:
         return _check_seat(broker, queue, consumer, message)
-    if len(queue.consumers) < 2 or service_is_unknown(broker, queue):
+    if len(queue.consumers) < 2 or service_is_unknown(broker, queue) or not _serves_in_turn(broker):
         return NONE
     others_ready = len(queue.messages) - 1
     above = [other for other in _waiting(broker, queue, consumer) if priority(other) > priority(consumer)]
@@ -70,7 +70,14 @@ def is_out_of_turn(broker: Broker, queue: Queue, consumer: Consumer) -> bool:
     """PRIORITY-002: has it had its turn since another has been waiting, when a single message is ready?"""
     if queue.single_active_consumer or len(queue.messages) != 1 or len(queue.consumers) < 2:
         return False
+    if not _serves_in_turn(broker):
+        return False
     return any(_key(consumer) in other.overtaken_by for other in _beside(broker, queue, consumer))
+
+
+def _serves_in_turn(broker: Broker) -> bool:
+    """Whom a queue serves is in no text: only who announces priorities promises that consumers take turns."""
+    return broker.dialect.has("consumer_priorities")
 
 
 def _check_seat(broker: Broker, queue: Queue, consumer: Consumer, message: Message) -> Mismatches:
@@ -160,6 +167,8 @@ def turns_come_to_rest(broker: Broker) -> None:
 
 def held_up_by(broker: Broker, queue: Queue, consumer: Consumer) -> str | None:
     """The requirement by which a message goes to this consumer though others have no room, if there are such."""
+    if not _serves_in_turn(broker):
+        return None
     full = [other for other in contenders(broker, queue) if not broker.has_room(other)]
     if not full:
         return None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from amqpspec.conformance.scenarios.scenario_files import selected
-from amqpspec.conformance.verdicts.blame import IN_THE_TEXT, blamed
+from amqpspec.conformance.verdicts.blame import IN_THE_TEXT, OF_FRAMES, blamed
 from amqpspec.model.promises.capabilities import capability_of
 from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.model.promises.registry import requirements
@@ -28,6 +30,30 @@ def test_what_the_text_says_elsewhere_is_blamed_there() -> None:
 
 def test_what_the_text_lacks_is_an_error_of_the_suite() -> None:
     assert blamed(failure("CONFIRM-003"), DIALECTS[TEXT]) is None
+
+
+@pytest.mark.parametrize(
+    ("requirement", "shape", "detail", "other"),
+    [
+        # seen of GarageMQ, which hangs and ends
+        ("QUEUE-018", Shape.MISSING, "queue.declare-ok", "QUEUE-001"),
+        ("CONN-017", Shape.UNEXPECTED, "socket.closed", "CONN-020"),
+        ("PERMISSION-001", Shape.UNEXPECTED, "channel.close in place of queue.bind-ok", "BIND-001"),
+        # what was to be refused is RabbitMQ's business, and so is what it hands over
+        ("QUEUE-013", Shape.UNEXPECTED, "queue.declare-ok in place of channel.close", None),
+        ("QUEUE-013", Shape.MISSING, "channel.close", None),
+        ("TTL-001", Shape.UNEXPECTED, "basic.deliver", None),
+    ],
+)
+def test_where_a_reply_is_due_its_own_rule_is_to_blame(
+    requirement: str, shape: Shape, detail: str, other: str | None
+) -> None:
+    told = blamed(Failure(requirement, shape, detail, "", "", (), ()), DIALECTS[TEXT])
+    assert (told and told.requirement) == other
+
+
+def test_the_rules_of_frames_are_in_the_text() -> None:
+    assert all(TEXT in requirements()[id].dialects for id in OF_FRAMES.values())
 
 
 def test_rabbitmq_is_blamed_as_before() -> None:

@@ -253,3 +253,14 @@ def test_who_is_served_out_of_turn_is_not_among_those_who_might_have_been() -> N
     talk.send("c.1 basic.publish q body=m2").deliver("a.1", 2, "m2")
     assert talk.failure.requirement == "PRIORITY-002"
     assert [frame.split(" consumer-tag")[0] for frame in talk.failure.allowed] == ["b.1 < basic.deliver"]
+
+
+def test_in_the_text_consumers_take_turns_only_where_priorities_are_announced() -> None:
+    def out_of_turn(dialect: str) -> list[str]:
+        talk = consume(consume(conversation(dialect=dialect), "a.1", "t"), "b.1", "u")
+        talk.send("c.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
+        talk.send("c.1 basic.publish q body=m2").deliver("a.1", 2, "m2").rest()
+        return [failure.requirement for failure in talk.acceptor.failures]
+
+    assert out_of_turn("amqp-0-9-1+per_consumer_qos") == []
+    assert out_of_turn("amqp-0-9-1+consumer_priorities+per_consumer_qos") == ["PRIORITY-002"]

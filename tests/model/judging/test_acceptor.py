@@ -740,3 +740,21 @@ def test_what_was_handed_to_a_consumer_that_broke_its_channel_may_be_redelivered
     talk.send("a connection.close-ok").see("a", "socket.closed").rest().send("b.1 basic.get q")
     talk.got("b.1", 1, "m1", left=0, redelivered=redelivered).rest()
     assert [failure.defect for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks"]
+
+
+@pytest.mark.parametrize(("line", "reply"), [("a.2! basic.qos 1", "basic.qos-ok"), ("a.2! tx.select", "tx.select-ok")])
+def test_what_is_carried_out_where_nothing_is_to_be_is_one_failure_whichever_method_it_is(
+    line: str, reply: str
+) -> None:
+    talk = consuming()
+    command = parse_command(line)
+    talk.acceptor.sent(event_of("a", 2, command.method, dict(command.arguments), sent=True))
+    talk.see("a.2", reply)
+    assert talk.failure.identity == "CHAN-001|unexpected frame|a reply in place of connection.close"
+
+
+def test_nor_does_it_matter_which_method_is_not_refused_there() -> None:
+    talk = consuming()
+    talk.acceptor.sent(event_of("a", 2, "basic.recover-async", {"requeue": True}, sent=True))
+    talk.rest()
+    assert talk.failure.identity == "CHAN-001|missing frame|connection.close"

@@ -28,3 +28,14 @@ def test_what_was_published_later_does_not_come_first() -> None:
         talk.send(f"a.1 basic.publish q body={body}").rest()
     talk.send("a.1 basic.get q").got("a.1", 1, "m2", 1)
     assert [each.requirement for each in talk.acceptor.failures] == ["PUBLISH-015"]
+
+
+def test_nor_does_it_where_another_was_given_back() -> None:
+    talk = Conversation("amqp-0-9-1").send("a.1 queue.declare q durable")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    for body in ("m1", "m2", "m3"):
+        talk.send(f"a.1 basic.publish q body={body}").rest()
+    talk.send("a.1 basic.get q").got("a.1", 1, "m1", 2).rest()
+    talk.send("a.1 basic.reject 1 requeue").rest()
+    talk.send("a.1 basic.get q").got("a.1", 2, "m3", 2)
+    assert [each.requirement for each in talk.acceptor.failures] == ["PUBLISH-015"]

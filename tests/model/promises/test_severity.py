@@ -75,7 +75,7 @@ TABLE = {
     "EXCHANGE-006|unexpected frame|exchange.declare-ok in place of channel.close": Severity.WRONG_STATE,
     "QOS-001|unexpected frame|basic.deliver beyond the limit": Severity.WRONG_STATE,
     "TTL-001|unexpected frame|basic.get-ok": Severity.WRONG_STATE,
-    "CHAN-001|unexpected frame|basic.qos-ok in place of connection.close": Severity.WRONG_STATE,
+    "CHAN-001|unexpected frame|a reply in place of connection.close": Severity.WRONG_STATE,
     "CONN-015|missing frame|connection.close": Severity.WRONG_STATE,
     # all channels go for the mistake of one, or for none
     "GET-002|unexpected frame|connection.close in place of channel.close": Severity.CLOSED,
