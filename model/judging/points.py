@@ -173,7 +173,7 @@ def _process_one(
         defective.process_pending(index)
         others.append(defective)
     further = point if is_taken else point.fork()
-    further.behind = None  # what was to expire before this input cannot do so behind it, where it is not in front any more
+    further.behind = None  # what expired before this input may be in front no more behind it, and does not expire then
     further.process_pending(index)
     further.decline(applying)
     yield further
