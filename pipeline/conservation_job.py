@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from amqpspec.conformance.traces.trace_row import TraceError
+from amqpspec.pipeline.judging.connection_facts import facts_of
 from amqpspec.pipeline.judging.conservation import (
     MOST_NAMED,
     ORDER,
@@ -32,7 +33,7 @@ from amqpspec.pipeline.judging.conservation import (
     sequences_of,
     with_bodies,
 )
-from amqpspec.pipeline.judging.message_facts import SCHEMA, What, batches, facts_of
+from amqpspec.pipeline.judging.message_facts import SCHEMA, What, batches
 from amqpspec.pipeline.spark_session import PipelineError, reason, spark_session
 from amqpspec.pipeline.spark_tasks import run_tasks
 from amqpspec.pipeline.store.files import StoreError

@@ -16,20 +16,20 @@ from collections import Counter
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import answer
-from amqpspec.model.broker.internal_events import Input, kind_of, lane_of
+from amqpspec.model.broker.internal_events import lane_of
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.judging.certain_debts import is_certainly_owed
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
 from amqpspec.model.judging.fit import fit
-from amqpspec.model.judging.independence import is_independent
 from amqpspec.model.judging.known_defect import NO_DEFECTS, DefectsFollowed, DefectTransition
 from amqpspec.model.judging.known_outputs import observe_as_known
 from amqpspec.model.judging.latent import MOST_LATENT, latent_beside, least_flawed
 from amqpspec.model.judging.merging import Seen, least_advanced, merged, merged_seen
 from amqpspec.model.judging.pipelining import note_pipelined
-from amqpspec.model.judging.points import TIMED, TooManyExplanations, may_be_quiet, settled
+from amqpspec.model.judging.points import TooManyExplanations, may_be_quiet, settled
+from amqpspec.model.judging.processing import process_in, processed, processed_at_rest
 from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
 from amqpspec.model.judging.silence import missed
@@ -85,7 +85,7 @@ class Acceptor:
         self._time = max(self._time, event.time)
         only = self.explanations[0]
         if len(self.explanations) == 1 and not only.pending and not self.overlapping and only.takes_at_once(event):
-            self._process(only, event)
+            self.explanations += process_in(only, event, self._defects)
             return
         for explanation in list(self.explanations):
             if explanation.broker.next_timeout <= event.time:
@@ -98,12 +98,14 @@ class Acceptor:
             return  # that time has passed is all
         only = self.explanations[0]
         if len(self.explanations) == 1 and not only.pending and only.is_quiet and not self.overlapping:
-            self._process(only, event)
+            self.explanations += process_in(only, event, self._defects)
         elif not self.overlapping and all(each.is_at_rest for each in self.explanations):
-            self._process_by_all(event)
+            try:
+                self.explanations = processed_at_rest(self.explanations, event, self._defects, self.bound)
+            except TooManyExplanations:
+                self._give_up()
         elif not self.overlapping and self._stands_alone(event):
-            for explanation in list(self.explanations):
-                self._process(explanation, event)
+            self.explanations = processed(self.explanations, event, self._defects)
         else:
             if not only.broker.bookkeeping.counting:
                 only.uncounted.append(event)
@@ -260,63 +262,6 @@ class Acceptor:
 
     # ----------------------------------------------------------------------------------- several explanations
 
-    def _process(self, explanation: Explanation, event: Input) -> None:
-        """Process an input. Where a known defect applies, follow that as well: there the input stays pending,
-        as nothing that the lawful explanation owes says when it is processed.
-        """
-        broker = explanation.broker
-        for defect in self._defects.asked(broker, kind_of(event)):
-            # seldom: the other tests come behind it
-            if not defect.applies(broker, event):
-                continue
-            if defect is not explanation.defect and defect.name not in explanation.declined:
-                defective = explanation.fork()
-                defective.pending.append(event)
-                defective.defect, defective.defective_input = defect, event
-                self.explanations.append(defective)
-                explanation.decline([defect])
-        others = explanation.alternatives(event)
-        explanation.process(event)
-        if broker.teardowns or broker.internal_events:
-            explanation.expect_internal_events()
-        if others:
-            self.explanations += others
-
-    def _process_by_all(self, event: TraceEvent) -> None:
-        """Only what the broker may do by itself is open: it has been done before the input, or not."""
-        if any(isinstance(pending, TIMED) for each in self.explanations for pending in each.pending):
-            self._process_or_wait(event)
-            return
-        if any(each.pending for each in self.explanations):
-            try:
-                self.explanations = settled(self.explanations, self._defects, self.bound)
-            except TooManyExplanations:
-                self._give_up()
-                return
-        known = list(self.explanations)
-        for explanation in known:
-            self._process(explanation, event)
-        if len(self.explanations) > len(known):
-            # else those that are equal now are merged with the next output, or when all is at rest
-            self.explanations = merged(self.explanations)
-
-    def _process_or_wait(self, event: TraceEvent) -> None:
-        """Messages may expire before the broker comes to the input, which takes its time: it stays pending as well,
-        where that makes a difference.
-        """
-        waiting = [
-            explanation.fork()
-            for explanation in self.explanations
-            if not is_independent(explanation.broker, event, explanation.pending)
-        ]
-        if waiting and not self.broker.bookkeeping.counting:
-            self.explanations[0].uncounted.append(event)
-        for explanation in waiting:
-            explanation.pending.append(event)
-        for explanation in list(self.explanations):
-            self._process(explanation, event)
-        self.explanations = merged(self.explanations) + waiting
-
     def _process_what_is_certain(self) -> None:
         """A quiet state permits no output, so its next input has been processed whenever the next one is seen."""
         while len(self.explanations) == 1:
@@ -327,7 +272,7 @@ class Acceptor:
                 return
             if len(set(map(lane_of, only.pending))) > 1:
                 return
-            self._process(only, only.pending.pop(0))
+            self.explanations += process_in(only, only.pending.pop(0), self._defects)
 
     def _received_by_all(self, event: TraceEvent, before: list[Explanation]) -> None:
         """`before`: copies of the explanations, where the frame can wait if none of them fits it."""

@@ -173,6 +173,7 @@ def _process_one(
         defective.process_pending(index)
         others.append(defective)
     further = point if is_taken else point.fork()
+    further.behind = None  # what expired before this input may be in front no more behind it, and does not expire then
     further.process_pending(index)
     further.decline(applying)
     yield further

@@ -1,6 +1,6 @@
 """Conservation: what becomes of a message between the connections of a run in which all clients were recorded.
 
-The first stage takes the facts of each connection (`message_facts`). They are added up by message, queue, form and
+The first stage takes the facts of each connection (`connection_facts`). They are added up by message, queue, form and
 kind, and put in the order of the messages; the second stage reads that once. What one message needs stands together, so
 it can be spread by message. Of the queues as wholes it has `QueueNotes`. It finds
 
@@ -29,7 +29,9 @@ import pyarrow.compute as pc
 from amqpspec.conformance.traces.trace import read_trace
 from amqpspec.conformance.traces.trace_row import TraceRow
 from amqpspec.model.protocol.methods import CONTENT_METHODS
-from amqpspec.pipeline.judging.message_facts import REASONS, SCHEMA, What, batches, facts_of, message_of, text_of
+from amqpspec.pipeline.judging.connection_facts import facts_of
+from amqpspec.pipeline.judging.message_facts import REASONS, SCHEMA, What, batches
+from amqpspec.pipeline.judging.message_identity import message_of, text_of
 from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.store.store import Store
 
