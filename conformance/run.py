@@ -155,8 +155,7 @@ class Runner:
         """Is nothing left to do of the scenario? Not carried out is what would end the target again."""
         if self._under_way.is_over(sequence_name(scenario)):
             return True
-        sequence = sequence_of(scenario)
-        return self._is_blocked(sequence)
+        return self._is_blocked(sequence_of(scenario))
 
     def _is_blocked(self, sequence: CommandSequence) -> bool:
         """Would the sequence end the target again, by what has done so before? Then that is all that is said of it."""
