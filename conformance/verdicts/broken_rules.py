@@ -16,9 +16,9 @@ from amqpspec.conformance.verdicts.blame import IN_THE_TEXT
 from amqpspec.conformance.verdicts.causes import Argument
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 
-#: Sequences that a rule must have ended. A scenario does the same thing each time, so one is enough where the rule made
-#: a difference in no more than so many for each of them.
-ENOUGH, _OF_SCENARIOS = 3, 3
+#: Sequences that a rule must have ended, of so many in which it made a difference: (least, one in). A scenario does
+#: the same thing each time, so one is enough where the rule was kept in no more than two others.
+_IN_SCENARIOS, _AT_ALL = (1, 3), (3, 10)
 
 #: Rules that come with everything that an application does: to leave that alone is to search nothing.
 _COMMON = frozenset(
@@ -40,23 +40,21 @@ class BrokenRules:
     """What was learned of a target so far. Show it each judgement of a run, in the order of the run."""
 
     def __init__(self) -> None:
-        #: by scenarios (True) and search: sequences that a failure of the rule ended
+        #: by scenarios (True) and search: sequences that a failure of the rule ended, and in which the rule was seen
         self._ended: Mapping[bool, Counter[str]] = {True: Counter(), False: Counter()}
-        #: scenarios in which the rule was seen
-        self._seen_by_scenarios: Counter[str] = Counter()
+        self._seen: Mapping[bool, Counter[str]] = {True: Counter(), False: Counter()}
         #: by rule the identity that ended a sequence for the first time
         self._first: dict[str, str] = {}
 
     def note(self, judgement: SequenceJudgement, of_scenario: bool) -> None:
-        if of_scenario:
-            self._seen_by_scenarios.update(id for id, times in judgement.exercised.items() if times)
+        self._seen[of_scenario].update(id for id, times in judgement.exercised.items() if times)
         ender = next((each for each in judgement.failures if each.identity == judgement.ended_by), None)
         if ender is None or ender.defect or ender.requirement in _COMMON:
             return
         self._ended[of_scenario][ender.requirement] += 1
         self._first.setdefault(ender.requirement, ender.identity)
-        if of_scenario and not judgement.exercised.get(ender.requirement):
-            self._seen_by_scenarios[ender.requirement] += 1
+        if not judgement.exercised.get(ender.requirement):
+            self._seen[of_scenario][ender.requirement] += 1
 
     @property
     def avoided(self) -> Mapping[str, str]:
@@ -66,7 +64,9 @@ class BrokenRules:
         return MappingProxyType(found)
 
     def _is_broken(self, rule: str) -> bool:
-        by_scenarios = self._ended[True][rule]
-        if by_scenarios and by_scenarios * _OF_SCENARIOS >= self._seen_by_scenarios[rule]:
+        least, one_in = _IN_SCENARIOS
+        if (ended := self._ended[True][rule]) >= least and ended * one_in >= self._seen[True][rule]:
             return True
-        return by_scenarios + self._ended[False][rule] >= ENOUGH
+        least, one_in = _AT_ALL
+        ended = self._ended[True][rule] + self._ended[False][rule]
+        return ended >= least and ended * one_in >= self._seen[True][rule] + self._seen[False][rule]
