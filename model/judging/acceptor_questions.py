@@ -7,7 +7,7 @@ from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.dispatch import service_is_unknown
-from amqpspec.model.broker.queues import Queue, flags_of
+from amqpspec.model.broker.queues import Consumer, Queue, flags_of
 from amqpspec.model.broker.reply_addresses import ADDRESS
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.judging.doubts import may_give_up, unprocessed
@@ -79,7 +79,9 @@ class AcceptorQuestions:
         usual = self._usual
         served = {queue.name: queue for broker in self._brokers if broker is not usual for queue in broker.deliverable}
         known = {queue.name for queue in usual.deliverable}
-        consumers = (consumer for name, queue in served.items() if name not in known for consumer in queue.consumers)
+        consumers = [consumer for name, queue in served.items() if name not in known for consumer in queue.consumers]
+        # nobody tells these that their queue is gone, so only a round trip says where deliveries end
+        consumers += [each for broker in self._brokers if broker is not usual for each in _never_told(broker)]
         return list(dict.fromkeys(consumer.channel for consumer in consumers))
 
     # ---- queues
@@ -205,6 +207,16 @@ def _is_open(broker: Broker, channel: ChannelKey) -> bool:
         return False
     connection = broker.connections[channel[0]]
     return not connection.blocked and not connection.out_of_step
+
+
+def _never_told(broker: Broker) -> list[Consumer]:
+    """Consumers of deleted queues that may be handed something yet, and that do not hear of the deletion."""
+    return [
+        consumer
+        for channel in broker.channels.values()
+        if channel.may_still_be_served and not broker.connections[channel.connection].is_told_of_cancels
+        for consumer in channel.may_still_be_served.values()
+    ]
 
 
 def _known(connection: Connection) -> KnownConnection:

@@ -49,3 +49,20 @@ def test_a_letter_because_of_deliveries_that_nobody_saw_is_asked_for() -> None:
     assert questions.is_doubtful()
     assert questions.is_as_counted("q")
     assert "r" in questions.unproven()
+
+
+def test_a_consumer_that_hears_nothing_of_a_deletion_answers_before_all_is_at_rest() -> None:
+    """The acknowledgement crosses the deletion: by one explanation it came first, and m3 is on its way to t."""
+    talk = Conversation("amqp-0-9-1").send("a.2 queue.declare q")
+    talk.see("a.2", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    talk.send("a.1 basic.qos 1").see("a.1", "basic.qos-ok")
+    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
+    talk.send("a.2 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
+    talk.send("a.2 basic.publish q body=m2", "a.2 basic.publish q body=m3").rest()
+    talk.send("a.1 basic.ack 1 &", "a.2 queue.delete q").see("a.2", "queue.delete-ok", message_count=2)
+    questions = AcceptorQuestions(talk.acceptor)
+    assert len(talk.acceptor.explanations) > 1
+    assert ("a", 1) in [channel for channel, _ in questions.touched()] + questions.served_elsewhere()
+    talk.send("a.2 queue.declare q")
+    talk.deliver("a.1", 2, "m2")
+    assert talk.acceptor.failures == []
