@@ -27,6 +27,7 @@ from amqpspec.model.judging.known_defect import NO_DEFECTS, DefectsFollowed, Def
 from amqpspec.model.judging.known_outputs import observe_as_known
 from amqpspec.model.judging.latent import MOST_LATENT, latent_beside, least_flawed
 from amqpspec.model.judging.merging import Seen, least_advanced, merged, merged_seen
+from amqpspec.model.judging.narrower import without_narrower
 from amqpspec.model.judging.pipelining import note_pipelined
 from amqpspec.model.judging.points import TooManyExplanations, may_be_quiet, settled
 from amqpspec.model.judging.processing import process_in, processed, processed_at_rest
@@ -288,7 +289,7 @@ class Acceptor:
             self._is_certain = not may_be_more or len(survivors) == 1
             if may_be_more and len(survivors) > 1:
                 seen = merged_seen(list(map(Seen, survivors)))
-                survivors = least_advanced(seen)
+                survivors = without_narrower(least_advanced(seen))
                 if len(survivors) > self.bound:
                     raise TooManyExplanations
                 self._is_certain = len(seen) == 1

@@ -68,18 +68,26 @@ def merged_seen(explanations: list[Seen]) -> list[Seen]:
     """
     if len(explanations) < 2:
         return explanations
+    unequal = all_alike(explanations)
+    if len(unequal) == len(explanations):
+        return explanations
+    for first, *others in unequal:
+        for other in others:
+            _take_over(first.explanation, other.explanation)
+    firsts = {id(alike[0]) for alike in unequal}
+    return [each for each in explanations if id(each) in firsts]
+
+
+def all_alike(explanations: list[Seen]) -> list[list[Seen]]:
+    """Those that are one in all parts, together; each group in their order."""
     unequal = [explanations]
     latest = _LOOKED_AT_FIRST[0]
     for number in (latest, *(each for each in explanations[0].parts if each != latest)):
         unequal = [alike for each in unequal for alike in _told_apart(each, number)]
         if len(unequal) == len(explanations):
             _LOOKED_AT_FIRST[0] = number
-            return explanations
-    for first, *others in unequal:
-        for other in others:
-            _take_over(first.explanation, other.explanation)
-    firsts = {id(alike[0]) for alike in unequal}
-    return [each for each in explanations if id(each) in firsts]
+            break
+    return unequal
 
 
 def _told_apart(alike: list[Seen], number: int) -> Iterable[list[Seen]]:
