@@ -76,9 +76,6 @@ class Guest:
     def deleted_by_client(self, broker: Any, channel: Channel, queue: Queue) -> None:
         """The queue is gone because the client wants it, on that channel."""
 
-    def published_to(self, broker: Any, channel: Channel, queue: Queue) -> None:
-        """The channel has published a message to the queue, which may have refused it."""
-
     def transaction_selected(self, broker: Any, channel: Channel) -> None:
         """The channel is in transaction mode."""
 

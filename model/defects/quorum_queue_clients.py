@@ -1,8 +1,8 @@
 """rabbit_fifo_client: what a channel's process keeps of a quorum queue that it publishes to, and how it meets a queue
 that is going or a channel that is.
 
-It registers with the queue before it sends its first message there; and from then on numbers what it sends, by which
-the queue knows what it has missed (rabbit_fifo:maybe_enqueue).
+It registers with the queue before it sends its first message there, and again once it has heard that the queue has
+ended; and from then on numbers what it sends, by which the queue knows what it has missed (rabbit_fifo:maybe_enqueue).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
-from amqpspec.model.broker.hooks import Guest, arm, once_awake
+from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Teardown
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Arrival, Message, Queue
@@ -32,58 +32,41 @@ _ENDS = ("channel.close", "connection.close", "socket.abort")
 
 @dataclass(slots=True)
 class ClientsMemory:
-    #: queues, by name, that a channel has registered with or whose end it has heard of first
-    registered: dict[ChannelKey, set[str]] = field(default_factory=dict)
     #: by the name of a queue that was deleted of late: the exchanges that it was bound to
     bound_to: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    #: by the same: the channel that its client deleted it on
+    deleted_on: dict[str, ChannelKey] = field(default_factory=dict)
 
 
 class QuorumQueueClients(Guest):
-    """Knows which channels have published to which quorum queues. Armed when one is deleted."""
+    """Knows what went to quorum queues that were deleted of late. Armed when one is deleted."""
 
     name = NAME
 
     def new_memory(self) -> ClientsMemory:
         return ClientsMemory()
 
-    def published_to(self, broker: Broker, channel: Channel, queue: Queue) -> None:
-        memory = _memory(broker)
-        if queue.type is QueueType.QUORUM:
-            memory.registered.setdefault(channel.key, set()).add(queue.name)
-        for name, bound_to in memory.bound_to.items():
-            ways = (way for each in bound_to if each in broker.exchanges for way in broker.exchanges[each].bindings)
-            if name not in broker.queues and any(way.leads_to(queue) for way in ways):
-                # what came by the same way has found the queue gone, so the next one does
-                memory.registered.setdefault(channel.key, set()).add(name)
-
-    @once_awake
     def queue_deleted(self, broker: Broker, queue: Queue) -> None:
         if queue.type is not QueueType.QUORUM:
             return
-        bound_to = _memory(broker).bound_to
-        for name in [name for name in bound_to if name not in broker.deleted_of_late]:
-            del bound_to[name]
-        bound_to[queue.name] = tuple(
+        memory = _memory(broker)
+        for name in [name for name in memory.bound_to if name not in broker.deleted_of_late]:
+            del memory.bound_to[name]
+            memory.deleted_on.pop(name, None)
+        memory.bound_to[queue.name] = tuple(
             [each.name for each in broker.exchanges.values() if any(way.leads_to(queue) for way in each.bindings)]
         )
         arm(broker, NAME)
 
     def deleted_by_client(self, broker: Broker, channel: Channel, queue: Queue) -> None:
         """It hears of the end first: nothing of its own crosses that."""
-        broker.remembered(NAME).registered.setdefault(channel.key, set()).add(queue.name)
-
-    def queue_declared(self, broker: Broker, queue: Queue) -> None:
-        for names in broker.remembered(NAME).registered.values():
-            names.discard(queue.name)
-
-    @once_awake
-    def channel_ended(self, broker: Broker, channel: Channel) -> None:
-        broker.remembered(NAME).registered.pop(channel.key, None)
+        if queue.type is QueueType.QUORUM:
+            _memory(broker).deleted_on[queue.name] = channel.key
 
     def fingerprint(self, broker: Broker) -> object:
         memory = _memory(broker)
-        registered = tuple(sorted((key, tuple(sorted(names))) for key, names in memory.registered.items() if names))
-        return registered, tuple(sorted(way for way in memory.bound_to.items() if way[0] in broker.deleted_of_late))
+        of_late = [name for name in memory.bound_to if name in broker.deleted_of_late]
+        return tuple(sorted((name, memory.bound_to[name], memory.deleted_on.get(name, ())) for name in of_late))
 
 
 def _memory(broker: Broker) -> ClientsMemory:
@@ -92,18 +75,20 @@ def _memory(broker: Broker) -> ClientsMemory:
 
 
 def _publishes_to_deleted(broker: Broker, method: Method) -> bool:
-    """Is a quorum queue being deleted to which the message goes, by its name or by the exchange, the channel's first
-    one to it?
+    """Is a quorum queue being deleted to which the message goes, by its name or by the exchange, from another channel
+    than the one that deletes it?
     """
     channel = broker.channels.get((method.connection, method.channel))
     if channel is None or channel.state is not ChannelState.OPEN or not broker.deleted_of_late:
         return False
+    memory = _memory(broker)
     exchange, names = method.arguments.get("exchange"), [method.arguments.get("routing_key", "")]
     if exchange:
-        names = [name for name, bound_to in _memory(broker).bound_to.items() if exchange in bound_to]
-    registered = _memory(broker).registered.get(channel.key, ())
+        names = [name for name, bound_to in memory.bound_to.items() if exchange in bound_to]
     return any(
-        broker.deleted_of_late.get(name) is QueueType.QUORUM and name not in broker.queues and name not in registered
+        broker.deleted_of_late.get(name) is QueueType.QUORUM
+        and name not in broker.queues
+        and memory.deleted_on.get(name) != channel.key
         for name in names
     )
 
@@ -221,8 +206,8 @@ QUORUM_CLIENT_DEFECTS: tuple[DefectTransition, ...] = (
         name="publish-crossing-deletion-breaks",
         requirement="PUBLISH-002",
         strength=Strength.PROMISED,
-        statement="The first message that a channel publishes to a quorum queue, and that crosses the queue's deletion,"
-        " crashes the channel; the connection closes with 541.",
+        statement="A message that is published to a quorum queue while that is deleted crashes the channel: its first"
+        " one there, or one behind the news that the queue has ended. The connection closes with 541.",
         source="v4.0.5 rabbit_channel:deliver_to_queues, case_clause {error, {shutdown, delete}} or noproc of"
         " rabbit_fifo_client, which registers with the queue before it sends",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),

@@ -296,7 +296,9 @@ class Acceptor:
             self.explanations = survivors
             note_refuted(found.contradicted, self.explanations)
         elif survivors:
-            if len(survivors) > self.bound and len(survivors := merged(survivors)) > self.bound:
+            if len(survivors) > self.bound:
+                survivors = without_narrower(least_advanced(merged_seen(list(map(Seen, survivors)))))
+            if len(survivors) > self.bound:
                 raise TooManyExplanations
             # only a known defect explains it
             assert best is not None or flawed

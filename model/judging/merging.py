@@ -120,7 +120,7 @@ def least_advanced(seen: list[Seen]) -> list[Explanation]:
     steps = [
         (place, index, behind)
         for place, each in enumerate(explanations)
-        if each.defect is None
+        if each.defect is None or (each.defect_took_place and not each.is_latent)
         for index in next_inputs(each.pending)
         if (behind := _inputs(each.pending, each.pending[index])) in inputs
     ]

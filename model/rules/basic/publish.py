@@ -155,8 +155,6 @@ def _enqueue(
             broker.fired("CONFIRM-017")
         if not queue.reply_address:
             broker.touch(channel, queue)
-        for told in broker.hooks.published_to:
-            told(broker, channel, queue)
         copies.append((queue, message))
     return tuple(copies)
 
