@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from amqpspec.conformance.language.names import plain, plain_failure
 from amqpspec.conformance.traces.trace_row import OPEN, TraceError, TraceRow, row_event
-from amqpspec.conformance.verdicts.blame import blamed, error_of_the_suite
+from amqpspec.conformance.verdicts.blame import NOT_FOLLOWED, blamed, error_of_the_suite
 from amqpspec.conformance.verdicts.every_connection import is_judged_elsewhere
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.conformance.verdicts.open_judge import OpenSequenceJudge
@@ -149,7 +149,8 @@ class SequenceJudge:
             return None
         last = acceptor.failures[-1] if acceptor.failures else None
         if last is not None and blamed(last, acceptor.dialect) is None:
-            return f"an error of this suite, {plain_failure(last).identity}"
+            what = "what cannot be followed" if last.requirement in NOT_FOLLOWED else "an error of this suite"
+            return f"{what}, {plain_failure(last).identity}"
         return plain_failure(failures[-1]).identity if failures else acceptor.reason or "a failure"
 
     def row(self, row: TraceRow) -> bool:

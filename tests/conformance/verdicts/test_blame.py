@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqpspec.conformance.scenarios.scenario_files import selected
-from amqpspec.conformance.verdicts.blame import IN_THE_TEXT, OF_FRAMES, blamed
+from amqpspec.conformance.verdicts.blame import IN_THE_TEXT, NOT_FOLLOWED, OF_FRAMES, blamed, error_of_the_suite
 from amqpspec.model.promises.capabilities import capability_of
 from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.model.promises.registry import requirements
@@ -30,6 +30,13 @@ def test_what_the_text_says_elsewhere_is_blamed_there() -> None:
 
 def test_what_the_text_lacks_is_an_error_of_the_suite() -> None:
     assert blamed(failure("CONFIRM-003"), DIALECTS[TEXT]) is None
+    assert error_of_the_suite(failure("CONFIRM-003"), DIALECTS[TEXT]).startswith("error of this suite: ")
+
+
+def test_what_the_text_leaves_open_and_nobody_can_follow_is_no_error() -> None:
+    for requirement, words in NOT_FOLLOWED.items():
+        assert blamed(failure(requirement), DIALECTS[TEXT]) is None
+        assert error_of_the_suite(failure(requirement), DIALECTS[TEXT]).startswith(words)
 
 
 @pytest.mark.parametrize(
