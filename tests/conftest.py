@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import settings
@@ -30,6 +31,9 @@ RABBITMQ_IMAGES = {
 }
 BROKER_IMAGES = {**RABBITMQ_IMAGES, "garagemq": "amqpspec/garagemq", "broker_j": "amqpspec/broker-j:9.2"}
 """Fixture name -> image."""
+
+RABBITMQ_PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+"""What Debian's package starts as its own user; anybody may start it as well."""
 
 _REQUIRE_VARIABLE = "AMQPSPEC_REQUIRE_BROKERS"
 _missing_key = pytest.StashKey[dict[str, str]]()
@@ -56,6 +60,12 @@ class BrokerPool:
                 self._missing[name] = str(error)
         if name in self._running:
             return self._running[name]
+        self.report_missing(name)
+
+    def report_missing(self, name: str, why: str = "") -> NoReturn:
+        """Skips or fails the asking test."""
+        if why:
+            self._missing[name] = why
         reason = f"MISSING BROKER: {name}: {self._missing[name]}"
         if os.environ.get(_REQUIRE_VARIABLE) == "1":
             pytest.fail(reason, pytrace=False)
@@ -80,7 +90,8 @@ class BrokerPool:
 def _brokers_of(item: pytest.Item) -> list[str]:
     callspec = getattr(item, "callspec", None)
     parameters = [value for value in callspec.params.values() if isinstance(value, str)] if callspec else []
-    return [name for name in BROKER_IMAGES if name in (*getattr(item, "fixturenames", ()), *parameters)]
+    wanted = (*getattr(item, "fixturenames", ()), *parameters)
+    return [name for name in (*BROKER_IMAGES, "rabbitmq_program") if name in wanted]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -146,6 +157,14 @@ def rabbitmq_4_0(broker_pool: BrokerPool) -> DockerBroker:
 def rabbitmq_4_3(broker_pool: BrokerPool) -> DockerBroker:
     """RabbitMQ 4.3 or later: the image follows Debian's testing suite."""
     return broker_pool.get("rabbitmq_4_3")
+
+
+@pytest.fixture(scope="session")
+def rabbitmq_program(broker_pool: BrokerPool) -> Path:
+    """Debian's RabbitMQ on this machine, not started."""
+    if not RABBITMQ_PROGRAM.is_file():
+        broker_pool.report_missing("rabbitmq_program", "the package rabbitmq-server is not installed")
+    return RABBITMQ_PROGRAM
 
 
 @pytest.fixture(scope="session")

@@ -121,3 +121,14 @@ def test_a_broker_that_is_not_made_of_this_project_is_started_by_a_command(
     assert report["lost"] is None and not report["left_behind"]
     left = subprocess.run(["docker", "container", "inspect", name], capture_output=True, check=False)
     assert left.returncode != 0
+
+
+@pytest.mark.parametrize("way", ["file", "process"])
+def test_rabbitmq_is_started_as_a_process_of_this_machine(page: Path, rabbitmq_program: Path, way: str) -> None:
+    content = f'address = "amqp://guest:guest@127.0.0.1:{{port}}/"\nstart = ["{rabbitmq_program}"]\n'
+    (page / "rabbitmq.toml").write_text(content, encoding="utf-8")
+    target = "rabbitmq.toml" if way == "file" else f"process:{rabbitmq_program}"
+    assert main(["run", target, "--only", "GET-001", "--sequences", "0"]) == 0
+    report = json.loads((page / "amqpspec-out" / "report.json").read_text(encoding="utf-8"))
+    assert report["target"]["product"] == "RabbitMQ"
+    assert report["lost"] is None and not report["left_behind"]
