@@ -78,11 +78,12 @@ def new_as_known(result: RunResult) -> list[FoundFailure]:
 
 
 def headline_as_known(result: RunResult) -> str | None:
-    """How the broker stands against its kind, in a sentence; None where no known defect is known of it.
+    """How the broker stands against its kind, in a sentence; None where no known defect is known of it, or where
+    nothing was carried out.
 
     It says what is new to somebody who knows the broker, and never that the broker conforms.
     """
-    if not known_defects(result.target.dialect, result.target.judged_version):
+    if result.is_empty or not known_defects(result.target.dialect, result.target.judged_version):
         return None
     new = new_as_known(result)
     said = "no new failure"

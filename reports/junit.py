@@ -27,7 +27,7 @@ from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import as_known_text, broker_as_known, not_seen
-from amqpspec.reports.overview import Entry, again, entries, failing, notes
+from amqpspec.reports.overview import NOTHING, Entry, again, entries, failing, notes
 from amqpspec.reports.text import visible
 
 
@@ -144,4 +144,6 @@ def _end(result: RunResult) -> TestCase:
     case = TestCase("the run came to its end", classname="target")
     if result.lost is not None:
         case.add_error_info(visible(result.lost), error_type="target lost")
+    elif result.is_empty:
+        case.add_error_info(NOTHING, error_type="inconclusive")
     return case

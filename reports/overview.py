@@ -37,6 +37,8 @@ WARNING_SIGN = "!"
 #: Names of what is left behind, beyond which only their number is told.
 MOST_NAMES = 8
 
+NOTHING = "nothing was carried out: no scenario that was chosen is applicable to this target, and nothing was searched"
+
 UNREGISTERED = "not registered"
 
 
@@ -193,6 +195,8 @@ def headline(result: RunResult) -> str:
         said.append("a broker that is not whole at the end")
     if failing or result.not_whole:
         return f"Deviates from the promise: {_listed(said)}"
+    if result.is_empty:
+        return f"Inconclusive: {NOTHING}"
     if result.exit_code == 4:
         return f"Inconclusive: {_listed(['not everything could be decided', *said])}"
     if arguable or minor:

@@ -141,8 +141,8 @@ def _brief_lines(failing: Iterable[tuple[Entry, FoundFailure]], result: RunResul
 def print_verdict(console: Console, result: RunResult) -> None:
     """Prints the result alone, and what it was judged by where the version is newer than what was verified."""
     if newer := newer_sentence(result.target.judged_version):
-        console.print(_text(newer, STYLES[Verdict.INCONCLUSIVE]))
-    console.print(headline_text(result))
+        console.print(_text(newer, STYLES[Verdict.INCONCLUSIVE]), soft_wrap=True)
+    console.print(headline_text(result), soft_wrap=True)
 
 
 def headline_text(result: RunResult) -> Text:

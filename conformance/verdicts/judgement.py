@@ -208,6 +208,11 @@ class RunResult:
         return any(map(fails_a_run, self.failures))
 
     @property
+    def is_empty(self) -> bool:
+        """Was nothing carried out, as no scenario that was chosen is applicable, and nothing was searched?"""
+        return not self.sequences
+
+    @property
     def is_arguable_only(self) -> bool:
         """Are there failures that the deviation file does not list, all of them arguable?"""
         return not self.fails and any(found.known is None for found in self.failures)
@@ -219,14 +224,17 @@ class RunResult:
     @property
     def exit_code(self) -> int:
         """3 if the target was lost, else 1 if something deviates that neither deviation file nor gate accepts, or if
-        something is wrong with that file or, at the end, with the broker as a whole, else 4 if a requirement could not
-        be decided, or more than one sequence in a hundred, else 0. What is undecided by an accepted failure, such as a
-        crash, is accepted with it. What is only arguable (`model.promises.strength`) is reported, and fails no run.
+        something is wrong with that file or, at the end, with the broker as a whole, else 4 if nothing was carried out,
+        if a requirement could not be decided, or more than one sequence in a hundred, else 0. What is undecided by an
+        accepted failure, such as a crash, is accepted with it. What is only arguable (`model.promises.strength`) is
+        reported, and fails no run.
         """
         if self.lost is not None:
             return 3
         if self.fails or self.problems or self.not_whole:
             return 1
+        if self.is_empty:
+            return 4
         accepted = {None if found.known is None else found.failure.identity for found in self.failures} - {None}
         open = [reason for _, reason in self.undecided if failure_behind(reason) not in accepted]
         undecided = any(
