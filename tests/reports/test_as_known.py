@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from amqpspec.conformance.verdicts.judgement import RunResult
+from amqpspec.conformance.verdicts.judgement import RequirementVerdict, RunResult
 from amqpspec.conformance.verdicts.known_behaviour import Standing
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, known_defects
 from amqpspec.model.promises.verdict import Verdict
@@ -73,13 +73,25 @@ class TestHeadlines:
             "Does not behave as RabbitMQ 4.3 is known to: 2 new failures (ACK-002, QOS-003);"
             " 1 known defect not seen: fixed?"
         )
-        as_known = headline_as_known(replace(defective_only(), defects=()))
-        assert as_known == "Behaves as RabbitMQ 4.3 is known to: no new failure"
+
+    def test_as_known_says_of_how_much_it_is_said(self) -> None:
+        narrow = tuple(
+            RequirementVerdict(f"ACK-{number:03}", verdict, 0)
+            for number, verdict in enumerate([*Verdict, Verdict.PASS, Verdict.NOT_EXERCISED])
+        )
+        one = replace(defective_only(), defects=(), requirements=narrow, sequences=1)
+        assert headline_as_known(one) == (
+            "Behaves as RabbitMQ 4.3 is known to, in 1 sequence that exercises 3 of 6 requirements: no new failure"
+        )
+        said = headline_as_known(replace(one, sequences=1812))
+        assert said is not None and "in 1,812 sequences that exercise 3 of 6 requirements: " in said
+        assert headline_as_known(replace(one, sequences=0)) is None
 
     def test_what_is_accepted_and_not_known_is_told_apart(self) -> None:
         failures = tuple(replace(each, known="D-1") for each in result().failures)
         said = headline_as_known(replace(result(), failures=failures, defects=()))
-        assert said is not None and said.startswith("Behaves as RabbitMQ 4.3 is known to, but for ")
+        assert said is not None and said.startswith("Behaves as RabbitMQ 4.3 is known to, in 1,812 ")
+        assert "requirements, but for " in said
         assert said.endswith(" accepted deviations: no new failure")
 
     def test_nothing_is_known_of_the_bare_text(self) -> None:
