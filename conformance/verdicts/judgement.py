@@ -19,6 +19,7 @@ from amqpspec.conformance.verdicts.minor import is_harmless
 from amqpspec.conformance.verdicts.rung import Rung
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.defects.known_defects import is_as_known, strength_of
+from amqpspec.model.promises.recommended import recommendation
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.promises.versions import Version, judged_version
@@ -272,11 +273,11 @@ class Said(NamedTuple):
 def requirement_verdicts(judgement: SequenceJudgement) -> dict[str, Said]:
     """What one sequence says about each requirement it concerns.
 
-    A requirement that a failure blames failed. The one that the sequence was written for shares the
-    sequence's fate when that is inconclusive or not applicable. The others that made a difference passed. An
-    inconclusive search is for no requirement; it is filed under "" so that no table loses it. What a recording does
-    not tell is inconclusive. Against the broker as it
-    is known, a requirement passed all of whose failures are known defects.
+    A requirement that a failure blames failed; where it breaks only what the text recommends, it passed. The one that
+    the sequence was written for shares the sequence's fate when that is inconclusive or not applicable. The others that
+    made a difference passed. An inconclusive search is for no requirement; it is filed under "" so that no table loses
+    it. What a recording does not tell is inconclusive. Against the broker as it is known, a requirement passed all of
+    whose failures are known defects.
     """
     verdicts = {id: (Verdict.PASS, count) for id, count in judgement.exercised.items() if count > 0}
     aim = judgement.requirement
@@ -291,6 +292,10 @@ def requirement_verdicts(judgement: SequenceJudgement) -> dict[str, Said]:
     said = {id: Said(verdict, verdict, exercised) for id, (verdict, exercised) in verdicts.items()}
     for failure in judgement.failures:
         id = failure.requirement
+        if recommendation(failure, judgement.dialect) is not None:
+            if id not in said or said[id].verdict is Verdict.NOT_EXERCISED:
+                said[id] = Said(Verdict.PASS, Verdict.PASS, max(judgement.exercised.get(id, 0), 1))
+            continue
         is_known = is_as_known(failure, judgement.dialect, judgement.version)
         explained = is_known and (id not in blamed or said[id].as_known is Verdict.PASS)
         said[id] = Said(Verdict.FAIL, Verdict.PASS if explained else Verdict.FAIL, judgement.exercised.get(id, 0))
