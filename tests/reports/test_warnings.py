@@ -107,7 +107,8 @@ def test_a_terminal_has_another_sign_for_it() -> None:
 def test_reports_have_the_sentence() -> None:
     run = judged(RETURN)
     page = render_html(run)
-    assert "! warning</span>" in page and "✗ fail</span>" not in page
+    assert "! pass, warning</span>" in page and "✗ fail</span>" not in page
+    assert '<a class="cell warning" href="#failure-PUBLISH-007"' in page
     assert "The server SHOULD implement the mandatory flag." in page
     assert f"warning: {SENTENCE}" in render_markdown(run)
 
