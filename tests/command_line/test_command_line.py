@@ -408,6 +408,11 @@ def test_targets_that_do_not_let_us_in(
         assert "Sesame" not in outcome.err + outcome.out
 
 
+def test_a_docker_engine_that_does_not_run(amqpspec: Amqpspec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///no/such/socket")
+    amqpspec("run", "docker:amqpspec/rabbitmq:4.3").check_error(3, "no Docker engine answers")
+
+
 def test_a_peer_that_does_not_speak_amqp(amqpspec: Amqpspec) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
