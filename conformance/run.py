@@ -191,35 +191,53 @@ class Runner:
         return log
 
     def _one_by_one(self, error: TargetError, log: Sequence[str]) -> None:
-        """Carry out what was under way when the target was lost, until it is known which sequence does that.
+        """Find out which of the sequences that were under way when the target was lost does that.
 
-        Behind each command it is asked whether the broker still answers. Sequences that wait take too long for it; they
-        are carried out beside each other again.
+        At first each is tried with little patience, and says nothing but that; those that do no harm are carried out
+        again with all others. Where none does it they are carried out for good, one by one: beside each other they
+        might end the target again. Sequences that wait take too long for it; they are carried out with all others.
         """
-        suspects = self._under_way.busy
+        suspects = [suspect for suspect in self._under_way.busy if not self._is_blocked(suspect)]
+        hasty = (
+            replace(suspect, name=f"{suspect.name} alone", repeats=suspect.name, deadline=SHRINKING_DEADLINE)
+            for suspect in suspects
+        )
+        for suspect, alone in zip(suspects, hasty, strict=True):
+            tried = self._carry_out_asking(suspect, alone)
+            if tried is None:
+                return
+            self._left_behind += tried.left_behind
         for suspect in suspects:
-            if self._is_blocked(suspect):
-                continue
-            commands: list[Command] = []
-
-            def next_one(command: Command, begun: list[Command] = commands) -> None:
-                if begun:
-                    check_alive(self.target.address)
-                begun.append(command)
-
-            try:
-                outcome = self._place.carry_out(suspect, next_one)
-                self._check_alive(suspect.name)
-            except TargetError as again:
-                raise_if_interrupted()
-                log = self._start_again(again)
-                failure = self._losses.note(str(again), log, suspect, commands)
-                self._take_judged(given_up(suspect, failure, self.target))
-                self._stop_if_enough(failure, again)
+            outcome = self._carry_out_asking(suspect, suspect)
+            if outcome is None:
                 return
             self._take(outcome)
         under_way = [*(each.name for each in suspects), *self._under_way.names]
         self._stop_if_enough(self._losses.note(str(error), log, None, under_way=under_way), error)
+
+    def _carry_out_asking(self, suspect: CommandSequence, sequence: CommandSequence) -> CarriedOut | None:
+        """Carry it out as that sequence, and ask behind each command whether the broker still answers.
+
+        None: it does not, so that nothing is said of the suspect but that it ends the target, which is started again.
+        """
+        begun: list[Command] = []
+
+        def next_one(command: Command) -> None:
+            if begun:
+                check_alive(self.target.address)
+            begun.append(command)
+
+        try:
+            outcome = self._place.carry_out(sequence, next_one)
+            self._check_alive(suspect.name)
+        except TargetError as again:
+            raise_if_interrupted()
+            log = self._start_again(again)
+            failure = self._losses.note(str(again), log, suspect, begun)
+            self._take_judged(given_up(suspect, failure, self.target))
+            self._stop_if_enough(failure, again)
+            return None
+        return outcome
 
     def _stop_if_enough(self, failure: Failure, error: TargetError) -> None:
         if self._losses.is_enough(failure):

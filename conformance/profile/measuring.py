@@ -23,6 +23,7 @@ from amqpspec.conformance.traces.trace import TraceWriter, read_trace
 from amqpspec.conformance.traces.trace_row import TraceRow, row_event
 from amqpspec.conformance.verdicts.judge import judge
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.model.outputs.replies import WITH_UNACKNOWLEDGED
 from amqpspec.model.promises.capabilities import METHODS, capability_of
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
@@ -110,9 +111,17 @@ def _seen(choice: TextChoice, rows: Sequence[TraceRow], known: Mapping[str, str]
     fitting = tuple(
         each
         for each in choice.values
-        if _judged(rows, with_choices(BASE, {**known, choice.name: each.name})).verdict is Verdict.PASS
+        if _explains(_judged(rows, with_choices(BASE, {**known, choice.name: each.name})))
     )
     return SeenChoice(choice, fitting, "" if fitting else _observed(rows, _judged(rows, BASE)))
+
+
+def _explains(judgement: SequenceJudgement) -> bool:
+    """Was all as that value has it? Numbers that take in the unacknowledged are another thing, and always do."""
+    if judgement.verdict is Verdict.PASS:
+        return True
+    failures = judgement.failures
+    return bool(failures) and all(failure.detail.endswith(WITH_UNACKNOWLEDGED) for failure in failures)
 
 
 def _seen_extension(capability: str, announced: bool, rows: Sequence[TraceRow]) -> SeenExtension:

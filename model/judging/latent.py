@@ -56,10 +56,10 @@ def _in_turns(latent: list[Explanation]) -> list[Explanation]:
 
 
 def least_flawed(flawed: list[tuple[Explanation, Mismatches]]) -> list[tuple[Explanation, Mismatches]]:
-    """Those by which the least is wrong with the frame; what is known to be told wrong weighs less."""
+    """Those by which the least is wrong with the frame; what is known or used to be told wrong weighs less."""
 
     def weight(candidate: Explanation, mismatches: Mismatches) -> tuple[bool, int, int]:
-        unknown = sum(not mismatch.defect for mismatch in mismatches)
+        unknown = sum(not mismatch.defect and not mismatch.is_habit for mismatch in mismatches)
         return (candidate.defect is not None, unknown, len(mismatches))
 
     least = min(weight(*each) for each in flawed)

@@ -260,7 +260,7 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
         broker.fired("GET-007")
     if method.name == "basic.get-empty":
         low, _ = _range_for(broker, pending)
-        if low > 0 and not queue.deleted:
+        if low > 0 and not queue.deleted and channel.key not in broker.paused:
             limited = 0 < (channel.channel_prefetch or channel.prefetch) <= len(channel.unacknowledged)
             requirement = "GET-003" if limited else missed(queue, broker.latest) or queue.messages[0].reason
             return unexpected(requirement, "basic.get-empty although a message is ready")

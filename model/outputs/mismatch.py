@@ -25,6 +25,8 @@ class Mismatch:
     about: Any = None
     #: name of the known defect that explains it, for those who know any (`model.judging.known_outputs`)
     defect: str = ""
+    #: the broker does so wherever this comes up: an explanation by which it is wrong so only is the likeliest
+    is_habit: bool = False
 
 
 Mismatches = tuple[Mismatch, ...]

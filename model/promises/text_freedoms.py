@@ -263,7 +263,7 @@ FREEDOMS: tuple[TextChoice, ...] = (
         ("TX-005",),
         (
             Value("at-commit", "takes effect at the commit", (RABBITMQ,)),
-            Value("at-once", "takes effect at once"),
+            Value("at-once", "takes effect at once", (BROKER_J,)),
         ),
     ),
     TextChoice(

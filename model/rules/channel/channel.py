@@ -17,7 +17,7 @@ Requirements:
 * CHAN-009: channel.flow active=true. channel.flow(true) is answered by flow-ok(true) and has no other effect.
   [rabbit_channel.erl:handle_method channel.flow; AMQP 0-9-1 class channel]
 * CHAN-010: channel.flow active=false. channel.flow(false) is hard error 540. In amqp-0-9-1: flow-ok, and no contents
-  are sent until active=true. [rabbit_channel.erl:handle_method channel.flow]
+  are sent until active=true; basic.get may find nothing until then. [rabbit_channel.erl:handle_method channel.flow]
 * CHAN-011: Method only valid server-to-client. A client sending a *-ok or other unhandled method gets hard 503. In
   amqp-0-9-1: an error of the connection, its code is not named. [rabbit_channel.erl:handle_method catch-all]
 * CHAN-016: The end of a channel requeues and cancels. When a channel ends, by an error or by the client's
