@@ -11,6 +11,7 @@ from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome, Standin
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, known_defects
 from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
+from amqpspec.model.promises.verdict import Verdict
 from amqpspec.reports.text import plural
 
 #: The order in which known defects are listed: what an upgrade may have changed comes first.
@@ -78,11 +79,12 @@ def new_as_known(result: RunResult) -> list[FoundFailure]:
 
 
 def headline_as_known(result: RunResult) -> str | None:
-    """How the broker stands against its kind, in a sentence; None where no known defect is known of it.
+    """How the broker stands against its kind, in a sentence; None where no known defect is known of it, or where
+    nothing was carried out.
 
-    It says what is new to somebody who knows the broker, and never that the broker conforms.
+    It says what is new to somebody who knows the broker, and of how much nothing is; never that the broker conforms.
     """
-    if not known_defects(result.target.dialect, result.target.judged_version):
+    if result.is_empty or not known_defects(result.target.dialect, result.target.judged_version):
         return None
     new = new_as_known(result)
     said = "no new failure"
@@ -98,8 +100,19 @@ def headline_as_known(result: RunResult) -> str | None:
     accepted = [found for found in result.failures if found.known is not None and not is_minor(found)]
     odd = [found for found in accepted if not result.is_as_known(found)]
     but = f", but for {plural(len(odd), 'accepted deviation')}" if odd else ""
-    how = f"is known to: {said}" if new else f"is known to{but}: {said}"
-    return f"{'Does not behave' if new else 'Behaves'} as {broker_as_known(result)} {how}"
+    broker = broker_as_known(result)
+    if new:
+        return f"Does not behave as {broker} is known to: {said}"
+    return f"Behaves as {broker} is known to, in {_what_was_seen(result)}{but}: {said}"
+
+
+def _what_was_seen(result: RunResult) -> str:
+    """Of what it is said that the broker behaves as it is known to: a narrow run says little."""
+    seen = sum(each.verdict in (Verdict.PASS, Verdict.FAIL) for each in result.requirements)
+    there_are = sum(each.verdict is not Verdict.NOT_APPLICABLE for each in result.requirements)
+    sequences = plural(result.sequences, "sequence")
+    exercised = "exercises" if result.sequences == 1 else "exercise"
+    return f"{sequences} that {exercised} {seen} of {plural(there_are, 'requirement')}"
 
 
 def as_known_text(defect: KnownDefect) -> str:

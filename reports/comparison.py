@@ -66,6 +66,11 @@ class Group:
         return all(each.is_as_known for each in self.of_runs if each is not None)
 
     @property
+    def is_warning(self) -> bool:
+        """Is it, wherever it shows, what the text only recommends?"""
+        return all(each.is_warning for each in self.of_runs if each is not None)
+
+    @property
     def is_everywhere(self) -> bool:
         """Do all runs show it?"""
         return None not in self.of_runs

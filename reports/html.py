@@ -26,6 +26,7 @@ from amqpspec.reports.as_known import (
 )
 from amqpspec.reports.extent import extent_lines
 from amqpspec.reports.overview import (
+    ACCEPTED_SIGN,
     SIGNS,
     VERDICTS,
     WARNING_SIGN,
@@ -64,6 +65,13 @@ def page_environment() -> Environment:
 
 def _gravest(entry: Entry) -> Severity:
     return severity_of(entry.failures[0].failure)
+
+
+def look(entry: Entry) -> str:
+    """The class of the style sheet: by the verdict against the promise, and whether that fails the run."""
+    if entry.is_accepted:
+        return "accepted"
+    return "warning" if entry.is_warning else str(entry.verdict).replace(" ", "-")
 
 
 def render_html(
@@ -111,5 +119,8 @@ def render_html(
         summary=[(verdict, result.summary[verdict], result.summary_as_known[verdict]) for verdict in VERDICTS],
         signs=SIGNS,
         warning_sign=WARNING_SIGN,
+        accepted_sign=ACCEPTED_SIGN,
+        look=look,
+        looks={look(entry) for entry in listed},
         overall={0: Verdict.PASS, 1: Verdict.FAIL, 3: Verdict.INCONCLUSIVE, 4: Verdict.INCONCLUSIVE}[result.exit_code],
     )

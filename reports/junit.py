@@ -2,10 +2,9 @@
 
 | verdict | in JUnit |
 |---|---|
-| pass | a test case, nothing in it |
+| pass | a test case, nothing in it; where a SHOULD of the text is not followed, `<system-out>` has the warning |
 | fail | `<failure>`, one for each distinct new failure; a known defect is one as well, and says so |
 | fail, known deviations or arguable failures only | `<skipped>`, so that what fails a build is what fails the run |
-| fail, only in what the text recommends | `<skipped>` with `warning:` and the sentence of the text |
 | inconclusive | `<error>` with the reason |
 | not exercised, not applicable | `<skipped>` with the reason |
 
@@ -27,7 +26,7 @@ from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import as_known_text, broker_as_known, not_seen
-from amqpspec.reports.overview import Entry, again, entries, failing, notes
+from amqpspec.reports.overview import NOTHING, Entry, again, entries, failing, notes
 from amqpspec.reports.text import visible
 
 
@@ -83,11 +82,11 @@ def _case(entry: Entry, result: RunResult) -> TestCase:
     took = result.seconds_of.get(entry.id)
     case = TestCase(visible(name), classname=visible(entry.area), elapsed_sec=took, allow_multiple_subelements=True)
     match entry.verdict:
+        case Verdict.PASS:
+            case.stdout = _warnings(entry, result)
         case Verdict.FAIL if entry.is_excused:
             known = "; ".join(sorted({found.known or "" for found in entry.failures} - {""}))
             excuse = f"known deviation: {known}" if known else "arguable only"
-            if entry.is_warning:
-                excuse = "; ".join(sorted({_warning(found, result) for found in entry.failures}))
             case.add_skipped_info(visible(excuse), _texts(entry, entry.failures, result))
         case Verdict.FAIL:
             new = [found for found in entry.failures if fails_a_run(found)]
@@ -107,10 +106,11 @@ def _case(entry: Entry, result: RunResult) -> TestCase:
     return case
 
 
-def _warning(found: FoundFailure, result: RunResult) -> str:
-    """The sentence that is not followed, as all reports have it."""
-    said = notes(found, result.target.dialect, result.target.judged_version)
-    return "; ".join(note for note in said if note.startswith("warning: "))
+def _warnings(entry: Entry, result: RunResult) -> str | None:
+    """The sentences that are not followed, as all reports have them, and what shows it; None: there are none."""
+    dialect, version = result.target.dialect, result.target.judged_version
+    said = {note for found in entry.failures for note in notes(found, dialect, version) if note.startswith("warning: ")}
+    return visible("\n".join([*sorted(said), _texts(entry, entry.failures, result)])) if said else None
 
 
 def _texts(entry: Entry, failures: tuple[FoundFailure, ...], result: RunResult) -> str:
@@ -144,4 +144,6 @@ def _end(result: RunResult) -> TestCase:
     case = TestCase("the run came to its end", classname="target")
     if result.lost is not None:
         case.add_error_info(visible(result.lost), error_type="target lost")
+    elif result.is_empty:
+        case.add_error_info(NOTHING, error_type="inconclusive")
     return case

@@ -31,11 +31,13 @@ SIGNS: Mapping[Verdict, str] = {
     Verdict.NOT_APPLICABLE: "–",
 }
 
-#: Of a failure that is a warning.
-WARNING_SIGN = "!"
+#: Of a failure that is a warning, and of one that fails no run.
+WARNING_SIGN, ACCEPTED_SIGN = "!", "≈"
 
 #: Names of what is left behind, beyond which only their number is told.
 MOST_NAMES = 8
+
+NOTHING = "nothing was carried out: no scenario that was chosen is applicable to this target, and nothing was searched"
 
 UNREGISTERED = "not registered"
 
@@ -88,6 +90,25 @@ class Entry:
         """Whether all its failures are known deviations, or only arguable."""
         return bool(self.failures) and not any(map(fails_a_run, self.failures))
 
+    @property
+    def is_accepted(self) -> bool:
+        """Whether it fails, and fails no run: so it must not look like one that does."""
+        return self.verdict is Verdict.FAIL and self.is_excused
+
+    @property
+    def sign(self) -> str:
+        """What it is, without colour."""
+        if self.is_accepted:
+            return ACCEPTED_SIGN
+        return WARNING_SIGN if self.is_warning else SIGNS[self.verdict]
+
+    @property
+    def outcome_words(self) -> str:
+        """The verdict against the promise, and whether it fails no run."""
+        if self.is_accepted:
+            return "accepted"
+        return f"{self.verdict}, warning" if self.is_warning else str(self.verdict)
+
 
 @dataclass(frozen=True, slots=True)
 class Area:
@@ -100,6 +121,11 @@ class Area:
     def counts(self) -> dict[Verdict, int]:
         counted = Counter(entry.verdict for entry in self.entries)
         return {verdict: counted[verdict] for verdict in VERDICTS}
+
+    @property
+    def accepted(self) -> int:
+        """How many fail, and fail no run."""
+        return sum(entry.is_accepted for entry in self.entries)
 
     @property
     def failing_as_known(self) -> int:
@@ -149,6 +175,13 @@ def failing(listed: Iterable[Entry]) -> tuple[Entry, ...]:
     return tuple(sorted(sorted_in, key=lambda entry: rank(entry.failures[0].failure)))
 
 
+def sign_of(found: FoundFailure) -> str:
+    """The sign of one failure: only what fails the run has that of a failure."""
+    if is_warning(found):
+        return WARNING_SIGN
+    return SIGNS[Verdict.FAIL] if fails_a_run(found) else ACCEPTED_SIGN
+
+
 def severity_line(result: RunResult) -> str | None:
     """What the failures that fail the run do to an application, and how many do it; None where there are none."""
     counts = Counter(severity_of(found.failure) for found in result.failures if fails_a_run(found))
@@ -193,6 +226,8 @@ def headline(result: RunResult) -> str:
         said.append("a broker that is not whole at the end")
     if failing or result.not_whole:
         return f"Deviates from the promise: {_listed(said)}"
+    if result.is_empty:
+        return f"Inconclusive: {NOTHING}"
     if result.exit_code == 4:
         return f"Inconclusive: {_listed(['not everything could be decided', *said])}"
     if arguable or minor:

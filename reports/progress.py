@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.conformance.verdicts.events import Event, FailureShrunk, RunStarted, SequenceFinished, ShrinkingStarted
-from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.promises.verdict import Failure
 from amqpspec.reports.text import plural, visible
 
 #: Seconds between two lines where there is no terminal.
@@ -18,11 +18,19 @@ PAUSE = 30.0
 _SURE_AFTER, _SURE_OF = 5.0, 20
 
 
-class Progress:
-    """Listens to a run. `clock`: seconds."""
+def any_failure(failure: Failure) -> bool:
+    """Whatever it is, it makes the run fail: where no gate is known."""
+    return True
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+
+class Progress:
+    """Listens to a run. `clock`: seconds; `fails`: does a failure make the run fail?"""
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, fails: Callable[[Failure], bool] = any_failure
+    ) -> None:
         self._clock = clock
+        self._fails = fails
         self._began = clock()
         self.planned: int | None = None
         self.done = 0
@@ -37,7 +45,7 @@ class Progress:
                 self._began, self.planned = self._clock(), event.planned
             case SequenceFinished():
                 self.done += 1
-                self.failing += event.judgement.verdict is Verdict.FAIL
+                self.failing += any(map(self._fails, event.judgement.failures))
             case ShrinkingStarted():
                 self._shrinking, self._shrinking_since = event, self._clock()
             case FailureShrunk():
@@ -79,11 +87,17 @@ def _is_worth_a_line(event: Event, is_time: bool) -> bool:
 class PlainProgress:
     """A listener that prints a line now and then, for where there is no terminal: a log."""
 
-    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic, pause: float = PAUSE) -> None:
+    def __init__(
+        self,
+        console: Console,
+        clock: Callable[[], float] = time.monotonic,
+        pause: float = PAUSE,
+        fails: Callable[[Failure], bool] = any_failure,
+    ) -> None:
         self._console = console
         self._clock = clock
         self._pause = pause
-        self._progress = Progress(clock)
+        self._progress = Progress(clock, fails)
         self._last = clock()
 
     def __call__(self, event: Event) -> None:

@@ -12,11 +12,15 @@ from pathlib import Path
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.reports.comparison import Change, Comparison, Group, Seen
 from amqpspec.reports.html import page_environment
-from amqpspec.reports.overview import SIGNS, VERDICTS
+from amqpspec.reports.overview import SIGNS, VERDICTS, WARNING_SIGN
 
 #: Lines of commands that are shown of a failure.
 MAX_COMMANDS = 40
 CHANGE_SIGNS = {Change.NEW: "+", Change.FIXED: "−", Change.STILL: "=", Change.UNTRIED: "?"}
+#: Of two products nothing is new in one, or fixed in the other.
+_OF_PRODUCTS = {
+    Change.NEW: "only “to”", Change.FIXED: "only “from”", Change.STILL: "both", Change.UNTRIED: "not tried"
+}  # fmt: skip
 SEEN_SIGNS = {
     Seen.SHOWN: SIGNS[Verdict.FAIL], Seen.NOT_SHOWN: SIGNS[Verdict.PASS], Seen.NOT_TRIED: SIGNS[Verdict.NOT_EXERCISED]
 }  # fmt: skip
@@ -40,7 +44,8 @@ def render_side_by_side(compared: Comparison, tool: str, place: Path | None = No
         runs=compared.runs,
         sums=[_sums(compared, number) for number in range(len(compared.runs))],
         links=links,
-        new=[(number, group) for number, group in groups if not group.is_as_known],
+        new=[(number, group) for number, group in groups if not (group.is_as_known or group.is_warning)],
+        warnings=[(number, group) for number, group in groups if group.is_warning],
         known=[
             [(number, group) for number, group in groups if group.is_as_known and group.is_everywhere is everywhere]
             for everywhere in (False, True)
@@ -50,11 +55,23 @@ def render_side_by_side(compared: Comparison, tool: str, place: Path | None = No
         verdicts=VERDICTS,
         signs=SIGNS,
         changes=list(Change),
-        change_signs=CHANGE_SIGNS,
+        change_texts=_change_texts(compared),
+        is_one_product=_is_one_product(compared),
         seen=list(Seen),
         seen_signs=SEEN_SIGNS,
+        warning_sign=WARNING_SIGN,
         most=MAX_COMMANDS,
     )
+
+
+def _is_one_product(compared: Comparison) -> bool:
+    return len({run.product for run in compared.runs}) == 1
+
+
+def _change_texts(compared: Comparison) -> dict[str, str]:
+    """Sign and word for each change, and for none."""
+    words = {each: each.value for each in Change} if _is_one_product(compared) else _OF_PRODUCTS
+    return {each.value: f"{CHANGE_SIGNS[each]} {words[each]}" for each in Change} | {"neither": "· neither"}
 
 
 def _sums(compared: Comparison, number: int) -> dict[Verdict, int]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from amqpspec.conformance.verdicts.known_behaviour import Standing
+from amqpspec.conformance.verdicts.minor import RECOMMENDED
 from amqpspec.conformance.verdicts.rung import Kind, Rung
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS
 from amqpspec.model.promises.verdict import Verdict
@@ -57,6 +58,8 @@ class StoredFailure:
     is_steady: bool = True
     #: the frames that show it, where the report has them
     ladder: tuple[Rung, ...] = ()
+    #: the text only recommends what the broker does not do
+    is_warning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,4 +179,5 @@ def _failure(each: Mapping[str, Any], defects: Mapping[str, StoredDefect]) -> St
         int(each.get("sequences", 1)),
         is_steady,
         tuple(Rung(Kind(rung["kind"]), str(rung["place"]), str(rung["text"])) for rung in each.get("frames", ())),
+        each.get("known") == RECOMMENDED,
     )

@@ -1,48 +1,36 @@
-"""The report on a terminal: one screen at the end, and a display while a run goes on."""
+"""The report on a terminal: one screen at the end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from amqpspec.conformance.verdicts.events import (
-    Event,
-    FailureShrunk,
-    RunFinished,
-    RunStarted,
-    SequenceFinished,
-    SequenceStarted,
-)
 from amqpspec.conformance.verdicts.gate import is_minor, is_warning
-from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
-from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, is_as_known, strength_of
+from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, fails_a_run
+from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, strength_of
 from amqpspec.model.promises.dialect_names import choices_of, in_short
-from amqpspec.model.promises.registry import Requirement, requirements
+from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.severity import rank, severity_of
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.promises.versions import Version, newer_sentence
+from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import headline_as_known, new_as_known, not_seen
 from amqpspec.reports.extent import extent_lines
 from amqpspec.reports.overview import (
     SIGNS,
     VERDICTS,
-    WARNING_SIGN,
     Entry,
     entries,
     headline,
     notes,
     severity_line,
+    sign_of,
     whole_lines,
 )
-from amqpspec.reports.progress import Progress
 from amqpspec.reports.text import plural, visible
 
 STYLES: Mapping[Verdict, str] = {
@@ -126,14 +114,13 @@ def _brief_lines(failing: Iterable[tuple[Entry, FoundFailure]], result: RunResul
         defect = KNOWN_DEFECTS.get(found.failure.defect)
         is_known = result.is_as_known(found)
         minor = "warning" if is_warning(found) else "minor" if is_minor(found) else None
-        kind = minor or ("known" if is_known else "new" if found.known is None else "listed")
+        fails, strength = fails_a_run(found), str(strength_of(found.failure))
+        kind = minor or ("known" if is_known else "new" if fails else strength if found.known is None else "listed")
         said = defect.statement if is_known and defect else f"{found.failure.shape}: {found.failure.observed}"
-        named = f"{kind}, {strength_of(found.failure)}" + (f", {defect.name}" if is_known and defect else "")
-        is_new = kind == "new"
+        named = ", ".join(dict.fromkeys([kind, strength, *([defect.name] if is_known and defect else [])]))
         line = Text()
-        sign = WARNING_SIGN if is_warning(found) else SIGNS[Verdict.FAIL]
-        line.append(f"{sign} {entry.id:{id_width}}  ", STYLES[Verdict.FAIL] if is_new else "dim")
-        line.append(f"{severity_of(found.failure):{severity_width}}  ", "" if is_new else "dim")
+        line.append(f"{sign_of(found)} {entry.id:{id_width}}  ", STYLES[Verdict.FAIL] if fails else "dim")
+        line.append(f"{severity_of(found.failure):{severity_width}}  ", "" if fails else "dim")
         line.append(f"{named}  ", "dim")
         yield line.append(visible(" ".join(said.split())))
 
@@ -141,8 +128,8 @@ def _brief_lines(failing: Iterable[tuple[Entry, FoundFailure]], result: RunResul
 def print_verdict(console: Console, result: RunResult) -> None:
     """Prints the result alone, and what it was judged by where the version is newer than what was verified."""
     if newer := newer_sentence(result.target.judged_version):
-        console.print(_text(newer, STYLES[Verdict.INCONCLUSIVE]))
-    console.print(headline_text(result))
+        console.print(_text(newer, STYLES[Verdict.INCONCLUSIVE]), soft_wrap=True)
+    console.print(headline_text(result), soft_wrap=True)
 
 
 def headline_text(result: RunResult) -> Text:
@@ -156,7 +143,8 @@ def headline_text(result: RunResult) -> Text:
 
 
 def sums_table(result: RunResult) -> Table:
-    """How many requirements ended in each verdict: against the promise, and as known."""
+    """How many requirements ended in each verdict: against the promise, and as known. Red is what fails the run."""
+    styles = STYLES if result.fails else {**STYLES, Verdict.FAIL: ""}
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     sums = [("requirements", result.summary)]
     if result.defects:
@@ -165,7 +153,7 @@ def sums_table(result: RunResult) -> Table:
     for verdict in VERDICTS:
         table.add_column(f"{SIGNS[verdict]} {verdict}", justify="right", no_wrap=True)
     for name, counts in sums:
-        cells = [Text(str(counts[each]), style=STYLES[each] if counts[each] else "dim") for each in VERDICTS]
+        cells = [Text(str(counts[each]), style=styles[each] if counts[each] else "dim") for each in VERDICTS]
         table.add_row(name, *cells)
     return table
 
@@ -173,7 +161,8 @@ def sums_table(result: RunResult) -> Table:
 def failure_lines(entry: Entry, found: FoundFailure, result: RunResult) -> RenderableType:
     """One failure: the rule, what was allowed, what was observed, the commands."""
     failure = found.failure
-    title = Text(f"{SIGNS[Verdict.FAIL]} {entry.id}", style=STYLES[Verdict.FAIL])
+    fails = fails_a_run(found)
+    title = Text(f"{sign_of(found)} {entry.id}", style=STYLES[Verdict.FAIL] if fails else "bold")
     title.append(visible(f" {entry.title}"), style="bold")
     said = notes(found, result.target.dialect, result.target.judged_version)
     title.append(visible(f"  {', '.join(said)}"), style="dim")
@@ -209,81 +198,3 @@ def _shortened(lines: list[str]) -> list[str]:
         return lines
     half = MAX_LINES // 2
     return [*lines[:half], f"… {left_out} more …", *lines[-half:]]
-
-
-class LiveDisplay:
-    """A listener that shows a run while it works: a line that counts, and each failure once it is shrunk.
-
-    Where the console is no terminal it prints the start and the failures only. Use it as a context manager,
-    so that the terminal is put in order again also after an error.
-    """
-
-    def __init__(self, console: Console, registry: Mapping[str, Requirement] | None = None) -> None:
-        self._console = console
-        self._registry = requirements() if registry is None else registry
-        self._counts: dict[Verdict, int] = dict.fromkeys(VERDICTS, 0)
-        self._planned: int | None = None
-        self._dialect = ""
-        self._version: Version | None = None
-        self._frames = 0
-        self._progress = Progress()
-        self._running: dict[str, None] = {}
-        self._live = Live(console=console, get_renderable=self._line, refresh_per_second=8, transient=True)
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._live.stop()
-
-    def __call__(self, event: Event) -> None:
-        self._progress(event)
-        match event:
-            case SequenceStarted():
-                self._running[event.sequence] = None
-            case SequenceFinished():
-                self._running.pop(event.judgement.sequence, None)
-                self._counts[event.judgement.verdict] += 1
-                self._frames += event.judgement.frames
-            case FailureShrunk():
-                self._console.print(self._failure(event.found))
-            case RunStarted():
-                self._planned = event.planned
-                target = event.target
-                self._dialect, self._version = target.dialect, target.judged_version
-                seed = "" if event.seed is None else f", seed {event.seed}"
-                facts = f"at {target.label}, {in_short(target.dialect)}, {event.mode}{seed}"
-                self._console.print(_text(f"{target.product} {target.version} {facts}"))
-            case RunFinished():
-                self._live.stop()
-            case _:
-                pass
-
-    def _failure(self, found: FoundFailure) -> RenderableType:
-        id = found.failure.requirement
-        requirement = self._registry.get(id)
-        line = Text(f"{SIGNS[Verdict.FAIL]} {id}", style=STYLES[Verdict.FAIL])
-        line.append(visible(f" {requirement.title}" if requirement else ""), style="bold")
-        severity = severity_of(found.failure)
-        line.append(visible(f"  {severity}: {found.failure.shape}: {found.failure.observed}"), style="")
-        known = is_as_known(found.failure, self._dialect, self._version)
-        known_as = f"known defect {found.failure.defect}, " if known else ""
-        line.append(f"  {known_as}{strength_of(found.failure)}", style="dim")
-        return line
-
-    def _line(self) -> Text:
-        done = sum(self._counts.values())
-        line = Text(f"{done:,} of {self._planned:,}" if self._planned else plural(done, "sequence"), style="bold")
-        for verdict in VERDICTS:
-            if count := self._counts[verdict]:
-                line.append(f"  {SIGNS[verdict]} {count:,} {verdict}", style=STYLES[verdict])
-        line.append(f"  {self._progress.times()}", style="dim")
-        line.append(f"  {plural(self._frames, 'frame')}", style="dim")
-        if self._running:
-            line.append(visible(f"  {next(reversed(self._running))}"), style="dim")
-        line.truncate(self._console.width, overflow="ellipsis")
-        return line

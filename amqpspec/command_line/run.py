@@ -92,14 +92,16 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
         if options.theme and not themes_for(dialect, wanted.themes):
             raise UsageError(f"--theme {', '.join(options.theme)}: there is nothing of it to search in {dialect.title}")
         trace = stack.enter_context(TraceWriter(options.out / "trace.jsonl", goes_on=True))
+        fails = fails_the_run(listed, target.description, options.gate)
         if options.stop_at_first:
-            wanted = replace(wanted, enough=fails_the_run(listed, target.description, options.gate))
+            wanted = replace(wanted, enough=fails)
         listeners: list[Listener] = [finished]
         if not options.quiet:
+            from amqpspec.reports.live_display import LiveDisplay
             from amqpspec.reports.progress import PlainProgress
-            from amqpspec.reports.terminal import LiveDisplay
 
-            display = LiveDisplay(console) if console.is_terminal else PlainProgress(console)
+            is_live = console.is_terminal
+            display = LiveDisplay(console, fails=fails) if is_live else PlainProgress(console, fails=fails)
             listeners.append(stack.enter_context(display) if isinstance(display, LiveDisplay) else display)
         try:
             Runner(target, trace, wanted, listeners, started.restarts).run()

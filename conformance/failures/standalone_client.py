@@ -13,6 +13,7 @@ import sys
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 import pika  # type: ignore[import-untyped]
@@ -26,6 +27,7 @@ CAPABLE = dict.fromkeys(("authentication_failure_close", "basic.nack", "connecti
 CONNECTIONS: dict[str, "Connection"] = {}
 MADE: dict[tuple[str, str], tuple["Connection", Any]] = {}  # kind and name: where it was declared, with which arguments
 READY: dict[str, int] = {}  # messages by queue, as its last declare-ok says
+HELD: list[tuple["Connection", bytes]] = []  # what was sent, and is to leave together with what follows
 REPLY_ADDRESSES = [f"{P}$reply-to"]  # of direct replies, as messages carry them; the first is none
 
 
@@ -47,7 +49,7 @@ class Connection:
         self.content: dict[int, Any] = {}  # by channel: method, header and body as far as they have come
         self.hidden: Any = defaultdict(deque)  # (channel, reply): for each request, whether its reply goes unmentioned
         self.socket: Any = socket.create_connection((SERVER.host, SERVER.port), DEADLINE)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # frames leave one by one, and at once
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what is written leaves at once
         if SERVER.ssl_options:
             self.socket = SERVER.ssl_options.context.wrap_socket(self.socket, server_hostname=SERVER.host)
         self.socket.sendall(bytes.fromhex(header))
@@ -85,10 +87,7 @@ class Connection:
         elif kind is spec.Basic.Qos and channel in self.open and not method.global_qos:
             self.open[channel] = method.prefetch_count
         self.hidden[channel, method.NAME + "Ok"].append(hide)
-        try:
-            self.socket.sendall(octets)
-        except OSError as error:
-            self.say(channel, f"({method.NAME} could not be sent: {error})")
+        HELD.append((self, octets))
 
     def owes_qos_ok(self, channel: int) -> bool:
         return self.state == "open" and channel in self.open and bool(self.hidden[channel, "Basic.QosOk"])
@@ -162,8 +161,20 @@ class Connection:
                 MADE.setdefault(("queue", method.queue), (self, {}))
 
 
+def let_go() -> None:
+    """Write what is held: in the order in which it was sent, and at once what follows each other on one connection."""
+    for connection, together in groupby(HELD, lambda each: each[0]):
+        octets = b"".join(each for _, each in together)
+        try:
+            connection.socket.sendall(octets)
+        except OSError as error:
+            connection.say(0, f"({len(octets)} octets could not be sent: {error})")
+    HELD.clear()
+
+
 def wait(done: Callable[[], bool], seconds: float) -> None:
     """Receive on all connections until done(), or until nothing has come for so many seconds (of at most 30)."""
+    let_go()
     latest, end = time.monotonic() + 30, time.monotonic() + seconds
     while not done() and (rest := min(end, latest) - time.monotonic()) > 0:
         living = {each.socket: each for each in CONNECTIONS.values() if each.state != "gone"}
@@ -172,11 +183,13 @@ def wait(done: Callable[[], bool], seconds: float) -> None:
         rest = min([rest, *(each.beat / 2 for each in living.values() if each.beat)])
         for ready in select.select(list(living), [], [], rest)[0]:
             living[ready].read()
+            let_go()
             end = time.monotonic() + seconds
 
 
 def settle(quiet: float = QUIET) -> None:
     """Wait for the broker: a basic.qos (with the present value) round trip on each open channel, then some silence."""
+    let_go()
     channels = [(each, channel) for each in CONNECTIONS.values() if each.state == "open" for channel in each.open]
     for connection, channel in channels:
         connection.send(channel, spec.Basic.Qos, prefetch_count=connection.open.get(channel, 0))
@@ -223,7 +236,7 @@ def place(text: str, kind: Any = None) -> tuple[Connection, int]:
 
 
 def do(text: str, kind: Any, quiet: float = QUIET, **arguments: Any) -> None:
-    """Send one method; a text that ends in "&" is not waited for. A publish without properties is its method alone."""
+    """Send one method; what ends in "&" is held for the next. A publish without properties is its method alone."""
     connection, channel = place(text, kind)
     if connection.state == "gone":
         return
@@ -240,10 +253,7 @@ def raw(text: str, octets: str, quiet: float = QUIET) -> None:
     connection, channel = place(text)
     if connection.state != "gone":
         connection.open.pop(channel, None)
-        try:
-            connection.socket.sendall(bytes.fromhex(octets))
-        except OSError as error:
-            connection.say(channel, f"(could not be sent: {error})")
+        HELD.append((connection, bytes.fromhex(octets)))
     if not text.endswith(" &"):
         settle(quiet)
 
@@ -258,6 +268,7 @@ def silence(name: str) -> None:
 def abort(name: str) -> None:
     """End the TCP connection at once, without the closing handshake."""
     print(">", name, "socket.abort")
+    let_go()
     connect(name).socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     CONNECTIONS[name].end("by us")
 

@@ -27,6 +27,7 @@ from typing import Any
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, TargetDescription
 from amqpspec.conformance.verdicts.known_behaviour import Standing
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS
+from amqpspec.model.promises.recommended import recommendation
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.versions import VersionRange, version_of, versions
 
@@ -137,9 +138,15 @@ def _overlap(one: Deviation, other: Deviation) -> bool:
 
 
 def with_deviations(result: RunResult, listed: Sequence[Deviation]) -> RunResult:
-    """The result with the failures that are listed marked so."""
+    """The result with the failures that are listed marked so. What is only a warning stays one, listed or not."""
     excuses = excused_identities(listed, result.target)
-    return replace(result, failures=tuple(_marked(found, excuses) for found in result.failures))
+    return replace(
+        result,
+        failures=tuple(
+            found if recommendation(found.failure, result.target.dialect) else _marked(found, excuses)
+            for found in result.failures
+        ),
+    )
 
 
 def excused_identities(listed: Sequence[Deviation], target: TargetDescription) -> Mapping[str, str]:

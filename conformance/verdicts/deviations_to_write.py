@@ -10,18 +10,23 @@ from amqpspec.conformance.verdicts.deviations import Deviation, problem_of
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.conformance.verdicts.known_behaviour import Standing
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS
+from amqpspec.model.promises.recommended import recommendation
 
 #: How the names of the sequences begin that every run carries out.
 _SCENARIO = "scenario "
 
 
 def deviations_of(result: RunResult, today: date) -> list[Deviation]:
-    """An entry for each failure that no entry lists.
+    """An entry for each failure that no entry lists, but for warnings, which fail nothing.
 
     And one for each known defect of the target's version that the run did not see, as another seed may, unless it
     would have shown.
     """
-    entries = [_of(found, result, today) for found in result.failures if found.known is None]
+    entries = [
+        _of(found, result, today)
+        for found in result.failures
+        if found.known is None and recommendation(found.failure, result.target.dialect) is None
+    ]
     named = {each.defect for each in entries} | {found.failure.defect for found in result.failures}
     if result.target.judged_version is not None:
         entries += [

@@ -19,6 +19,7 @@ from amqpspec.conformance.verdicts.minor import is_harmless
 from amqpspec.conformance.verdicts.rung import Rung
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.defects.known_defects import is_as_known, strength_of
+from amqpspec.model.promises.recommended import recommendation
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.promises.versions import Version, judged_version
@@ -208,6 +209,11 @@ class RunResult:
         return any(map(fails_a_run, self.failures))
 
     @property
+    def is_empty(self) -> bool:
+        """Was nothing carried out, as no scenario that was chosen is applicable, and nothing was searched?"""
+        return not self.sequences
+
+    @property
     def is_arguable_only(self) -> bool:
         """Are there failures that the deviation file does not list, all of them arguable?"""
         return not self.fails and any(found.known is None for found in self.failures)
@@ -219,14 +225,17 @@ class RunResult:
     @property
     def exit_code(self) -> int:
         """3 if the target was lost, else 1 if something deviates that neither deviation file nor gate accepts, or if
-        something is wrong with that file or, at the end, with the broker as a whole, else 4 if a requirement could not
-        be decided, or more than one sequence in a hundred, else 0. What is undecided by an accepted failure, such as a
-        crash, is accepted with it. What is only arguable (`model.promises.strength`) is reported, and fails no run.
+        something is wrong with that file or, at the end, with the broker as a whole, else 4 if nothing was carried out,
+        if a requirement could not be decided, or more than one sequence in a hundred, else 0. What is undecided by an
+        accepted failure, such as a crash, is accepted with it. What is only arguable (`model.promises.strength`) is
+        reported, and fails no run.
         """
         if self.lost is not None:
             return 3
         if self.fails or self.problems or self.not_whole:
             return 1
+        if self.is_empty:
+            return 4
         accepted = {None if found.known is None else found.failure.identity for found in self.failures} - {None}
         open = [reason for _, reason in self.undecided if failure_behind(reason) not in accepted]
         undecided = any(
@@ -264,11 +273,11 @@ class Said(NamedTuple):
 def requirement_verdicts(judgement: SequenceJudgement) -> dict[str, Said]:
     """What one sequence says about each requirement it concerns.
 
-    A requirement that a failure blames failed. The one that the sequence was written for shares the
-    sequence's fate when that is inconclusive or not applicable. The others that made a difference passed. An
-    inconclusive search is for no requirement; it is filed under "" so that no table loses it. What a recording does
-    not tell is inconclusive. Against the broker as it
-    is known, a requirement passed all of whose failures are known defects.
+    A requirement that a failure blames failed; where it breaks only what the text recommends, it passed. The one that
+    the sequence was written for shares the sequence's fate when that is inconclusive or not applicable. The others that
+    made a difference passed. An inconclusive search is for no requirement; it is filed under "" so that no table loses
+    it. What a recording does not tell is inconclusive. Against the broker as it is known, a requirement passed all of
+    whose failures are known defects.
     """
     verdicts = {id: (Verdict.PASS, count) for id, count in judgement.exercised.items() if count > 0}
     aim = judgement.requirement
@@ -283,6 +292,10 @@ def requirement_verdicts(judgement: SequenceJudgement) -> dict[str, Said]:
     said = {id: Said(verdict, verdict, exercised) for id, (verdict, exercised) in verdicts.items()}
     for failure in judgement.failures:
         id = failure.requirement
+        if recommendation(failure, judgement.dialect) is not None:
+            if id not in said or said[id].verdict is Verdict.NOT_EXERCISED:
+                said[id] = Said(Verdict.PASS, Verdict.PASS, max(judgement.exercised.get(id, 0), 1))
+            continue
         is_known = is_as_known(failure, judgement.dialect, judgement.version)
         explained = is_known and (id not in blamed or said[id].as_known is Verdict.PASS)
         said[id] = Said(Verdict.FAIL, Verdict.PASS if explained else Verdict.FAIL, judgement.exercised.get(id, 0))

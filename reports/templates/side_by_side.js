@@ -1,10 +1,10 @@
 "use strict";
 (() => {
   // What became of a failure from one run to another, by a letter for each: f shows it, p does not, n did not try.
-  const CHANGES = { ff: ["still", "= still"], fp: ["fixed", "− fixed"], pf: ["new", "+ new"],
-    fn: ["not tried", "? not tried"], nf: ["not tried", "? not tried"] };
+  const CHANGES = { ff: "still", fp: "fixed", pf: "new", fn: "not tried", nf: "not tried" };
   const pair = document.getElementById("pair");
   if (pair) {
+    const texts = JSON.parse(pair.dataset.texts);
     const groups = [...document.querySelectorAll(".group")];
     const apply = () => {
       const one = Number(pair.elements.one.value), other = Number(pair.elements.other.value);
@@ -12,9 +12,9 @@
       let shown = 0;
       for (const group of groups) {
         const states = group.dataset.states;
-        const [change, text] = CHANGES[states[one] + states[other]] || ["neither", "· neither"];
+        const change = CHANGES[states[one] + states[other]] || "neither";
         const label = group.querySelector(".change");
-        label.textContent = text;
+        label.textContent = texts[change];
         label.className = `change ${change.replace(" ", "-")}`;
         group.hidden = !wanted.has(change);
         shown += group.hidden ? 0 : 1;

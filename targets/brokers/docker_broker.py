@@ -20,7 +20,7 @@ from docker.models.containers import Container
 
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.erlang_shell import ErlangShell
-from amqpspec.targets.brokers.images import BUILD_COMMAND, LOCAL_PREFIX
+from amqpspec.targets.brokers.images import BUILD_COMMAND, IMAGES, LOCAL_PREFIX
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.rabbitmqctl_operator import operator_by
 from amqpspec.targets.brokers.readiness import BrokerUnavailable, LogMemory, wait_until_open, wait_until_ready
@@ -303,7 +303,7 @@ def _provide_image(client: docker.DockerClient, image: str) -> None:
     except ImageNotFound:
         pass
     if image.startswith(LOCAL_PREFIX):
-        raise BrokerUnavailable(f"no image {image} on this machine: build it with `{BUILD_COMMAND}`")
+        raise BrokerUnavailable(f"no image {image} on this machine: {_how_to_build(image)}")
     try:
         client.images.pull(image)
     except _ENGINE_ERRORS as error:
@@ -311,6 +311,15 @@ def _provide_image(client: docker.DockerClient, image: str) -> None:
             f"no image {image} on this machine, and it cannot be pulled: check the name, or load it "
             f"({_one_line(error)})"
         ) from error
+
+
+def _how_to_build(image: str) -> str:
+    """What to do about an image that is missing, and that no registry has."""
+    ours = [each.name for each in IMAGES]
+    tagged = image if ":" in image else f"{image}:latest"
+    if tagged in ours:
+        return f"build it with `{BUILD_COMMAND} {tagged}`"
+    return f"`{BUILD_COMMAND}` builds {', '.join(ours)}, and none of that name"
 
 
 def _configuration_files(configuration: Mapping[str, str]) -> dict[str, str]:

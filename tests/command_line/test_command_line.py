@@ -153,10 +153,21 @@ def test_only_and_case(amqpspec: Amqpspec, tmp_path: Path) -> None:
         assert names == {"scenario QOS-003 classic", "scenario QOS-003 quorum"}, prefix
 
 
+def test_a_run_that_carries_nothing_out_does_not_conform(amqpspec: Amqpspec, tmp_path: Path) -> None:
+    arguments = ("run", "embedded", "--only", "CANCEL-017", "--sequences", 0, "--out", tmp_path)
+    outcome = amqpspec(*arguments, "--junit", tmp_path / "junit.xml", "--quiet")
+    assert outcome.code == 4
+    (line,) = outcome.out.splitlines()
+    assert line.startswith("? Inconclusive: nothing was carried out") and "Conforms" not in line
+    (error,) = ElementTree.parse(tmp_path / "junit.xml").iter("error")
+    assert "nothing was carried out" in error.attrib["message"]
+    assert "Behaves as" not in amqpspec(*arguments).out
+
+
 def test_the_search_alone(amqpspec: Amqpspec, tmp_path: Path) -> None:
     assert amqpspec("run", "--search-only", "--sequences", 6, "--seed", 5, "--out", "o").code == 0
     starts = [row for row in read_trace(tmp_path / "o") if row["kind"] == "start"]
-    assert [row["sequence"] for row in starts] == [f"search {number}" for number in range(1, 7)]
+    assert sorted(row["sequence"] for row in starts) == [f"search {number}" for number in range(1, 7)]
     assert all(row["requirement"] is None for row in starts)
 
 
@@ -395,6 +406,11 @@ def test_targets_that_do_not_let_us_in(
         outcome = amqpspec(*arguments, target)
         outcome.check_error(3, message)
         assert "Sesame" not in outcome.err + outcome.out
+
+
+def test_a_docker_engine_that_does_not_run(amqpspec: Amqpspec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///no/such/socket")
+    amqpspec("run", "docker:amqpspec/rabbitmq:4.3").check_error(3, "no Docker engine answers")
 
 
 def test_a_peer_that_does_not_speak_amqp(amqpspec: Amqpspec) -> None:

@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from amqpspec.conformance.verdicts.judgement import RunResult
+from amqpspec.conformance.verdicts.gate import Gate, through
+from amqpspec.conformance.verdicts.judgement import RequirementVerdict, RunResult
 from amqpspec.conformance.verdicts.known_behaviour import Standing
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, known_defects
 from amqpspec.model.promises.verdict import Verdict
@@ -73,13 +74,25 @@ class TestHeadlines:
             "Does not behave as RabbitMQ 4.3 is known to: 2 new failures (ACK-002, QOS-003);"
             " 1 known defect not seen: fixed?"
         )
-        as_known = headline_as_known(replace(defective_only(), defects=()))
-        assert as_known == "Behaves as RabbitMQ 4.3 is known to: no new failure"
+
+    def test_as_known_says_of_how_much_it_is_said(self) -> None:
+        narrow = tuple(
+            RequirementVerdict(f"ACK-{number:03}", verdict, 0)
+            for number, verdict in enumerate([*Verdict, Verdict.PASS, Verdict.NOT_EXERCISED])
+        )
+        one = replace(defective_only(), defects=(), requirements=narrow, sequences=1)
+        assert headline_as_known(one) == (
+            "Behaves as RabbitMQ 4.3 is known to, in 1 sequence that exercises 3 of 6 requirements: no new failure"
+        )
+        said = headline_as_known(replace(one, sequences=1812))
+        assert said is not None and "in 1,812 sequences that exercise 3 of 6 requirements: " in said
+        assert headline_as_known(replace(one, sequences=0)) is None
 
     def test_what_is_accepted_and_not_known_is_told_apart(self) -> None:
         failures = tuple(replace(each, known="D-1") for each in result().failures)
         said = headline_as_known(replace(result(), failures=failures, defects=()))
-        assert said is not None and said.startswith("Behaves as RabbitMQ 4.3 is known to, but for ")
+        assert said is not None and said.startswith("Behaves as RabbitMQ 4.3 is known to, in 1,812 ")
+        assert "requirements, but for " in said
         assert said.endswith(" accepted deviations: no new failure")
 
     def test_nothing_is_known_of_the_bare_text(self) -> None:
@@ -199,7 +212,7 @@ class TestHtml:
 
     def test_the_sums_are_both_there(self) -> None:
         page = plain(render_html(result()))
-        assert "4 fail 3 as RabbitMQ 4.3 is known" in page
+        assert "4 fail 1 accepted 3 as RabbitMQ 4.3 is known" in page
         assert "Does not behave as RabbitMQ 4.3 is known to: 2 new failures (ACK-002, QOS-003)" in page
 
     def test_without_defects_there_is_no_second_verdict(self) -> None:
@@ -225,3 +238,44 @@ def test_markdown_has_a_table_of_defects() -> None:
     assert f"| {NOT_SEEN.name} | CONSUME-005 | " in text
     (promise, as_known) = [line for line in text.splitlines() if line.startswith("| **all, ")]
     assert promise.split("|")[2].strip() == "4" and as_known.split("|")[2].strip() == "3"
+
+
+class TestGates:
+    """Under the gate of who knows the broker, what only known defects break must not look like what turns it red."""
+
+    @staticmethod
+    def cells(shown: RunResult) -> list[tuple[str, str]]:
+        """Class and sign in the matrix of the requirement that a known defect breaks."""
+        found = re.findall(rf'<a class="([^"]*)" href="#failure-{DEFECT.requirement}"[^>]*>(.)</a>', render_html(shown))
+        return [(" ".join(sorted(classes.split())), sign) for classes, sign in found]
+
+    @pytest.mark.parametrize(
+        ("gate", "cell", "sign", "code"),
+        [(Gate.PROMISE, "as-known cell fail", "✗", 1), (Gate.KNOWN, "accepted cell", "≈", 0)],
+    )
+    def test_the_sign_goes_by_the_gate(self, gate: Gate, cell: str, sign: str, code: int) -> None:
+        shown = through(defective_only(), gate)
+        assert shown.exit_code == code
+        assert self.cells(shown) == [(cell, sign)]
+        (line,) = [each for each in terminal(shown).splitlines() if f" {DEFECT.requirement} " in each]
+        assert line.startswith(f"{sign} {DEFECT.requirement}")
+        page = render_html(shown)
+        badge = f'<span class="badge {"fail" if code else "accepted"}">{sign} {"fail" if code else "accepted"}</span>'
+        assert badge in page
+        assert ("✗ fail</span>" in page) is bool(code)
+        assert f'<li class="{"fail" if code else "accepted"}"><b>1</b> fail' in page
+        assert ("1 accepted" in page) is not bool(code)
+
+    @pytest.mark.parametrize(("gate", "is_red"), [(Gate.PROMISE, True), (Gate.KNOWN, False)])
+    def test_a_terminal_is_red_for_what_fails_the_run_alone(self, gate: Gate, is_red: bool) -> None:
+        console = Console(width=200, force_terminal=True, color_system="standard")
+        with console.capture() as capture:
+            print_report(console, through(defective_only(), gate))
+        assert ("\x1b[1;31m" in capture.get()) is is_red
+
+    def test_a_failure_beside_a_known_defect_is_red_under_both(self) -> None:
+        whole = defective_only()
+        new = replace(DEFECTIVE, defect="", detail="another")
+        both = replace(whole, failures=(*whole.failures, replace(whole.failures[0], failure=new)))
+        for gate in Gate:
+            assert [sign for _, sign in self.cells(through(both, gate))] == ["✗"]

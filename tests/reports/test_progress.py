@@ -11,7 +11,7 @@ from amqpspec.conformance.verdicts.events import Event, FailureShrunk, RunStarte
 from amqpspec.conformance.verdicts.judgement import FoundFailure, SequenceJudgement
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.reports.progress import PlainProgress, Progress
-from tests.reports.made_up import ACK, TARGET
+from tests.reports.made_up import ACK, DEFECTIVE, TARGET
 
 PASSED = SequenceJudgement("s", "", "rabbitmq-4.3", None, Verdict.PASS, (), {}, None, 1)
 STARTED = RunStarted(TARGET, 1, "lockstep", 40)
@@ -40,7 +40,7 @@ def test_a_log_has_a_line_now_and_then_and_none_is_wrapped() -> None:
     text = io.StringIO()
     plain = PlainProgress(Console(file=text, width=40), clock, pause=10.0)
     events: list[Event] = [STARTED]
-    events += [SequenceFinished(replace(PASSED, verdict=Verdict.FAIL))] * 2
+    events += [SequenceFinished(replace(PASSED, verdict=Verdict.FAIL, failures=(ACK,)))] * 2
     events += [SequenceFinished(PASSED)] * 38
     events.append(FailureShrunk(FoundFailure(ACK, "s")))
     for event in events:
@@ -51,6 +51,13 @@ def test_a_log_has_a_line_now_and_then_and_none_is_wrapped() -> None:
     assert len(lines) == 4
     assert lines[0] == "10 of 40 done, 2 failed; 0:10"
     assert lines[-1] == "40 of 40 done, 2 failed; 0:40"
+
+
+def test_what_the_gate_accepts_has_not_failed() -> None:
+    progress = Progress(Clock(), fails=lambda failure: failure is ACK)
+    for failure in (ACK, DEFECTIVE, DEFECTIVE):
+        progress(SequenceFinished(replace(PASSED, verdict=Verdict.FAIL, failures=(failure,))))
+    assert (progress.done, progress.failing) == (3, 1)
 
 
 def test_shrinking_says_what_runs_and_what_is_to_go() -> None:

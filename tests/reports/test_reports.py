@@ -18,17 +18,18 @@ from amqpspec.conformance.verdicts.events import (
     SequenceFinished,
     SequenceStarted,
 )
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.conformance.verdicts.judgement import FoundFailure, SequenceJudgement
 from amqpspec.model.promises.registry import requirements
-from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.reports.html import render_html
 from amqpspec.reports.json_report import render_json
 from amqpspec.reports.junit import render_junit
+from amqpspec.reports.live_display import LiveDisplay
 from amqpspec.reports.markdown import render_markdown
 from amqpspec.reports.overview import VERDICTS, headline
-from amqpspec.reports.terminal import LiveDisplay, print_report
+from amqpspec.reports.terminal import print_report
 from amqpspec.reports.text import visible
-from tests.reports.made_up import ACK, ACK_COMMANDS, HOSTILE, KNOWN, ODD, TARGET, result
+from tests.reports.made_up import ACK, ACK_COMMANDS, DEFECTIVE, HOSTILE, KNOWN, ODD, TARGET, result
 
 #: Characters that must not reach any reader as they are.
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u202e]")
@@ -219,8 +220,23 @@ class TestTerminal:
         assert "… 28 more …" in capture.get() and "a.1 command 20\n" not in capture.get()
 
 
-def judged(sequence: str, verdict: Verdict) -> SequenceJudgement:
-    return SequenceJudgement(sequence, "t", "d", None, verdict, (), {}, None, 1)
+def judged(sequence: str, verdict: Verdict, *failures: Failure) -> SequenceJudgement:
+    return SequenceJudgement(sequence, "t", "d", None, verdict, failures, {}, None, 1)
+
+
+def test_the_live_display_shows_as_a_failure_only_what_fails_the_run() -> None:
+    console = Console(width=120, force_terminal=True, force_interactive=True, color_system=None)
+    fails = [ODD].__contains__
+    with console.capture() as capture, LiveDisplay(console, fails=fails) as display:
+        display(SequenceFinished(judged("search 1", Verdict.FAIL, ODD)))
+        display(SequenceFinished(judged("search 2", Verdict.FAIL, DEFECTIVE)))
+        display(SequenceFinished(judged("search 3", Verdict.FAIL, DEFECTIVE, ODD)))
+        display(FailureShrunk(FoundFailure(ODD, "search 1")))
+        display(FailureShrunk(FoundFailure(DEFECTIVE, "search 2")))
+        display._live.refresh()
+    shown = capture.get()
+    assert "3 sequences  ✗ 2 fail  ≈ 1 accepted" in shown
+    assert "✗ QOS-003" in shown and "≈ CONSUME-008" in shown and "✗ CONSUME-008" not in shown
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -230,7 +246,7 @@ def test_the_live_display_counts_and_names_failures(terminal: bool) -> None:
         display(RunStarted(TARGET, 7, "burst", 3))
         display(SequenceStarted("search [bold]1"))
         display(SequenceFinished(judged("search 1", Verdict.PASS)))
-        display(SequenceFinished(judged("search 2", Verdict.FAIL)))
+        display(SequenceFinished(judged("search 2", Verdict.FAIL, ODD)))
         display(FailureShrunk(result().failures[3]))
         if terminal:
             display._live.refresh()

@@ -48,6 +48,24 @@ def changes_of(one: StoredRun, other: StoredRun) -> dict[str, Change | None]:
     return {group.identity: group.change(0, 1) for group in compare([one, other]).groups}
 
 
+def test_of_two_products_nothing_is_said_to_be_fixed() -> None:
+    decided = ("scenario ACK-001", "scenario ACK-003")
+    one, other = run("ACK-001|a", decided=decided), run("ACK-003|c", decided=decided)
+    page = render_side_by_side(compare([one, other]), "amqpspec 0")
+    assert "− fixed" in page and "+ new" in page
+    page = render_side_by_side(compare([one, replace(other, product="MyBroker")]), "amqpspec 0")
+    assert "− only “from”" in page and "+ only “to”" in page
+    assert "− fixed" not in page and "+ new" not in page and "<i>Fixed</i>" not in page
+
+
+def test_a_warning_is_folded_away_and_no_failure() -> None:
+    warned, failing = run("CONN-025|w", known="only recommended"), run("ACK-001|a")
+    page = render_side_by_side(compare([warned, failing]), "amqpspec 0")
+    folded = page[page.index("Warnings: what the text only recommends (1)") :]
+    assert "CONN-025|w" in folded and '<i class="cell warning" title="RabbitMQ 4.3.6">!</i>' in folded
+    assert "CONN-025|w" not in page[: page.index("Warnings: ")] and "ACK-001|a" in page[: page.index("Warnings: ")]
+
+
 def test_new_fixed_still_and_not_tried() -> None:
     all_three = ("scenario ACK-001", "scenario ACK-002", "scenario ACK-003")
     one = run("ACK-001|a", "ACK-002|b", "QOS-001|d", decided=all_three)

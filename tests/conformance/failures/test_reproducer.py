@@ -79,7 +79,9 @@ class Sink:
         assert tail
         self.program: dict[str, Any] = {"__name__": "reproducer"}
         exec(compile(head, "reproducer", "exec"), self.program)
-        self.program.update(wait=lambda done, seconds: None, settle=lambda quiet=0: None, abort=lambda name: None)
+        let_go = self.program["let_go"]
+        self.program.update(wait=lambda done, seconds: let_go(), settle=lambda quiet=0: let_go())
+        self.program.update(abort=lambda name: None)
         self.program.update(by_hand=lambda text, *commands: None, pause=lambda text, seconds: None)
 
     def connect(self, address: tuple[str, int], timeout: float) -> socket.socket:
@@ -100,6 +102,7 @@ class Sink:
         """Run the sequence; what each connection has sent behind the protocol header."""
         try:
             self.program["sequence"]()
+            self.program["let_go"]()
         finally:
             for connection in self.program["CONNECTIONS"].values():
                 connection.socket.close()
@@ -203,6 +206,50 @@ def test_values_of_every_kind_are_sent_as_given(value: Any, monkeypatch: pytest.
     text = json.dumps({"k": value, "list": [value, {"deep": value}]})
     commands = parsed(f"a.1 queue.bind q amq.headers arguments={text}\na.1 basic.publish q headers={text} body=m")
     assert_sends_the_same(commands, monkeypatch)
+
+
+class Written:
+    """A socket, and what was written to it at once: with the connection's number."""
+
+    def __init__(self, number: int, of: socket.socket, written: list[tuple[int, bytes]]) -> None:
+        self.number, self.of, self.written = number, of, written
+
+    def sendall(self, octets: bytes) -> None:
+        self.written.append((self.number, octets))
+        self.of.sendall(octets)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.of, name)
+
+
+def test_what_is_in_flight_together_leaves_at_once_and_in_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = parsed(
+        """
+        a.1! basic.consume q tag=t &
+        b.1! basic.publish q body=m1 &
+        b.1! basic.publish q body=m0 &
+        b.1! basic.publish q body=m2 &
+        a.1! basic.cancel t
+        a.1! basic.ack 1
+        """
+    )
+    sink = Sink(reproducer(commands, failure()), monkeypatch)
+    written: list[tuple[int, bytes]] = []
+    connect = sink.connect
+
+    def recorded(*given: Any) -> Any:
+        return Written(len(sink.streams), connect(*given), written)
+
+    monkeypatch.setattr(socket, "create_connection", recorded)
+    for name in "ab":
+        sink.program["connect"](name)
+    written.clear()
+    sink.octets()
+    of_a = [octets for number, octets in written if number == 0]
+    (of_b,) = (octets for number, octets in written if number == 1)
+    assert [number for number, _ in written] == [0, 1, 0, 0], "what b says is written at once, behind the consume"
+    assert [octets[7:11].hex() for octets in of_a] == ["003c0014", "003c001e", "003c0050"], "consume, cancel, ack"
+    assert [of_b.count(b"m%d\xce" % number) for number in (0, 1, 2)] == [1, 1, 1]
 
 
 def test_single_frames_are_sent_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import socket
 import time
+from types import SimpleNamespace
 
 import docker
 import pika
 import pytest
+from docker.errors import ImageNotFound
 
 from amqpspec.targets.address import Address
-from amqpspec.targets.brokers.docker_broker import CommandFailed, DockerBroker
+from amqpspec.targets.brokers.docker_broker import CommandFailed, DockerBroker, _provide_image
 from amqpspec.targets.brokers.readiness import BrokerUnavailable, answers_amqp
 from tests.patience import patience
 
@@ -154,6 +156,30 @@ def test_local_image_that_was_not_built_names_the_command(rabbitmq_4_3: DockerBr
         pass
     text = one_line(caught.value)
     assert "amqpspec/no-such-broker:1" in text and "python -m amqpspec.targets.brokers.images" in text
+
+
+class NoImages:
+    """A Docker engine that has none."""
+
+    def get(self, name: str) -> None:
+        raise ImageNotFound(name)
+
+
+@pytest.mark.parametrize(
+    ("image", "said"),
+    [
+        (RABBITMQ, "build it with `python -m amqpspec.targets.brokers.images amqpspec/rabbitmq:4.3`"),
+        ("amqpspec/garagemq", "build it with `python -m amqpspec.targets.brokers.images amqpspec/garagemq:latest`"),
+        ("amqpspec/rabbitmq:9.9", "and none of that name"),
+    ],
+)
+def test_an_image_of_ours_is_built_by_a_command_that_exists(image: str, said: str) -> None:
+    engine = SimpleNamespace(images=NoImages())
+    with pytest.raises(BrokerUnavailable) as caught:
+        _provide_image(engine, image)
+    text = one_line(caught.value)
+    assert f"no image {image} on this machine" in text and said in text
+    assert ("amqpspec/rabbitmq:4.3" in text) is (image != "amqpspec/garagemq")
 
 
 def test_image_that_cannot_be_pulled_is_named(rabbitmq_4_3: DockerBroker) -> None:
