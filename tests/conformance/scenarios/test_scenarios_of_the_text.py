@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.scenarios.applicability import applicable
 from amqpspec.conformance.scenarios.scenario_files import selected
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.model.promises.registry import requirements
+from amqpspec.targets.address import Address
 
 TEXT = "amqp-0-9-1"
 
@@ -28,3 +33,22 @@ def test_wildcards_are_words_of_their_own_as_in_the_text() -> None:
     keys = {command.arguments["routing_key"] for command in binds(TEXT, "PUBLISH-005")}
     assert "#.b.#" in keys and "a*.#c" not in keys
     assert "a*.#c" in {command.arguments["routing_key"] for command in binds("rabbitmq-4.3", "PUBLISH-005")}
+
+
+#: Requirements of the text that no scenario can show in the means of the text, and why.
+WITHOUT = {
+    "CONN-023": "an operator closes the connection",
+    "DURABLE-001": "the broker is started again",
+    "SERVER-001": "each run asks for it",
+    "CONSUME-008": "of queue types that the text does not have",
+    "QUEUE-026": "of queue types that the text does not have",
+}
+
+
+def test_each_requirement_of_the_text_has_a_scenario_that_needs_no_extension() -> None:
+    target = TargetUnderTest(
+        Address("localhost", 1), TargetDescription("a broker", "a broker", "1", TEXT), 1.0, capabilities=frozenset()
+    )
+    shown = {scenario.requirement for scenario in applicable(selected((), TEXT), target)}
+    demanded = {id for id, each in requirements().items() if each.note_in(TEXT) is not None}
+    assert demanded - shown == set(WITHOUT)
