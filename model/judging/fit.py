@@ -69,4 +69,17 @@ def fit(explanations: Iterable[Explanation], event: TraceEvent, defects: Defects
                 found.best = candidate, mismatches
             if len(found.survivors) > MOST_POINTS * bound:
                 raise TooManyExplanations
+    if found.flawed and found.is_lawful and all(each.is_unusual for each in found.survivors):
+        found.survivors += _usual_but_for_numbers(found.flawed)
     return found
+
+
+def _usual_but_for_numbers(flawed: Iterable[Flawed]) -> list[Explanation]:
+    """Those by which the broker does what brokers do, and only tells something wrongly that is known to be told so:
+    as likely as those by which it does what is right and rare.
+    """
+    return [
+        candidate
+        for candidate, mismatches in flawed
+        if not candidate.is_unusual and all(each.defect for each in mismatches) and candidate.keep()
+    ]
