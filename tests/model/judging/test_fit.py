@@ -10,8 +10,8 @@ from tests.model.judging.test_acceptor import Conversation
 @pytest.mark.known_defects
 @pytest.mark.parametrize("ends", [True, False])
 def test_a_rare_way_that_is_right_does_not_hide_a_usual_one_that_is_known_to_tell_wrong_numbers(ends: bool) -> None:
-    """A cancel-ok that answers nothing ends the consumer or is ignored. RabbitMQ counts who holds deliveries of a quorum
-    queue as consumers, so the number of one tells nothing; that m2 is delivered, or not, tells it.
+    """A cancel-ok that answers nothing ends the consumer or is ignored. RabbitMQ counts who holds deliveries of a
+    quorum queue as consumers, so the number of one tells nothing; that m2 is delivered, or not, tells it.
     """
     talk = Conversation().send("a.1 queue.declare q durable x-queue-type=quorum")
     talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
