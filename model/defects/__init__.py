@@ -4,4 +4,7 @@ A defect is a guest of the law: it looks at its steps through hooks (`model.brok
 own. Where only a defect explains what came, the failure is recorded under its name, and judging goes on behind it
 (`model.judging.known_defect`). It may say in which versions it begins and ends (`model.promises.versions`): the
 target's version decides which are known of it, and reports say where it is newer than all that were verified.
+
+A habit (`habits.py`) is a way to go on like these, of brokers that are no RabbitMQ; it has no name in any report, and
+excuses nobody.
 """

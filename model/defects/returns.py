@@ -10,7 +10,7 @@ from amqpspec.model.broker.channels import ChannelState, Unacknowledged
 from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.internal_events import Teardown
 from amqpspec.model.broker.queues import Consumer, Queue
-from amqpspec.model.defects.channel_limiter import DELIVERY_EVENTS, DELIVERY_METHODS, brings_deliveries
+from amqpspec.model.defects.delivery_inputs import DELIVERY_EVENTS, DELIVERY_METHODS, brings_deliveries
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength

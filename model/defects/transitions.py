@@ -7,15 +7,16 @@ judging goes on from the state that the known defect leads to: so a known defect
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
+from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.hooks import Guest, Hooks
 from amqpspec.model.broker.internal_events import Kind
 from amqpspec.model.defects.body_length import BODY_LENGTH_DEFECTS
 from amqpspec.model.defects.cancelling import CANCELLING_DEFECTS
 from amqpspec.model.defects.channel_closing import ChannelClosing
-from amqpspec.model.defects.channel_limiter import LIMIT_DEFECTS, ChannelLimiter, follow_limiters
+from amqpspec.model.defects.channel_limiter import ChannelLimiter, follow_limiters
 from amqpspec.model.defects.channel_mailbox import ChannelMailbox
 from amqpspec.model.defects.classic_active_consumer import CLASSIC_SEAT_DEFECTS, ClassicActiveConsumer
 from amqpspec.model.defects.consume_ok import CONSUME_OK_DEFECTS
@@ -34,8 +35,10 @@ from amqpspec.model.defects.exclusive_consumers import EXCLUSIVE_CONSUMER_DEFECT
 from amqpspec.model.defects.exclusive_queues import EXCLUSIVE_QUEUE_DEFECTS, ExclusiveQueues
 from amqpspec.model.defects.expiry_by_priority import ExpiryByPriority
 from amqpspec.model.defects.forgotten_deadlines import FORGOTTEN_DEADLINE_DEFECTS, ForgottenDeadlines
+from amqpspec.model.defects.habits import HABITS
 from amqpspec.model.defects.header_values import HEADER_DEFECTS, TIME_STAMP_DEFECTS
 from amqpspec.model.defects.late_settling import LATE_SETTLING_DEFECTS
+from amqpspec.model.defects.limiter_defects import LIMIT_DEFECTS
 from amqpspec.model.defects.merged_consumers import MERGED_DEFECTS, MergedConsumers
 from amqpspec.model.defects.overflow import OVERFLOW_DEFECTS, OctetsOfQuorumQueues
 from amqpspec.model.defects.queue_arguments import QUEUE_ARGUMENT_DEFECTS
@@ -123,12 +126,20 @@ HOOKS = Hooks(GUESTS)
 
 def acceptor_for(dialect: Dialect, bound: int = DEFAULT_BOUND, virtual_host: str = "/", own_user: str = "") -> Acceptor:
     """The acceptor that follows what the dialect's brokers are known to do wrong."""
-    return Acceptor(dialect, bound, virtual_host, own_user, _followed(dialect.name))
+    followed = _followed(dialect.name) if dialect.extensions else HABITS_FOLLOWED
+    return Acceptor(dialect, bound, virtual_host, own_user, followed)
 
 
 @cache
 def _followed(dialect: str) -> DefectsFollowed:
-    own = [defect for defect in DEFECT_TRANSITIONS if dialect in defect.dialects]
+    return _by_kind([defect for defect in DEFECT_TRANSITIONS if dialect in defect.dialects], follow_limiters)
+
+
+def _by_kind(own: Sequence[DefectTransition], once_shown: Callable[[Broker], None]) -> DefectsFollowed:
     kinds = {kind for defect in own for kind in defect.kinds}
     by_kind = {kind: tuple(defect for defect in own if kind in defect.kinds) for kind in kinds}
-    return DefectsFollowed(by_kind, follow_limiters, HOOKS, OUTPUT_DEFECTS, MISSING_OUTPUTS, untold_queues)
+    return DefectsFollowed(by_kind, once_shown, HOOKS, OUTPUT_DEFECTS, MISSING_OUTPUTS, untold_queues)
+
+
+#: What is followed of brokers that are no RabbitMQ.
+HABITS_FOLLOWED = _by_kind(HABITS, lambda broker: None)

@@ -353,6 +353,8 @@ class Acceptor:
             self.finished = True
             return
         defect = defective[0].defect if defective else None
+        if defect is not None and not defect.is_excuse:
+            defect = None
         self._add(failure_of_debt(broker, silent.debt, self.command, defect, silent.known_as))
         if defective:
             self.explanations = list(defective)
@@ -387,6 +389,9 @@ class Acceptor:
     def _record_defect(
         self, broker: Broker, event: TraceEvent, mismatches: Mismatches, defect: DefectTransition
     ) -> None:
+        if not defect.is_excuse:
+            self._add(failure_of(broker, event, mismatches[0], self.command, ""))
+            return
         blamed = Mismatch(defect.requirement, mismatches[0].shape, mismatches[0].detail, True, mismatches[0].allowed)
         self._record(broker, event, (blamed,), defect.name)
 

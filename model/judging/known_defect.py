@@ -73,6 +73,11 @@ class DefectTransition(KnownDefect):
     begins_with: tuple[str, ...] = ()
 
     @property
+    def is_excuse(self) -> bool:
+        """Is it known of any broker? Else it is a way to go on, and whoever does it has failed like any other."""
+        return bool(self.dialects)
+
+    @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of inputs that can come under it."""
         return (*self.methods, *self.internal_events)

@@ -18,7 +18,8 @@ def note_refuted(contradicted: Iterable[Explanation], survivors: Sequence[Explan
     Not those to which the broker may come yet, as the input that comes under them need not have been processed. Where
     only the contradicted one has not processed it, one that has is among the survivors, if it explains what came.
     """
-    names = {each.defect.name for each in contradicted if each.defect is not None and _is_over(each, survivors)}
+    over = (each.defect for each in contradicted if each.defect is not None and _is_over(each, survivors))
+    names = {defect.name for defect in over if defect.is_excuse}
     names -= {each.defect.name for each in survivors if each.defect is not None}
     if names:
         for survivor in survivors:
