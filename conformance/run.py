@@ -14,7 +14,7 @@ from amqpspec.conformance.failures.findings import Findings
 from amqpspec.conformance.interruption import raise_if_interrupted, was_interrupted
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
-from amqpspec.conformance.losses import Losses, Restarts, blocked, given_up
+from amqpspec.conformance.losses import ENOUGH, Losses, Restarts, blocked, given_up
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import applicable, needs_operator, not_applicable
 from amqpspec.conformance.scenarios.configured_alike import configured_alike
@@ -121,7 +121,7 @@ class Runner:
         try:
             self._through_losses(lambda: self._run_all(scenarios))
             raise_if_interrupted()
-            self._through_losses(lambda: self._findings.shrink_all(time.monotonic() - self._began))
+            self._shrink_all()
             raise_if_interrupted()
             self._ask_whether_whole()
         except (TargetError, WorkerLost) as error:
@@ -176,6 +176,20 @@ class Runner:
                 raise_if_interrupted()
                 log = self._start_again(error)
                 self._one_by_one(error, log)
+
+    def _shrink_all(self) -> None:
+        """A target that is lost again and again in it is started again, and what is left stays as long as it is: all
+        that was to be seen has been seen.
+        """
+        for _ in range(ENOUGH):
+            try:
+                self._findings.shrink_all(time.monotonic() - self._began)
+                return
+            except TargetError as error:
+                raise_if_interrupted()
+                log = self._start_again(error)
+                self._losses.note(str(error), log, None)
+        self._findings.leave_the_rest()
 
     def _start_again(self, error: TargetError) -> tuple[str, ...]:
         """Gives the last that it had written."""

@@ -107,6 +107,11 @@ class Findings:
                 tell(self._listeners, started)
             self._shrink(found.failure, found.sequence, self._shown_by[found.failure.identity], share)
 
+    def leave_the_rest(self) -> None:
+        """Tell of all that is left by the commands that showed it."""
+        self._shrinking_time = 0.0
+        self.shrink_all()
+
     def _shrink(self, failure: Failure, sequence: str, commands: Sequence[Command], share: float) -> None:
         latest = failure
 

@@ -18,7 +18,7 @@ from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace
-from amqpspec.conformance.verdicts.events import Event, SequenceFinished
+from amqpspec.conformance.verdicts.events import Event, SequenceFinished, ShrinkingStarted
 from amqpspec.conformance.verdicts.judgement import SERVES_ON, RunResult, TargetDescription
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import TraceEvent
@@ -35,8 +35,11 @@ DESCRIPTION = TargetDescription("ours", "MyBroker", "1", "rabbitmq-4.3")
 class Broker:
     """It is ended when a client sends what `ends_it` says."""
 
-    def __init__(self, stack: ExitStack, ends_it: Callable[[TraceEvent], bool], most: int = 100) -> None:
+    def __init__(
+        self, stack: ExitStack, ends_it: Callable[[TraceEvent], bool], most: int = 100, fault: str | None = None
+    ) -> None:
         self.starts = 0
+        self._fault = fault
         self._stack = stack
         self._ends_it = ends_it
         self._most = most
@@ -48,7 +51,7 @@ class Broker:
         self.starts += 1
         if self.starts > self._most:
             raise TargetUnreachable("it does not start")
-        broker = self._stack.enter_context(EmbeddedBroker())
+        broker = self._stack.enter_context(EmbeddedBroker(fault=self._fault))
         ends_it = self._ends_it
 
         class Ends(WireClient):
@@ -127,6 +130,25 @@ def test_the_third_loss_by_one_cause_ends_the_run(tmp_path: Path) -> None:
     (found,) = result.failures
     assert found.sequences == ENOUGH
     assert len(told) == len(set(told)), "it was not begun again and again"
+
+
+def test_a_target_that_is_lost_while_failures_are_made_short_has_been_seen_all_the_same(tmp_path: Path) -> None:
+    shrinking: list[Event] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, ShrinkingStarted):
+            shrinking.append(event)
+
+    with ExitStack() as stack, TraceWriter(tmp_path / "trace.jsonl") as trace:
+        broker = Broker(
+            stack, lambda event: bool(shrinking) and event.name == "queue.declare", fault="ack-acks-nothing"
+        )
+        result = Runner(broker.start_again(), trace, RunOptions(("ACK", "RECOVER"), 3, 0), [listen], broker).run()
+    assert result.lost is None and result.exit_code == 1
+    failed = {found.failure.requirement: found for found in result.failures}
+    assert {SERVES_ON, "ACK-001"} <= failed.keys()
+    assert failed["ACK-001"].cut_short and failed["ACK-001"].commands
+    assert broker.starts == 1 + ENOUGH <= len(result.failures)
 
 
 def test_what_ended_it_twice_is_left_out(tmp_path: Path) -> None:
