@@ -50,7 +50,8 @@ class Findings:
         self._shown_by: dict[str, Sequence[Command]] = {}
         self._dialect, self._version = dialect, version
         self._shrinking_time = shrinking_time
-        self._shrinking_left = 0.0
+        #: seconds; None: not begun
+        self._time_left: float | None = None
         self._run_again = run_again
         self._listeners = tuple(listeners)
 
@@ -87,8 +88,9 @@ class Findings:
         those behind it. Raises `TargetError`, after that. Those that are left then are shrunk when it is called
         again.
         """
-        wanted = self._shrinking_time
-        self._shrinking_left = min(max(took, LEAST_TIME), MOST_TIME) if wanted is None else wanted
+        if self._time_left is None:
+            wanted = self._shrinking_time
+            self._time_left = min(max(took, LEAST_TIME), MOST_TIME) if wanted is None else wanted
         left: list[FoundFailure] = []
         for found in sorted(self.found.values(), key=lambda each: rank(each.failure)):
             if found.failure.identity in self._shrunk:
@@ -107,9 +109,13 @@ class Findings:
                 tell(self._listeners, started)
             self._shrink(found.failure, found.sequence, self._shown_by[found.failure.identity], share)
 
+    @property
+    def _shrinking_left(self) -> float:
+        return self._time_left or 0.0
+
     def leave_the_rest(self) -> None:
         """Tell of all that is left by the commands that showed it."""
-        self._shrinking_time = 0.0
+        self._time_left = 0.0
         self.shrink_all()
 
     def _shrink(self, failure: Failure, sequence: str, commands: Sequence[Command], share: float) -> None:
@@ -139,6 +145,6 @@ class Findings:
                     shortest = tuple(commands)
                     rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
         finally:
-            self._shrinking_left -= time.monotonic() - began
+            self._time_left = self._shrinking_left - (time.monotonic() - began)
             found = self._remember(latest, sequence, shortest, rate, cut_short)
             tell(self._listeners, FailureShrunk(found))
