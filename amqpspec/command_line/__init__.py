@@ -1,5 +1,17 @@
 """The command line. It sits on top of everything: nothing but `amqpspec` itself imports it, and it imports all."""
 
-from amqpspec.command_line.entry import main
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """As `amqpspec.command_line.entry.main`, which is imported now: `multiprocessing` has each worker process import
+    the program's main module, and the workers need nothing of the command line.
+    """
+    from amqpspec.command_line import entry
+
+    return entry.main(arguments)
+
 
 __all__ = ["main"]
