@@ -1,14 +1,15 @@
 """What is owed at every point at which the broker may be: seen at once, without going to these points.
 
 It is asked whether something is owed whenever a frame has come. The answer is sure where a frame is owed already, or a
-request is under way that is answered, and nothing is under way that takes a debt back. Whatever else is processed
-before that, a mistake of the client's too, leads to a frame.
+request is under way that is answered, as a publish is where confirms are on, and nothing is under way that takes a debt
+back. Whatever else is processed before that, a mistake of the client's too, leads to a frame.
 """
 
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
+from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.internal_events import Input, PossibleEvent
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.protocol.methods import SYNCHRONOUS_METHODS, Method
@@ -36,7 +37,14 @@ def _owes_already(broker: Broker) -> bool:
 
 
 def _is_answered(broker: Broker, event: Input) -> bool:
-    if not isinstance(event, Method) or event.name not in SYNCHRONOUS_METHODS or event.arguments.get("nowait"):
+    """Does the broker answer it, if only with an error? A publish is answered where confirms are on."""
+    if not isinstance(event, Method) or event.arguments.get("nowait"):
         return False
     channel = broker.channels.get((event.connection, event.channel))
-    return channel is not None and channel.state is ChannelState.OPEN
+    if event.name == "channel.open":
+        connection = broker.connections.get(event.connection)
+        is_new = channel is None or channel.state is ChannelState.CLOSED
+        return is_new and connection is not None and connection.state is ConnectionState.OPEN
+    if channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    return event.name in SYNCHRONOUS_METHODS or (event.name == "basic.publish" and channel.confirming)
