@@ -184,7 +184,12 @@ class AcceptorQuestions:
 
     @property
     def _usual(self) -> Broker:
-        return self._acceptor.broker
+        """The state by the first lawful explanation in which the broker does what brokers do."""
+        explanations = self._acceptor.explanations
+        if len(explanations) == 1:
+            return explanations[0].broker
+        usual = (each.broker for each in explanations if each.defect is None and not each.is_unusual)
+        return next(usual, self._acceptor.broker)
 
     @property
     def _brokers(self) -> list[Broker]:

@@ -66,3 +66,17 @@ def test_a_consumer_that_hears_nothing_of_a_deletion_answers_before_all_is_at_re
     talk.send("a.2 queue.declare q")
     talk.deliver("a.1", 2, "m2")
     assert talk.acceptor.failures == []
+
+
+def test_counts_are_those_by_which_the_broker_does_what_brokers_do() -> None:
+    """A cancel-ok that nobody asked for may close the connection as well, which the next reply there tells."""
+    talk = Conversation().send("a.1 queue.declare q durable")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("b.1 basic.qos 1").see("b.1", "basic.qos-ok").rest()
+    talk.send("b.1 basic.consume q tag=t").see("b.1", "basic.consume-ok", consumer_tag="t").rest()
+    talk.send("a.1 basic.publish q body=m1").deliver("b.1", 1, "m1").rest()
+    talk.send("b.1 basic.cancel-ok t", "a.1 queue.declare q passive")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    assert len(talk.acceptor.explanations) > 1
+    assert talk.acceptor.explanations[0].is_unusual
+    assert AcceptorQuestions(talk.acceptor).is_as_counted("q")
