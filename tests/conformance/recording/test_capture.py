@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from amqpspec.conformance.recording.capture import CaptureOptions, capture_rows, is_capture
+from amqpspec.conformance.recording.mid_connection import FramesFromTheMiddle
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace, row_event, sequences
 from amqpspec.conformance.verdicts.judge import judge_open
 from amqpspec.model.promises.verdict import Verdict
@@ -161,10 +162,8 @@ def test_behind_a_lost_segment_nothing_is_recorded(tmp_path: Path) -> None:
             assert judge_open(rows).verdict is not Verdict.FAIL
         if found:
             (line,) = told
-            assert line.endswith(
-                f"connection 1 from 10.0.0.5:41234: octets of its {whose} are missing in the capture, and its recording "
-                "ends there"
-            )
+            missing = f"octets of its {whose} are missing in the capture"
+            assert line.endswith(f"connection 1 from 10.0.0.5:41234: {missing}, and its recording ends there")
 
 
 def test_a_lost_segment_is_not_waited_for(tmp_path: Path) -> None:
@@ -173,15 +172,11 @@ def test_a_lost_segment_is_not_waited_for(tmp_path: Path) -> None:
     lost = len(made.packets)
     for _ in range(3000):
         made.say(False, HEARTBEAT_OCTETS)
-    packets = [*made.packets[:lost], *made.packets[lost + 1 :]]
-    path = write_pcap(tmp_path / "long.pcap", packets)
-    told: list[str] = []
-    rows = capture_rows(path, CaptureOptions(), told.append)
-    for row in rows:
-        if row["kind"] == "end":
-            break
-    assert told and row["reason"] == "octets of its broker are missing in the capture"
-    assert list(rows) == []
+    packets = [*made.packets[:lost], *made.packets[lost + 1 :], *later(whole(("10.0.0.6", 5)), 60)]
+    rows = list(capture_rows(write_pcap(tmp_path / "long.pcap", packets), CaptureOptions(), lambda _: None))
+    ends = [(row["sequence"][:12], row["kind"]) for row in rows if row["kind"] in ("start", "end")]
+    assert ends == [(f"connection {number}", kind) for number in (1, 2) for kind in ("start", "end")]
+    assert next(row["reason"] for row in rows if row["kind"] == "end") == "octets of its broker are missing in the capture"
 
 
 def test_segments_that_were_not_captured_as_a_whole_are_missing(tmp_path: Path) -> None:
@@ -285,6 +280,32 @@ def test_from_the_middle_of_a_frame(tmp_path: Path) -> None:
     assert told == []
     assert methods(rows) == METHODS[METHODS.index("basic.get") :]
     assert judge_open(rows).verdict is not Verdict.FAIL
+
+
+def test_contents_whose_method_was_not_seen_are_left_out() -> None:
+    content = octets("basic.get-ok", 2, sent=False, content=Content({}, BODY), delivery_tag=1, routing_key="q")
+    method = content[: content.index(b"\xce") + 1]
+    other = octets("channel.open-ok", 1, sent=False)
+    of_channel_2 = octets("basic.get-empty", 2, sent=False) + content
+    stream = b"\x01\x00\x01\x00" + other + content[len(method) :] + other + of_channel_2
+    for size in (1, 7, len(stream)):
+        frames = FramesFromTheMiddle()
+        pieces = [frames.feed(stream[at : at + size]) for at in range(0, len(stream), size)]
+        assert b"".join(pieces) == other + other + of_channel_2
+
+
+def test_what_was_on_its_way_when_a_capture_began_is_not_missing(tmp_path: Path) -> None:
+    """The broker acknowledges it bit by bit, long before anything of the client is captured."""
+    made = conversation()
+    since = len(made.packets)
+    for _ in range(1200):
+        made.say(False, HEARTBEAT_OCTETS)
+        made.say(True, HEARTBEAT_OCTETS)
+    of_broker = [packet for packet in made.packets[since:] if packet.source != CLIENT]
+    made.say(True, octets("channel.open", 2))
+    packets = [*of_broker, *made.packets[since + 4 * 1200 :]]
+    (rows,), told = captured(tmp_path, packets)
+    assert (methods(rows), told) == (["channel.open"], [])
 
 
 def test_a_capture_that_is_cut_short_or_of_no_known_kind(tmp_path: Path) -> None:
