@@ -176,7 +176,8 @@ def test_a_lost_segment_is_not_waited_for(tmp_path: Path) -> None:
     rows = list(capture_rows(write_pcap(tmp_path / "long.pcap", packets), CaptureOptions(), lambda _: None))
     ends = [(row["sequence"][:12], row["kind"]) for row in rows if row["kind"] in ("start", "end")]
     assert ends == [(f"connection {number}", kind) for number in (1, 2) for kind in ("start", "end")]
-    assert next(row["reason"] for row in rows if row["kind"] == "end") == "octets of its broker are missing in the capture"
+    why = next(row["reason"] for row in rows if row["kind"] == "end")
+    assert why == "octets of its broker are missing in the capture"
 
 
 def test_segments_that_were_not_captured_as_a_whole_are_missing(tmp_path: Path) -> None:
