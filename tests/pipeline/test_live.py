@@ -145,7 +145,7 @@ def test_a_worker_that_is_killed_costs_time_only(
     assert len(told) == 4
 
 
-@pytest.mark.parametrize("free", [0, 12, 24, 36])
+@pytest.mark.parametrize("free", [0, 12, 24])
 def test_a_full_disk_is_told_in_a_line_and_nothing_is_lost(
     recorded: Path, tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], free: int
 ) -> None:
