@@ -59,6 +59,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--lengths", type=int, nargs="+", default=list(bulk.LENGTHS), metavar="FRAMES", help="bulk: of the recordings"
     )
+    parser.add_argument(
+        "--searched", type=int, default=bulk.SEARCHED, metavar="FRAMES",
+        help="bulk: of a store of plain traffic and one of searches; 0: none",
+    )  # fmt: skip
     parser.add_argument("--no-write", action="store_true", help="leave benchmarks/results.md alone")
     return parser.parse_args(arguments)
 
@@ -71,7 +75,7 @@ def _measure(part: str, options: argparse.Namespace) -> ResultTable:
     if part == "offline":
         return offline.run(options.repetitions, options.fresh)
     if part == "bulk":
-        return bulk.run(options.lengths)
+        return bulk.run(options.lengths, searched=options.searched)
     if part == "open-world":
         return open_world.run()
     if part == "recording":

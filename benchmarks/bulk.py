@@ -6,27 +6,29 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from amqpspec.pipeline.store.store import create_store
-from benchmarks.bulk_recordings import base_of_applications, base_of_searches, base_of_traffic, generate
+from amqpspec.pipeline.store.store import open_store
 from benchmarks.errors import Invalid
-from benchmarks.planted import OPEN_KINDS, planted_sequences
+from benchmarks.planted import OPEN_KINDS
 from benchmarks.processes import DRIVER, JVM, WORKERS
 from benchmarks.processes import run as run_watched
 from benchmarks.tables import ResultTable
 
 LENGTHS = (1_000_000, 10_000_000)
+SEARCHED = 200_000
 HEADER = (
     "recording", "frames", "sequences", "judged by", "seconds", "frames/s", "µs per frame",
     "µs of processor time per frame", "of that the JVM and the driver", "start, s", "peak, MiB",
-    "driver / JVM / workers, MiB",
+    "driver / JVM / workers, MiB", "made in, s", "making: peak, MiB", "store, MB",
 )  # fmt: skip
 _ROOT = Path(__file__).resolve().parent.parent
 
 
-def run(lengths: Sequence[int] = LENGTHS, cores: int = 2, searched: int = 200_000) -> ResultTable:
+def run(lengths: Sequence[int] = LENGTHS, cores: int = 2, searched: int = SEARCHED) -> ResultTable:
     """Make stores and judge them: the shortest of applications in every way, longer ones with all cores only.
 
     In those of applications one violation of each kind is planted: just these must be found. `searched`: frames of a
@@ -37,15 +39,12 @@ def run(lengths: Sequence[int] = LENGTHS, cores: int = 2, searched: int = 200_00
     recordings += [("traffic", searched), ("searches", searched)] if searched else []
     for kind, length in recordings:
         with tempfile.TemporaryDirectory(prefix="amqpspec-bulk-") as folder:
-            store = create_store(Path(folder) / "store")
-            base = _BASES[kind]()
-            planted = list(planted_sequences(base, OPEN_KINDS).values()) if kind == "applications" else []
-            generate(store, base, length, planted)
+            made = _made(Path(folder) / "store", kind, length)
             masters = [f"local[{cores}]"]
             if (kind, length) == recordings[0]:
                 masters = ["", "local[1]", *masters]
             for master in masters:
-                rows.append(_measured(kind, store.root, master, len(planted)))
+                rows.append((*_measured(kind, made.store, master, made.planted), *made.columns))
                 print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
     return ResultTable(
         "Bulk: judging a store",
@@ -63,7 +62,26 @@ def run(lengths: Sequence[int] = LENGTHS, cores: int = 2, searched: int = 200_00
     )
 
 
-_BASES = {"applications": base_of_applications, "traffic": base_of_traffic, "searches": base_of_searches}
+@dataclass(frozen=True, slots=True)
+class _Made:
+    store: Path
+    planted: int
+    columns: tuple[str, str, str]
+
+
+def _made(store: Path, kind: str, length: int) -> _Made:
+    """A store with recordings of that kind, made by a process of its own."""
+    is_open = kind == "applications"
+    options = {"applications": ["--applications", "--planted"], "traffic": ["--traffic"], "searches": []}[kind]
+    command = [sys.executable, "-m", "benchmarks.bulk_recordings", str(store), "--frames", str(length), *options]
+    began = time.perf_counter()
+    try:
+        cost = run_watched(command, _ROOT)
+    except subprocess.CalledProcessError as error:
+        raise Invalid(f"making {store} ended in {error.returncode}") from None
+    octets = sum(part.octets for part in open_store(store).contents().parts)
+    columns = f"{time.perf_counter() - began:.1f}", f"{cost.peak:,.0f}", f"{octets / 1e6:,.1f}"
+    return _Made(store, len(OPEN_KINDS) if is_open else 0, columns)
 
 
 def _measured(kind: str, store: Path, master: str, planted: int) -> tuple[str, ...]:

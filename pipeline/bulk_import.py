@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from amqpspec.conformance.recording.capture import CaptureOptions
 from amqpspec.conformance.traces.extras import MissingExtra
 from amqpspec.pipeline.spark_session import spark_session
 from amqpspec.pipeline.spark_tasks import run_tasks
@@ -40,6 +41,7 @@ def import_traces(
     day: str | None = None,
     run: str | None = None,
     target: str | None = None,
+    capture: CaptureOptions | None = None,
 ) -> Imported:
     """Add traces to the store in `folder`, which is made if there is none; what cannot be read costs itself.
 
@@ -49,7 +51,7 @@ def import_traces(
     store = create_store(folder)
     runs = [run if run is None or len(traces) == 1 else f"{run}-{number}" for number in range(1, len(traces) + 1)]
     imported = Imported()
-    for added in _added(store, list(zip(traces, runs, strict=True)), master, day, target):
+    for added in _added(store, list(zip(traces, runs, strict=True)), master, day, target, capture):
         if isinstance(added, str):
             raise StoreError(added)
         imported.add(added)
@@ -57,14 +59,19 @@ def import_traces(
 
 
 def _added(
-    store: Store, work: Sequence[tuple[Path, str | None]], master: str | None, day: str | None, target: str | None
+    store: Store,
+    work: Sequence[tuple[Path, str | None]],
+    master: str | None,
+    day: str | None,
+    target: str | None,
+    capture: CaptureOptions | None,
 ) -> Iterable[Added | str]:
     """What became of each; a text where the store could not be written."""
 
     def add(each: tuple[Path, str | None]) -> list[Added | str]:
         path, run = each
         try:
-            return [add_trace(store, path, day=day, run=run, target=target)]
+            return [add_trace(store, path, day=day, run=run, target=target, capture=capture)]
         except (StoreError, MissingExtra) as error:
             return [str(error)]
 

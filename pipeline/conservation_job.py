@@ -34,7 +34,7 @@ from amqpspec.pipeline.judging.conservation import (
     with_bodies,
 )
 from amqpspec.pipeline.judging.message_facts import SCHEMA, What, batches
-from amqpspec.pipeline.spark_session import PipelineError, reason, spark_session
+from amqpspec.pipeline.spark_session import failing_in_a_line, spark_session
 from amqpspec.pipeline.spark_tasks import run_tasks
 from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.store.store import Store
@@ -47,15 +47,11 @@ def conservation_with_spark(store: Store, run: str, master: str) -> Conservation
     """What `conservation_of_run` finds. Raises `StoreError` where the store has no such run or cannot be written,
     `TraceError`, `PipelineError`.
     """
-    from pyspark.errors import PySparkException
-
     files = files_of(store, run)
     folder = store.temporary / f"conservation-{uuid4().hex}"
     try:
-        with spark_session(master) as spark:
+        with spark_session(master) as spark, failing_in_a_line("the Spark job failed"):
             found = _with_spark(spark, files, folder)
-    except PySparkException as error:
-        raise PipelineError(f"the Spark job failed: {reason(error)}") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return with_bodies(found, files)
@@ -80,7 +76,10 @@ def _with_spark(spark: Any, files: list[Path], folder: Path) -> Conservation:
     from pyspark.sql import functions as f
 
     facts, messages = folder / "facts", folder / "messages"
-    facts.mkdir(parents=True)
+    try:
+        facts.mkdir(parents=True)
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be made: {error.strerror}") from error
     problems = run_tasks(spark, files, lambda file: _write_facts(file, facts))
     if problems:
         raise (TraceError if isinstance(problems[0], TraceError) else StoreError)(str(problems[0]))

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS, judgement_row
 from amqpspec.pipeline.judging.live_state import load, save
-from amqpspec.pipeline.spark_session import PipelineError, reason, spark_session
+from amqpspec.pipeline.spark_session import PipelineError, failing_in_a_line, spark_session
 from amqpspec.pipeline.spark_tasks import run_tasks
 from amqpspec.pipeline.store.files import StoreError, write_whole
 
@@ -51,7 +51,6 @@ def live(
         raise StoreError(f"{incoming}: there is no such folder")
     out.mkdir(parents=True, exist_ok=True)
     with spark_session(master) as spark:
-        from pyspark.errors import PySparkException
         from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
         schema = StructType([
@@ -68,20 +67,29 @@ def live(
             .select("path")  # what is in them is read by the tasks
         )
         batches = _Batches(spark, out.resolve(), told)
-        query = (
+        writer = (
             files.writeStream.foreachBatch(batches.carry_out)
             .option("checkpointLocation", f"file://{out.resolve() / 'checkpoint'}")
             .trigger(**({"availableNow": True} if until_done else {"processingTime": _EVERY}))
-            .start()
         )
-        ended = _Ended(query)
         try:
-            ended.wait()
-        except PySparkException as error:
-            raise batches.error or PipelineError(f"the query failed: {reason(error)}") from error
-        finally:
-            query.stop()
-            ended.join()
+            with failing_in_a_line(f"the query of {out} failed"):
+                _run(writer)
+        except PipelineError:
+            if batches.error is None:
+                raise
+            raise batches.error from None  # what a batch itself says
+
+
+def _run(writer: Any) -> None:
+    """Carry out a query to its end. Raises what has ended it."""
+    query = writer.start()
+    ended = _Ended(query)
+    try:
+        ended.wait()
+    finally:
+        query.stop()
+        ended.join()
 
 
 class _Ended(threading.Thread):

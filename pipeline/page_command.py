@@ -6,7 +6,7 @@ from pathlib import Path
 
 from amqpspec.conformance.version import tool_version
 from amqpspec.pipeline import tables
-from amqpspec.pipeline.spark_session import PipelineError, reason, spark_session
+from amqpspec.pipeline.spark_session import failing_in_a_line, spark_session
 from amqpspec.pipeline.store.files import whole_file
 from amqpspec.pipeline.store.store import open_store
 from amqpspec.pipeline.views import read_judgements
@@ -16,17 +16,12 @@ from amqpspec.reports.store_page import render_store
 def make_page(store: Path, master: str, out: Path) -> None:
     """Write the page of what was judged in the store. Raises `StoreError`, `PipelineError`."""
     opened = open_store(store)
-    with spark_session(master) as spark:
-        from pyspark.errors import PySparkException
-
-        try:
-            judgements = read_judgements(spark, opened)
-            compliance, failures, latency = (
-                table(judgements).toArrow().to_pylist()
-                for table in (tables.compliance, tables.failures_by_identity, tables.latency)
-            )
-        except PySparkException as error:
-            raise PipelineError(f"the tables cannot be made: {reason(error)}") from error
+    with spark_session(master) as spark, failing_in_a_line("the tables cannot be made"):
+        judgements = read_judgements(spark, opened)
+        compliance, failures, latency = (
+            table(judgements).toArrow().to_pylist()
+            for table in (tables.compliance, tables.failures_by_identity, tables.latency)
+        )
     page = render_store(opened.root.name, compliance, failures, latency, f"amqpspec {tool_version()}")
     with whole_file(out.absolute()) as unfinished:
         unfinished.write_text(page, encoding="utf-8")

@@ -19,7 +19,7 @@ from amqpspec.conformance.traces.trace import TraceError, TraceRow, jsonl_to_par
 from amqpspec.conformance.traces.trace_parquet import SCHEMA, batch_rows, require_schema
 from amqpspec.conformance.verdicts.judge import judge as judge_of_suite
 from amqpspec.conformance.verdicts.tally import Tally, tally_from_json, tally_to_json
-from amqpspec.pipeline.spark_session import PipelineError, reason, spark_session
+from amqpspec.pipeline.spark_session import failing_in_a_line, spark_session
 from amqpspec.pipeline.table import ComplianceTable, Judge, compliance_table
 
 #: About this many octets of Parquet are one task.
@@ -59,12 +59,11 @@ def _as_parquet(file: Path, directory: Path) -> Path:
 
 
 def _run(spark: Any, files: Sequence[Path], judge: Judge) -> list[dict[str, Any]]:
-    from pyspark.errors import PySparkException
     from pyspark.sql import functions
 
     octets = sum(file.stat().st_size for file in files)
     tasks = max(spark.sparkContext.defaultParallelism, octets // OCTETS_PER_TASK)
-    try:
+    with failing_in_a_line("the Spark job failed"):
         of: Any = functions  # PySpark's type information lacks arrow_udf
         judged = of.arrow_udf(_judge_partition(judge), "string")
         texts = (
@@ -77,8 +76,6 @@ def _run(spark: Any, files: Sequence[Path], judge: Judge) -> list[dict[str, Any]
             .where("parts is not null")
             .collect()
         )
-    except PySparkException as error:
-        raise PipelineError(f"the Spark job failed: {reason(error)}") from error
     return [json.loads(row["parts"]) for row in texts]
 
 

@@ -21,6 +21,9 @@ TRIES = 4
 #: Seconds that a master may take to be reached.
 _REACHED_IN = 10.0
 
+#: What the operating system says of a disk that is full.
+_FULL = "No space left on device"
+
 #: The directory that holds the package, so that Spark's Python workers find it also when it is not installed.
 ROOT = Path(str(resources.files("amqpspec"))).resolve().parent
 
@@ -51,6 +54,22 @@ def spark_session(master: str) -> Iterator[Any]:
             yield session
         finally:
             session.stop()
+
+
+@contextmanager
+def failing_in_a_line(what: str) -> Iterator[None]:
+    """What Spark raises in the block becomes a `PipelineError` that says what has failed."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        raise PipelineError(f"{what}: {reason(error)}") from error
+    except Exception as error:
+        # Py4J's exceptions, without an import that needs it
+        if type(error).__module__.startswith("py4j"):
+            raise PipelineError(f"{what}: {reason(error)}") from error
+        raise
 
 
 def _start(master: str, directory: Path, log: Path) -> Any:
@@ -164,5 +183,7 @@ def reason(error: BaseException, log: Path | None = None) -> str:
     # A Python worker's traceback ends in the exception; Java's begins with it.
     python = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Exit|Interrupt)\b", line)]
     java = [line for line in lines if re.search(r"\b(java|org)(\.\w+)+(Exception|Error)\b", line)]
+    if _FULL in str(error) and not python:  # Java says first what it was writing
+        return f"{_FULL}, where Spark writes"
     chosen = next(iter([*python[-1:], *java[:1], *lines[-1:]]), type(error).__name__)
-    return re.sub(r"^(: |Exception in thread \S+ )?((java|org)(\.\w+)+: )?", "", chosen)
+    return re.sub(r"^(: |Exception in thread \S+ )?((java|org|amqpspec)(\.\w+)+: )?", "", chosen)

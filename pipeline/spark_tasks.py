@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from amqpspec.pipeline.spark_session import PipelineError, reason
+from amqpspec.pipeline.spark_session import failing_in_a_line
 
 #: Is told how many of how many tasks are done.
 Progress = Callable[[int, int], None]
@@ -18,23 +18,15 @@ def run_tasks(
     spark: Any, work: Sequence[_Given], carry_out: Callable[[_Given], list[_Found]], progress: Progress | None = None
 ) -> list[_Found]:
     """Do each piece of work in a task of its own, begun in the given order. Raises `PipelineError`."""
-    from pyspark.errors import PySparkException
-
     context = spark.sparkContext
     done = threading.Event()
     watcher = threading.Thread(target=_watch, args=(context, len(work), progress, done), daemon=True)
     if progress is not None:
         watcher.start()
     try:
-        found: list[_Found] = context.parallelize(work, len(work)).flatMap(carry_out).collect()
+        with failing_in_a_line("the Spark job failed"):
+            found: list[_Found] = context.parallelize(work, len(work)).flatMap(carry_out).collect()
         return found
-    except PySparkException as error:
-        raise PipelineError(f"the Spark job failed: {reason(error)}") from error
-    except Exception as error:
-        # Py4J's exceptions, without an import that needs it
-        if type(error).__module__.startswith("py4j"):
-            raise PipelineError(f"the Spark job failed: {reason(error)}") from error
-        raise
     finally:
         done.set()
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from amqpspec.pipeline.spark_session import PipelineError, reason, spark_session
+from amqpspec.pipeline.spark_session import failing_in_a_line, spark_session
 from amqpspec.pipeline.store.files import StoreError, whole_file
 from amqpspec.pipeline.store.store import open_store
 from amqpspec.pipeline.tables import difference
@@ -35,22 +35,17 @@ def make_table(options: argparse.Namespace, console: Console) -> None:
     if out is not None and out.suffix not in _FORMS:
         raise StoreError(f"{out}: its name must end in {', '.join(_FORMS)}")
     store = open_store(options.store)
-    with spark_session(options.spark) as spark:
-        from pyspark.errors import PySparkException
-
-        try:
-            judgements = read_judgements(spark, store)
-            if name == DIFFERENCE:
-                _require_runs({part.run for part in store.contents().parts}, options.before, options.after)
-                table = difference(judgements, options.before, options.after)
-            else:
-                table = TABLES[name](judgements)
-            if out is None:
-                _show(table, options.rows, console)
-            else:
-                write(table, out)
-        except PySparkException as error:
-            raise PipelineError(f"the table cannot be made: {reason(error)}") from error
+    with spark_session(options.spark) as spark, failing_in_a_line("the table cannot be made"):
+        judgements = read_judgements(spark, store)
+        if name == DIFFERENCE:
+            _require_runs({part.run for part in store.contents().parts}, options.before, options.after)
+            table = difference(judgements, options.before, options.after)
+        else:
+            table = TABLES[name](judgements)
+        if out is None:
+            _show(table, options.rows, console)
+        else:
+            write(table, out)
 
 
 def write(table: Any, out: Path) -> None:

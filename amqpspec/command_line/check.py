@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.command_line.usage import UsageError
+from amqpspec.conformance.recording.capture import is_capture
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.traces.trace import TraceError
 from amqpspec.conformance.verdicts.judge import judge_open
@@ -31,6 +32,9 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         with needed_for(f"for --out {options.out}"):
             # before anything is judged in vain
             from amqpspec.pipeline.table_file import write_table
+    for path in options.traces:
+        if is_capture(path):
+            raise UsageError(f"{path}: a network capture, which amqpspec pipeline import takes into a store")
     table = _judged(options)
     if not table.sequences and not table.repeats:
         raise TraceError(f"{', '.join(map(str, options.traces))}: no sequence in it, so nothing was judged")

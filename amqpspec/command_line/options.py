@@ -212,10 +212,15 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
         return found
 
     importing = action("import", "add recorded traces to a store, which is made if there is none")
-    importing.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help="trace files or directories of runs")
+    help_of_traces = "trace files, directories of runs, or network captures (pcap, pcapng)"
+    importing.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help=help_of_traces)
     importing.add_argument("--day", type=_day, metavar="YYYY-MM-DD", help="default: that of the file, in UTC")
     importing.add_argument("--run", metavar="NAME", help="default: made of the file's name and content")
     importing.add_argument("--target", metavar="LABEL", help="default: what the trace says")
+    help_of_port = "captures: port of a broker, for connections that had begun before (default 5672); may be repeated"
+    importing.add_argument("--port", type=_port, action="append", metavar="PORT", dest="ports", help=help_of_port)
+    help_of_dialect = "captures: judge by this dialect (default: as the broker says)"
+    importing.add_argument("--dialect", type=_dialect, metavar="NAME", help=help_of_dialect)
     judging = action("judge", "judge what was not judged yet")
     judging.add_argument("--again", action="store_true", help="and what was")
     judging.add_argument("--open", action="store_true", help=_OPEN_HELP)

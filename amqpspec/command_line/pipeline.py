@@ -13,6 +13,7 @@ from rich.text import Text
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TRACE_UNREADABLE
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.interruption import Terminated
+from amqpspec.conformance.recording.capture import PORT, CaptureOptions
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.verdicts.judge import judge, judge_open
 from amqpspec.reports.text import plural, visible
@@ -36,8 +37,9 @@ def _import(options: argparse.Namespace, console: Console) -> int:
     from amqpspec.pipeline.bulk_import import import_traces
 
     imported = import_traces(
-        options.store, options.traces, options.spark, day=options.day, run=options.run, target=options.target
-    )
+        options.store, options.traces, options.spark, day=options.day, run=options.run, target=options.target,
+        capture=CaptureOptions(options.ports or (PORT,), options.dialect),
+    )  # fmt: skip
     _tell(imported.problems)
     known = f", {imported.known:,} that the store holds already" if imported.known else ""
     what = f"{plural(imported.traces, 'trace')}{known}: {plural(imported.sequences, 'sequence')}"

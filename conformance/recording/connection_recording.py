@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.conformance.recording.trace_files import TraceFiles
-from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.traces.row_writer import RowWriter
 from amqpspec.conformance.traces.trace_row import OPEN, TraceError
 from amqpspec.model.promises.dialects import dialect_of
 from amqpspec.model.promises.verdict import Verdict
@@ -37,16 +37,27 @@ _CONNECTION = 10
 
 class ConnectionRecording:
     """Writes the sequence `name`. `target` is the label of the broker, `dialect` the one to judge by (None: as the
-    broker says of itself). Times are seconds since the trace began. Raises `TraceError` where the trace cannot be
-    written.
+    broker says of itself). Times are seconds since the trace began. One that is not `is_seen` had begun before: the
+    octets of both directions begin between two frames. Raises `TraceError` where the trace cannot be written.
     """
 
     def __init__(
-        self, trace: TraceWriter | TraceFiles, name: str, target: str, dialect: str | None, time: float
+        self,
+        trace: RowWriter | TraceFiles,
+        name: str,
+        target: str,
+        dialect: str | None,
+        time: float,
+        *,
+        is_seen: bool = True,
     ) -> None:
         self._trace, self._name, self._target, self._dialect = trace, name, target, dialect
-        self._client, self._broker = ServerDecoder("a"), Decoder("a")
-        self._held: list[TraceEvent] | None = [SocketEvent("a", 0, "socket.open", {}, sent=True, time=time)]
+        self._client, self._broker = ServerDecoder("a", awaits_header=is_seen), Decoder("a")
+        self._held: list[TraceEvent] | None = []
+        if is_seen:
+            self._held.append(SocketEvent("a", 0, "socket.open", {}, sent=True, time=time))
+        else:
+            self._client.frame_max = self._broker.frame_max = 0  # what was agreed is not known
         self._properties: dict[str, object] = {}
         self._virtual_host = "/"
         self._is_open = self._is_closing = self._is_over = False
@@ -170,5 +181,3 @@ class ConnectionRecording:
         if "payload" in arguments:
             arguments["payload"] = ""
         return replace(event, arguments=arguments, content=None)
-
-

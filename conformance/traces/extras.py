@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 #: Importable name -> the extra of this package that installs it.
-_EXTRAS = {"pyarrow": "parquet", "pyspark": "spark", "py4j": "spark"}
+_EXTRAS = {"pyarrow": "parquet", "pyspark": "spark", "py4j": "spark", "dpkt": "capture"}
 
 
 class MissingExtra(Exception):

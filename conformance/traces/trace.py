@@ -11,30 +11,24 @@ from __future__ import annotations
 import io
 import json
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.traces.json_text import parsed, parsed_lines
-from amqpspec.conformance.traces.trace_failures import failure_to_json
+from amqpspec.conformance.traces.row_writer import RowWriter
 from amqpspec.conformance.traces.trace_row import (
     MAX_BODY,
     Mark,
     TraceError,
     TraceRow,
     event_row,
-    measurement_row,
     row_event,
-    row_line,
     row_problem,
-    without_credentials,
 )
-from amqpspec.conformance.traces.trace_values import TAG_MARK, ValueNotRecordable, decode_value
-from amqpspec.model.broker.measurement import Measurement
-from amqpspec.model.promises.verdict import Failure, Verdict
-from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.conformance.traces.trace_values import TAG_MARK, decode_value
 
 __all__ = [
     "Mark",
@@ -55,7 +49,7 @@ MAX_LINE = 64 * 1024 * 1024
 _BLOCK = 64 * 1024
 
 
-class TraceWriter:
+class TraceWriter(RowWriter):
     """Writes the trace of a run: `with TraceWriter(out / "trace.jsonl") as trace: …`. Replaces an older file.
 
     Each method writes one row, hands it to the operating system, and returns it in the form in which
@@ -69,10 +63,9 @@ class TraceWriter:
     def __init__(
         self, path: Path | str, append: bool = False, longest_body: int = MAX_BODY, *, goes_on: bool = False
     ) -> None:
-        self.path = Path(path)
+        super().__init__(Path(path), longest_body)
         self.lost: str | None = None
         self._goes_on = goes_on
-        self._longest_body = longest_body
         self._one_at_a_time = threading.Lock()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -98,87 +91,8 @@ class TraceWriter:
         except OSError as error:
             raise TraceError(f"{self.path}: the trace cannot be written: {error.strerror}") from error
 
-    def start(
-        self,
-        sequence: str,
-        *,
-        target: str,
-        product: str,
-        version: str,
-        dialect: str,
-        mode: str,
-        virtual_host: str = "/",
-        user: str | None = None,
-        requirement: str | None = None,
-        seed: int | None = None,
-        repeats: str | None = None,
-    ) -> TraceRow:
-        """A sequence begins. `target` is a label for people; `seed` fits in 64 bits with sign.
-
-        `virtual_host`: the one that exists. `user`: the name of the target's user, where it is no secret.
-        `repeats`: the sequence that this one is a repetition of, or a shorter form.
-        """
-        if seed is not None and not -(2**63) <= seed < 2**63:
-            raise TraceError(f"{self.path}: the seed {seed} does not fit in 64 bits")
-        row = TraceRow(
-            kind="start",
-            sequence=sequence,
-            target=without_credentials(target),
-            product=product,
-            version=version,
-            dialect=dialect,
-            mode=mode,
-            virtual_host=virtual_host,
-            user=user,
-            requirement=requirement,
-            seed=seed,
-            repeats=repeats,
-        )
-        return self._write(row)
-
-    def command(self, sequence: str, text: str, time: float) -> TraceRow:
-        """A command, in its canonical text, is carried out at `time` (seconds since the trace began)."""
-        return self._write(TraceRow(kind="command", sequence=sequence, text=without_credentials(text), time=time))
-
-    def event(self, sequence: str, event: TraceEvent) -> TraceRow:
-        """A frame went over the wire."""
-        return self._write(event_row(sequence, event, self._longest_body))
-
-    def mark(self, sequence: str, mark: Mark, time: float, waited: float | None = None) -> TraceRow:
-        """A barrier begins or is complete ("quiescent"), or `waited` seconds went by in vain ("overdue")."""
-        row = TraceRow(kind="mark", sequence=sequence, time=time, mark=mark)
-        if waited is not None:
-            row["waited"] = waited
-        return self._write(row)
-
-    def end(
-        self,
-        sequence: str,
-        verdict: Verdict,
-        failures: Iterable[Failure],
-        exercised: Mapping[str, int],
-        *,
-        reason: str | None = None,
-        measurements: Iterable[Measurement] = (),
-    ) -> TraceRow:
-        """A sequence is over: what was measured and found live. Gives the last row."""
-        for measurement in measurements:
-            self._write(measurement_row(sequence, measurement))
-        row = TraceRow(
-            kind="end",
-            sequence=sequence,
-            verdict=str(verdict),
-            failures=[failure_to_json(failure) for failure in failures],
-            exercised=dict(exercised),
-            reason=reason,
-        )
-        return self._write(row)
-
     def _write(self, row: TraceRow) -> TraceRow:
-        try:
-            line = row_line(row)
-        except ValueNotRecordable as error:
-            raise TraceError(f"{self.path}: {row.get('method', row['kind'])}: {error}") from error
+        line = self._line(row)
         if self.lost is not None:
             return row
         try:

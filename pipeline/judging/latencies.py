@@ -46,11 +46,13 @@ class Latencies:
     def events(self, events: Iterable[TraceEvent]) -> None:
         """Take the frames of some rows."""
         for event in events:
-            if event.name in _LOOKED_AT:
+            name = event.name
+            # what a client settles is most of what is left out
+            if name in _LOOKED_AT and not (event.sent and name in _CONFIRMS):
                 content = event.content
                 key = None if content is None else _content(content.body, content.properties)
                 channel = event.connection, event.channel
-                self._take(event.name, event.sent, channel, event.time, event.arguments, key)
+                self._take(name, event.sent, channel, event.time, event.arguments, key)
 
     def _take(
         self, method: str, is_sent: bool, channel: _Channel, time: float, arguments: Mapping[str, Any], key: object
@@ -63,7 +65,7 @@ class Latencies:
                 if began is not None:
                     del self._undelivered[key]
                     self._note(FIRST_DELIVERY, time - began)
-        elif method in ("basic.ack", "basic.nack"):
+        elif method in _CONFIRMS:
             if not is_sent:
                 self._settled(channel, time, arguments)
         elif method == "confirm.select-ok":
@@ -109,6 +111,7 @@ _ENDS = frozenset(
 )
 
 
+_CONFIRMS = frozenset({"basic.ack", "basic.nack"})
 _LOOKED_AT = _ENDS | {"basic.publish", "basic.deliver", "basic.ack", "basic.nack", "confirm.select-ok"}
 
 

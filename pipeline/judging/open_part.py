@@ -66,10 +66,10 @@ def open_judgements(file: Path, part: Part, always: bool) -> list[dict[str, Any]
                 current.take(rows, 0, rows.starts[0] if rows.starts else rows.count)
             elif rows.starts[:1] != [0]:
                 raise Unusual("it does not begin with a start row")
-            for begin, end in pairwise([*rows.starts, rows.count]):
+            starts = batch_rows(batch.take(rows.starts), "its rows") if rows.starts else iter(())
+            for (begin, end), start in zip(pairwise([*rows.starts, rows.count]), starts, strict=True):
                 if current is not None:
                     found.append(current.judged())
-                start = next(batch_rows(batch.slice(begin, 1), "its rows"))
                 if not always and start["mode"] != OPEN:
                     raise Unusual("a sequence of the suite")
                 current = _Sequence(start, number + begin)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -12,6 +13,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from amqpspec.conformance.recording.capture import CaptureOptions, began_at, capture_rows, is_capture
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace, trace_file
 from amqpspec.conformance.traces.trace_parquet import SCHEMA, batch_rows, write_parquet
 from amqpspec.conformance.traces.trace_row import row_line
@@ -103,19 +105,26 @@ class Adder:
 
 
 def add_trace(
-    store: Store, path: Path | str, *, day: str | None = None, run: str | None = None, target: str | None = None
+    store: Store,
+    path: Path | str,
+    *,
+    day: str | None = None,
+    run: str | None = None,
+    target: str | None = None,
+    capture: CaptureOptions | None = None,
 ) -> Added:
     """Add a trace to a store: all of it, or what comes before the first thing that cannot be read.
 
-    `path` as for `read_trace`. A trace that was added before is not added again. `day`: by default that of the file;
-    `run`: by default made of the file's name and of a digest of its content; `target`: by default what the trace says.
+    `path` as for `read_trace`, or a network capture, which is read by `capture`. A trace that was added before is not
+    added again. `day`: by default that of the file; `run`: by default made of the file's name and of a digest of its
+    content; `target`: by default what the trace says.
     Raises `StoreError` when the store cannot be written; what is wrong with the trace is in the result.
     """
     added = Added()
     try:
         file = trace_file(path)
         name = run or _run_of(file)
-        day = day or datetime.fromtimestamp(file.stat().st_mtime, UTC).date().isoformat()
+        day = day or datetime.fromtimestamp(_began(file), UTC).date().isoformat()
     except (OSError, TraceError) as error:
         # nothing of it is in the store, so nothing is noted there
         reason = f"{path}: the trace cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
@@ -126,7 +135,8 @@ def add_trace(
         added.known = True
         return added
     adder = Adder(store, day, name, target)
-    _Splitter(adder, added).take(_rows(file))
+    rows = capture_rows(file, capture or CaptureOptions(), added.problems.append) if is_capture(file) else _rows(file)
+    _Splitter(adder, added).take(rows)
     added.parts = adder.finish(added.problems, commit)
     return added
 
@@ -139,6 +149,15 @@ def _run_of(file: Path) -> str:
             digest.update(octets)
     name = file.absolute().parent.name if file.stem == "trace" else file.stem
     return f"{name}-{digest.hexdigest()[:12]}"
+
+
+def _began(file: Path) -> float:
+    """When it was recorded, seconds since 1970: what a capture says, else the time of the file."""
+    began = None
+    if is_capture(file):
+        with suppress(TraceError):  # told where it is read
+            began = began_at(file)
+    return file.stat().st_mtime if began is None else began
 
 
 def _rows(file: Path) -> Iterator[TraceRow]:

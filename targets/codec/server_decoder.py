@@ -48,11 +48,11 @@ class _Unfinished:
 class ServerDecoder:
     """Octets of one client's connection to frames, incrementally, in bounded memory, never raising.
 
-    The first eight octets are the protocol header, whatever they are. From then on a method with its whole content is
-    one frame. Contents that will not become whole, or would be longer than `content_max`, come as single frames: their
-    method alone, header and body (several bodies perhaps as one). After a frame whose end is not where it says, and
-    one that says that it is longer than `frame_max` and the tolerance, nothing more comes: the place where the next one
-    begins is lost.
+    The first eight octets are the protocol header, whatever they are, if it `awaits_header`. From then on a method with
+    its whole content is one frame. Contents that will not become whole, or would be longer than `content_max`, come as
+    single frames: their method alone, header and body (several bodies perhaps as one). After a frame whose end is not
+    where it says, and one that says that it is longer than `frame_max` and the tolerance, nothing more comes: the place
+    where the next one begins is lost.
 
     It keeps at most one incomplete frame of `frame_max` octets, and unfinished content of `content_max` octets over
     all channels; `OutOfRoom` is the last item where that does not do. Both may be changed once the connection is open;
@@ -60,15 +60,20 @@ class ServerDecoder:
     """
 
     def __init__(
-        self, connection: str = "", *, frame_max: int = DEFAULT_FRAME_MAX, content_max: int = DEFAULT_CONTENT_MAX
+        self,
+        connection: str = "",
+        *,
+        frame_max: int = DEFAULT_FRAME_MAX,
+        content_max: int = DEFAULT_CONTENT_MAX,
+        awaits_header: bool = True,
     ) -> None:
         self.connection = connection
         self.frame_max = frame_max
         self.content_max = content_max
-        self._awaits_header = True
+        self._awaits_header = awaits_header
         self._lost = False
         self._rest = bytearray()
-        self._needed = len(PROTOCOL_HEADER)
+        self._needed = len(PROTOCOL_HEADER) if awaits_header else FRAME_HEADER.size
         self._unfinished: dict[int, _Unfinished] = {}
         self._held = 0
         #: channels on which all frames come by themselves: how much body is to come before contents are whole again;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, row_event
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, write_end
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.model.protocol.methods import Content, Method
+from amqpspec.pipeline import live
 from amqpspec.targets.address import Address
 
 
@@ -137,3 +138,14 @@ def trace_start(name: str, target: str) -> TraceRow:
     return TraceRow(
         kind="start", sequence=name, target=target, product="", version="", dialect="d", mode="", requirement=None
     )
+
+
+def judge_share_and_die(out: Path, task: int, number: int, paths: Sequence[str]) -> list[str]:
+    """In the place of `live._judge_share`: each worker is killed once, half of them when all is written."""
+    mark = out.parent / f"killed-{number}-{task}"
+    is_late = task % 2 == 0
+    told = live._judge_share(out, task, number, paths) if is_late or mark.exists() else []
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return told

@@ -29,6 +29,7 @@ from amqpspec.pipeline.store.store import create_store
 from benchmarks.applications import run_all
 from tests.corpus.expectations import DIRECTORY
 from tests.patience import patience
+from tests.pipeline.small_disk import filled, small_disk
 from tests.proxies import recording
 
 Frame = tuple[float, str, str, dict[str, Any]]
@@ -210,3 +211,21 @@ def test_a_part_that_cannot_be_read_is_one_line(
     (line,) = capsys.readouterr().err.splitlines()
     assert part.trace in line
     assert not list(store.temporary.iterdir())
+
+
+@pytest.mark.parametrize("free", [0, 8, 56])
+def test_a_full_disk_is_one_line_and_nothing_is_lost(
+    tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], free: int
+) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        store = create_store(disk / "store")
+        for number in range(12):
+            add_trace(store, DIRECTORY / "rabbitmq-4.3-search-traffic.parquet", run="r", target=f"broker {number}")
+        before = {file: file.read_bytes() for file in disk.rglob("*") if file.is_file()}
+        command = ["pipeline", "conservation", str(disk / "store"), "--run", "r", "--spark", "local[2]"]
+        with filled(disk, free * 1024):
+            assert main(command) == 2
+            told = capsys.readouterr().err
+            assert told.count("\n") == 1 and "No space left on device" in told
+        assert {file: file.read_bytes() for file in disk.rglob("*") if file.is_file()} == before
+        assert main(command) == main(command[:-2])

@@ -18,10 +18,13 @@ from amqpspec import EmbeddedBroker
 from amqpspec.command_line import main
 from amqpspec.conformance.traces.trace import read_trace
 from amqpspec.conformance.traces.trace_row import row_line
+from amqpspec.pipeline import live
 from amqpspec.pipeline.judging.live_state import LiveState, load, save
 from amqpspec.pipeline.live import in_order
 from amqpspec.pipeline.table import judge_traces
 from tests.patience import patience
+from tests.pipeline.small_disk import filled, small_disk
+from tests.pipeline.stand_in import judge_share_and_die
 from tests.proxies import recording
 
 Found = Counter[tuple[str, str]]
@@ -124,6 +127,37 @@ def test_a_killed_query_goes_on(recorded: Path, tmp_path: Path) -> None:
     subprocess.run(command, check=True, timeout=patience(300))
     assert (out / "batches" / "5.json").exists()
     assert judged(out) == all_at_once(recorded)
+
+
+def test_a_worker_that_is_killed_costs_time_only(
+    recorded: Path, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split(recorded, tmp_path / "in", 3)
+    monkeypatch.setattr(live, "_judge_share", judge_share_and_die)
+    told: list[str] = []
+
+    def tell(number: int, lines: list[str]) -> None:
+        told.extend(lines)
+
+    live.live(tmp_path / "in", tmp_path / "out", "local[2]", tell, until_done=True, most_files=1)
+    assert len(list(tmp_path.glob("killed-*-*"))) == 3 * live.TASKS
+    assert judged(tmp_path / "out") == all_at_once(recorded)
+    assert len(told) == 4
+
+
+@pytest.mark.parametrize("free", [0, 12, 24])
+def test_a_full_disk_is_told_in_a_line_and_nothing_is_lost(
+    recorded: Path, tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], free: int
+) -> None:
+    split(recorded, tmp_path / "in", 2)
+    with small_disk(tmp_path / "disk") as disk:
+        command = ["pipeline", "live", str(tmp_path / "in"), "--out", str(disk / "out"), "--until-done"]
+        with filled(disk, free * 1024):
+            assert main(command) == 2
+        told = capsys.readouterr().err
+        assert told.count("\n") == 1 and str(disk / "out") in told and "No space left on device" in told
+        assert main(command) == 1
+        assert judged(disk / "out") == all_at_once(recorded)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
