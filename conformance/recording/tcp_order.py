@@ -1,11 +1,10 @@
 """The octets of a TCP connection that was captured, in the order in which its two ends can have read them.
 
-A capture holds segments as they passed: some twice, some late, some not at all. No library on PyPI that is kept puts
-both directions in one order and notices what is missing (scapy fills it with zeros, pypcapkit takes one direction after
-the end), so this does. A segment counts when all before it in its own direction has counted, and all that it
-acknowledges of the other direction: who acknowledges octets has had them, so nothing comes here before its cause, even
-where the capture has it in another order. What was acknowledged and was not captured a while later is missing for good,
-and the connection is not followed any further.
+A capture holds segments as they passed: some twice, some late, some not at all. The reassembly of scapy 2.8 looks at
+one direction and fills what is missing with zeros, so this is our own. A segment counts when all before it in its own
+direction has counted, and all that it acknowledges of the other direction: who acknowledges octets has had them, so
+nothing comes here before its cause, even where the capture has it in another order. What was acknowledged and was not
+captured a while later is missing for good, and the connection is not followed any further.
 """
 
 from __future__ import annotations
