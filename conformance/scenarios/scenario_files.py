@@ -86,7 +86,7 @@ def _in_the_text(scenario: CommandFile) -> CommandFile:
     """The scenario, whose queues have no type, whose messages do not expire, and whose bindings are in the text."""
     in_the_text = (each for each in scenario.commands if not _binds_otherwise(each))
     commands = (replace(each, content=without_meaning(each.content)) for each in in_the_text)
-    return replace(scenario, commands=tuple(map(_without_type, commands)))
+    return replace(scenario, commands=tuple(without_reserved(_without_type(each)) for each in commands))
 
 
 def _binds_otherwise(command: Command) -> bool:
@@ -98,6 +98,14 @@ def _binds_otherwise(command: Command) -> bool:
     words = str(command.arguments.get("routing_key", "")).split(".")
     is_mixed = any(len(word) > 1 and not {"*", "#"}.isdisjoint(word) for word in words)
     return is_mixed or str(_arguments(command).get("x-match", "")).endswith(WITH_X)
+
+
+def without_reserved(command: Command) -> Command:
+    """The exchange.declare without auto-delete and internal, which are reserved in 0-9-1; some brokers act by them."""
+    if command.method != "exchange.declare":
+        return command
+    arguments = {n: value for n, value in command.arguments.items() if n not in ("auto_delete", "internal")}
+    return command if arguments == command.arguments else replace(command, arguments=arguments)
 
 
 def without_meaning(content: Content | None) -> Content | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.conformance.language.command import Command
-from amqpspec.conformance.scenarios.scenario_files import WITH_X, without_meaning
+from amqpspec.conformance.scenarios.scenario_files import WITH_X, without_meaning, without_reserved
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.queues import flags_of
 from amqpspec.model.protocol.methods import Table
@@ -42,9 +42,7 @@ def judgeable(command: Command, plan: Plan) -> Command:
         # section 3.1.3.4 names it amq.match, section 3.1.3.1 amq.headers
         arguments["exchange"] = "amq.match"
     elif command.method == "exchange.declare":
-        # reserved in 0-9-1
-        arguments.pop("auto_delete", None)
-        arguments.pop("internal", None)
+        arguments = dict(without_reserved(command).arguments)
         exchange = plan.broker.exchanges.get(arguments.get("exchange", ""))
         if exchange is not None and not arguments.get("passive"):
             # another type is an error of the channel by `equivalent`, and of the connection by `typed`

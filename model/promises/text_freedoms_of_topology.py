@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqpspec.model.promises.text_contradictions import LAVINMQ, RABBITMQ
+from amqpspec.model.promises.text_contradictions import BROKER_J, LAVINMQ, RABBITMQ
 from amqpspec.model.promises.text_values import TextChoice, Value
 
 FREEDOMS_OF_TOPOLOGY: tuple[TextChoice, ...] = (
@@ -12,7 +12,7 @@ FREEDOMS_OF_TOPOLOGY: tuple[TextChoice, ...] = (
         "exchange.declare, typed: a connection exception, 530; equivalent: a channel exception",
         ("EXCHANGE-006",),
         (
-            Value("connection", "is an error of the connection"),
+            Value("connection", "is an error of the connection", (BROKER_J,)),
             Value("channel", "is an error of the channel", (LAVINMQ,)),
         ),
     ),
@@ -23,7 +23,7 @@ FREEDOMS_OF_TOPOLOGY: tuple[TextChoice, ...] = (
         ("BIND-003",),
         (
             Value("distinguish", "are two", (RABBITMQ,)),
-            Value("ignored", "are one", (LAVINMQ,)),
+            Value("ignored", "are one", (LAVINMQ, BROKER_J)),
         ),
     ),
     TextChoice(
@@ -42,7 +42,7 @@ FREEDOMS_OF_TOPOLOGY: tuple[TextChoice, ...] = (
         'class tx: "publish and ack operations" are "batched"; when a message is routed is not said',
         ("TX-002",),
         (
-            Value("at-publish", "goes where it led when it was published", (RABBITMQ,)),
+            Value("at-publish", "goes where it led when it was published", (RABBITMQ, BROKER_J)),
             Value("at-commit", "goes where it leads at the commit", (LAVINMQ,)),
         ),
     ),
