@@ -37,6 +37,8 @@ IN_THE_TEXT: Mapping[str, str] = {
     # domain message-count, whatever changed it last
     "CHAN-016": "QUEUE-001",
     "GET-004": "QUEUE-001",
+    # what is there is handed out
+    "GET-003": "GET-001",
     # methods for clients only
     "CANCEL-009": "CHAN-011",
 }
@@ -55,6 +57,9 @@ OF_FRAMES: Mapping[str, str] = {
     "channel.close-ok": "CHAN-003",
     "connection.close": "CHAN-007",
     "connection.close-ok": "CONN-020",
+    # the opening of a connection, whatever is agreed in it
+    "connection.open-ok": "CONN-001",
+    "connection.tune": "CONN-001",
     "queue.bind-ok": "BIND-001",
     "queue.declare-ok": "QUEUE-001",
     "queue.delete-ok": "QUEUE-024",

@@ -49,6 +49,8 @@ def test_what_the_text_leaves_open_and_nobody_can_follow_is_no_error() -> None:
         # seen of LavinMQ
         ("CONN-017", Shape.MISSING, "socket.closed", "CONN-020"),
         ("CANCEL-010", Shape.UNEXPECTED, "basic.cancel", "CANCEL-001"),
+        # seen of OtterMQ
+        ("CONN-010", Shape.MISSING, "connection.tune", "CONN-001"),
         # what was to be refused is RabbitMQ's business, and so is what it hands over
         ("QUEUE-013", Shape.UNEXPECTED, "queue.declare-ok in place of channel.close", None),
         ("QUEUE-013", Shape.MISSING, "channel.close", None),
