@@ -16,6 +16,8 @@ Requirements:
   does not implement the flags: hard 540 even when the condition holds, if-unused first; a stream is deleted whatever
   they say. In amqp-0-9-1: 406 if the condition is violated. [rabbit_amqqueue:delete_with; rabbit_quorum_queue:delete;
   AMQP 0-9-1 class queue]
+* RECOVER-002: basic.recover-async(true). basic.recover-async(true) does the same as basic.recover(true), without a
+  reply. [rabbit_channel.erl; AMQP 0-9-1 basic.recover-async]
 """
 
 from __future__ import annotations

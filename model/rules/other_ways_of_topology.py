@@ -2,8 +2,13 @@
 
 Requirements:
 
-* BIND-003: Duplicate bindings deliver once. A queue bound several times (equal or different keys) that all match gets
-  ONE copy per publish. [rabbit_exchange:route; AMQP 0-9-1 queue.bind]
+* EXCHANGE-006: Equivalence. type, durable, auto_delete, internal and alternate-exchange must match (406); unknown
+  arguments are ignored. In amqp-0-9-1: type, durable and arguments are compared; a channel exception, its code is not
+  named. [rabbit_exchange:assert_equivalence; AMQP 0-9-1 class exchange]
+* QUEUE-019: Exclusive queue access from another connection. declare, passive declare, consume, get, purge, delete and
+  bind from another connection are 405; unbind of an existing binding as well, of a non-existing binding NOT
+  (unbind-ok). In amqp-0-9-1: 405 from another connection; unbind is not mentioned.
+  [rabbit_amqqueue:check_exclusive_access; AMQP 0-9-1 class queue]
 """
 
 from __future__ import annotations
