@@ -17,10 +17,13 @@ from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.protocol.methods import Content, Table
+from amqpspec.model.rules.basic.message_checks import KEY_HEADERS
 
 DIRECTORY = Path(__file__).parent
 
 _TYPE, _CLASSIC = "x-queue-type", "classic"
+#: Who logs in, where a scenario says so.
+_USER = "guest"
 
 #: What ends those values of x-match that are RabbitMQ's own.
 WITH_X = "-with-x"
@@ -82,8 +85,8 @@ def _is_of_the_text(scenario: CommandFile, dialect: str) -> bool:
 def _in_the_text(scenario: CommandFile) -> CommandFile:
     """The scenario, whose queues have no type, whose messages do not expire, and whose bindings are in the text."""
     in_the_text = (each for each in scenario.commands if not _binds_otherwise(each))
-    commands = (replace(each, content=without_expiration(each.content)) for each in in_the_text)
-    return replace(scenario, commands=tuple(map(_without_type, commands)))
+    commands = (replace(each, content=without_meaning(each.content)) for each in in_the_text)
+    return replace(scenario, commands=tuple(without_reserved(_without_type(each)) for each in commands))
 
 
 def _binds_otherwise(command: Command) -> bool:
@@ -97,11 +100,28 @@ def _binds_otherwise(command: Command) -> bool:
     return is_mixed or str(_arguments(command).get("x-match", "")).endswith(WITH_X)
 
 
-def without_expiration(content: Content | None) -> Content | None:
-    """The content that does not expire: what the property means, and from when on it counts, is in no text."""
-    if content is None or "expiration" not in content.properties:
-        return content
-    return replace(content, properties={n: value for n, value in content.properties.items() if n != "expiration"})
+def without_reserved(command: Command) -> Command:
+    """The exchange.declare without auto-delete and internal, which are reserved in 0-9-1; some brokers act by them."""
+    if command.method != "exchange.declare":
+        return command
+    arguments = {n: value for n, value in command.arguments.items() if n not in ("auto_delete", "internal")}
+    return command if arguments == command.arguments else replace(command, arguments=arguments)
+
+
+def without_meaning(content: Content | None) -> Content | None:
+    """The content without what a broker may act by though no text says how, nor that it does.
+
+    These are the time to live, the user-id of somebody else (RabbitMQ refuses it), and further routing keys in headers.
+    """
+    if content is None:
+        return None
+    properties = {name: value for name, value in content.properties.items() if name != "expiration"}
+    if properties.get("user_id") != _USER:
+        properties.pop("user_id", None)
+    headers = properties.get("headers")
+    if headers and not headers.keys().isdisjoint(KEY_HEADERS):
+        properties["headers"] = {name: value for name, value in headers.items() if name not in KEY_HEADERS}
+    return content if properties == content.properties else replace(content, properties=properties)
 
 
 def _without_type(command: Command) -> Command:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.conformance.language.command import Command
-from amqpspec.conformance.scenarios.scenario_files import WITH_X, without_expiration
+from amqpspec.conformance.scenarios.scenario_files import WITH_X, without_meaning, without_reserved
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.queues import flags_of
 from amqpspec.model.protocol.methods import Table
@@ -21,7 +21,7 @@ def judgeable(command: Command, plan: Plan) -> Command:
         arguments |= _in_the_text(arguments)
     if command.method == "basic.publish":
         arguments.pop("immediate", None)
-        command = replace(command, content=without_expiration(command.content))
+        command = replace(command, content=without_meaning(command.content))
         channel = plan.channel(command.connection, command.channel)
         if channel is not None and channel.transaction is not None:
             # class tx: with the flags mandatory and immediate its behaviour "is not defined"
@@ -42,13 +42,13 @@ def judgeable(command: Command, plan: Plan) -> Command:
         # section 3.1.3.4 names it amq.match, section 3.1.3.1 amq.headers
         arguments["exchange"] = "amq.match"
     elif command.method == "exchange.declare":
-        # reserved in 0-9-1
-        arguments.pop("auto_delete", None)
-        arguments.pop("internal", None)
+        arguments = dict(without_reserved(command).arguments)
         exchange = plan.broker.exchanges.get(arguments.get("exchange", ""))
         if exchange is not None and not arguments.get("passive"):
             # another type is an error of the channel by `equivalent`, and of the connection by `typed`
             arguments["type"] = exchange.type
+    elif command.method == "basic.recover-async" and ("recover-async", "refused") in plan.broker.dialect.text.settled:
+        command = replace(command, method="basic.recover")
     elif command.method == "basic.qos":
         arguments.pop("prefetch_size", None)
         if plan.broker.dialect.has("per_consumer_qos"):

@@ -37,6 +37,8 @@ IN_THE_TEXT: Mapping[str, str] = {
     # domain message-count, whatever changed it last
     "CHAN-016": "QUEUE-001",
     "GET-004": "QUEUE-001",
+    # what is there is handed out
+    "GET-003": "GET-001",
     # methods for clients only
     "CANCEL-009": "CHAN-011",
 }
@@ -44,6 +46,8 @@ IN_THE_TEXT: Mapping[str, str] = {
 #: The rule of a frame in the text: what a broker breaks that does not send it where it is due, or sends it unasked,
 #: whatever RabbitMQ's own rule says why.
 OF_FRAMES: Mapping[str, str] = {
+    # a method of clients, where nothing was announced
+    "basic.cancel": "CANCEL-001",
     "basic.cancel-ok": "CANCEL-001",
     "basic.consume-ok": "CONSUME-002",
     "basic.get-empty": "GET-001",
@@ -53,6 +57,9 @@ OF_FRAMES: Mapping[str, str] = {
     "channel.close-ok": "CHAN-003",
     "connection.close": "CHAN-007",
     "connection.close-ok": "CONN-020",
+    # the opening of a connection, whatever is agreed in it
+    "connection.open-ok": "CONN-001",
+    "connection.tune": "CONN-001",
     "queue.bind-ok": "BIND-001",
     "queue.declare-ok": "QUEUE-001",
     "queue.delete-ok": "QUEUE-024",
@@ -63,7 +70,7 @@ OF_FRAMES: Mapping[str, str] = {
     "tx.rollback-ok": "TX-001",
     "tx.select-ok": "TX-001",
 }
-_REPLIES = frozenset(name for name in OF_FRAMES if not name.endswith((".close", ".closed")))
+_REPLIES = frozenset(name for name in OF_FRAMES if not name.endswith((".cancel", ".close", ".closed")))
 _ENDS = OF_FRAMES.keys() - _REPLIES
 
 
@@ -81,7 +88,8 @@ def blamed(failure: Failure, dialect: Dialect) -> Failure | None:
 def _of_frame(failure: Failure) -> str:
     """The rule of the reply that did not come, or of the end that nothing called for; "": it is about neither."""
     seen, _, due = failure.detail.partition(" in place of ")
-    if failure.shape is Shape.MISSING and seen in _REPLIES:
+    # behind the close-ok of a client the broker ends the TCP connection
+    if failure.shape is Shape.MISSING and (seen in _REPLIES or seen == "socket.closed"):
         return OF_FRAMES[seen]
     if failure.shape is Shape.UNEXPECTED and due in _REPLIES:
         return OF_FRAMES[due]

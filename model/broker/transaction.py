@@ -56,6 +56,8 @@ class Publication:
     pattern: Message
     routes: Routes
     mandatory: bool
+    #: what comes back may say that nobody consumes
+    immediate: bool = False
 
 
 @dataclass(slots=True, eq=False)

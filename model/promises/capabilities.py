@@ -46,6 +46,7 @@ REQUIREMENTS = {
     "CANCEL-007": "consumer_cancel_notify",
     "CANCEL-008": "consumer_cancel_notify",
     "CANCEL-009": "consumer_cancel_notify",
+    "CANCEL-010": "consumer_cancel_notify",
     "CANCEL-011": "consumer_cancel_notify",
     "CANCEL-012": "consumer_cancel_notify",
     "CANCEL-013": "consumer_cancel_notify",
@@ -64,7 +65,16 @@ REQUIREMENTS = {
 
 #: Those that are RabbitMQ's own way of keeping what it announces, or need another extension of its own.
 RABBITMQS_OWN = frozenset(
-    {"CANCEL-015", "CONFIRM-005", "CONFIRM-006", "CONFIRM-007", "CONFIRM-013", "CONFIRM-014", "PRIORITY-003"}
+    {
+        "CANCEL-011",
+        "CANCEL-015",
+        "CONFIRM-005",
+        "CONFIRM-006",
+        "CONFIRM-007",
+        "CONFIRM-013",
+        "CONFIRM-014",
+        "PRIORITY-003",
+    }
 )
 
 #: Rules of the text that an extension replaces.

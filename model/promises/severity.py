@@ -120,9 +120,11 @@ _TABLE = (
         Severity.MISDIRECTED,
         _ANY,
         Shape.UNEXPECTED,
-        r"basic\.deliver (to a consumer of lower priority|to a consumer that is not active|to the same consumer .+"
+        r"basic\.deliver (to a consumer of lower priority|to a consumer that is not active"
         r"|by a queue that serves nobody|behind .+)",
     ),
+    # somebody who may have it: only the turns are not kept
+    _Row(Severity.WRONG_STATE, _ANY, Shape.UNEXPECTED, r"basic\.deliver to the same consumer .+"),
     # another body than was published
     _Row(Severity.LOST, "PUBLISH-016", Shape.UNEXPECTED, _HANDED_OVER),
     # routed to where it does not belong, or to a consumer that is cancelled

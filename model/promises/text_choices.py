@@ -106,7 +106,8 @@ CODES: Mapping[str, tuple[int, ...]] = MappingProxyType(
         "CHAN-017": (404, 502),
         # section 2.3.6: "a connection exception", without a code
         "CHAN-011": (501, 503, 505, 540),
-        "CONN-019": (501, 503, 504, 505),
+        "CONN-019": (501, 503, 504, 505, 540),
+        "CANCEL-009": (501, 503, 505, 540),
         # 505: a frame that was not expected; 503: "an invalid sequence of frames"
         # … and 504 where the channel was never opened
         "CHAN-012": (503, 504, 505),

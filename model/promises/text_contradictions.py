@@ -6,6 +6,7 @@ from amqpspec.model.promises.text_values import TextChoice, Value
 
 RABBITMQ = "RabbitMQ"
 BROKER_J = "Broker-J"
+LAVINMQ = "LavinMQ"
 
 #: In the order of the text.
 CONTRADICTIONS: tuple[TextChoice, ...] = (

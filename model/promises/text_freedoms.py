@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from amqpspec.model.promises.text_contradictions import BROKER_J, RABBITMQ
+from amqpspec.model.promises.text_contradictions import BROKER_J, LAVINMQ, RABBITMQ
+from amqpspec.model.promises.text_freedoms_of_topology import FREEDOMS_OF_TOPOLOGY
 from amqpspec.model.promises.text_values import TextChoice, Value
 
 _SOFT, _HARD = "refused-on-channel", "refused-on-connection"
@@ -18,6 +19,7 @@ FREEDOMS: tuple[TextChoice, ...] = (
             Value("503", "is answered with 503", (BROKER_J,), code=503),
             Value("505", "is answered with 505", code=505),
             Value("501", "is answered with 501", code=501),
+            Value("540", "is answered with 540", (LAVINMQ,), code=540),
         ),
     ),
     TextChoice(
@@ -287,4 +289,15 @@ FREEDOMS: tuple[TextChoice, ...] = (
             Value("dropped", "does not come back"),
         ),
     ),
+    TextChoice(
+        "recover-async",
+        "basic.recover-async",
+        "basic.recover-async is deprecated, and a server MAY implement it",
+        ("RECOVER-002",),
+        (
+            Value("redelivers", "redelivers what is not acknowledged", (RABBITMQ, BROKER_J)),
+            Value("refused", "is refused with 540", (LAVINMQ,)),
+        ),
+    ),
+    *FREEDOMS_OF_TOPOLOGY,
 )  # fmt: skip

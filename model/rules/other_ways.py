@@ -16,37 +16,24 @@ Requirements:
   does not implement the flags: hard 540 even when the condition holds, if-unused first; a stream is deleted whatever
   they say. In amqp-0-9-1: 406 if the condition is violated. [rabbit_amqqueue:delete_with; rabbit_quorum_queue:delete;
   AMQP 0-9-1 class queue]
+* RECOVER-002: basic.recover-async(true). basic.recover-async(true) does the same as basic.recover(true), without a
+  reply. [rabbit_channel.erl; AMQP 0-9-1 basic.recover-async]
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from amqpspec.model.broker.broker import Broker, Rule
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.headers_matching import asks_for_nothing
-from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.publish import return_at_once
+from amqpspec.model.rules.other_way import Applies, OtherWay, Way, refuse
+from amqpspec.model.rules.other_ways_of_topology import WAYS_OF_TOPOLOGY
 from amqpspec.model.rules.queue.binding import lacks_only_the_binding
-
-#: Does the method, in this state, come under the choice?
-Applies = Callable[[Broker, Channel, Method], bool]
-#: Processes the method; the rule is what would process it else.
-Way = Callable[[Broker, Channel, Method, Rule], None]
-
-
-@dataclass(frozen=True, slots=True)
-class OtherWay:
-    """A value of a choice, and what is done with the methods that come under it."""
-
-    choice: str
-    value: str
-    methods: tuple[str, ...]
-    applies: Applies
-    process: Way
 
 
 def in_settled_way(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
@@ -72,13 +59,6 @@ def _as_settled(broker: Broker, channel: Channel, method: Method, rule: Rule) ->
 
 def _ignore(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
     """Nothing comes of it."""
-
-
-def _refuse(requirement: str, code: int) -> Way:
-    def refuse(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
-        raise ProtocolError(requirement, code, "refused", any_text=True, any_code=True)
-
-    return refuse
 
 
 def _ignore_auto_delete(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
@@ -125,13 +105,15 @@ def _without(exchange: str) -> Way:
 # ------------------------------------------------------------------------------------- what comes under them
 
 
-
-
 def _has_arguments(broker: Broker, channel: Channel, method: Method) -> bool:
     """Has it arguments that mean nothing by what the broker has?"""
     table = method.arguments.get("arguments") or {}
     known = {"x-priority"} if method.name == "basic.consume" and broker.dialect.has("consumer_priorities") else set()
     return not (table.keys() <= known) and not method.arguments.get("passive")
+
+
+def _always(broker: Broker, channel: Channel, method: Method) -> bool:
+    return True
 
 
 def _is_immediate(broker: Broker, channel: Channel, method: Method) -> bool:
@@ -211,7 +193,7 @@ _NAMING = ("exchange.declare", "exchange.delete", "queue.bind", "queue.unbind", 
 
 OTHER_WAYS: tuple[OtherWay, ...] = (
     *(
-        OtherWay(f"{what}-arguments", value, (method,), _has_arguments, _refuse("QUEUE-001", code))
+        OtherWay(f"{what}-arguments", value, (method,), _has_arguments, refuse("QUEUE-001", code))
         for value, code in ((_SOFT, 406), (_HARD, 540))
         for what, method in (
             ("queue", "queue.declare"), ("exchange", "exchange.declare"), ("consumer", "basic.consume")
@@ -219,19 +201,19 @@ OTHER_WAYS: tuple[OtherWay, ...] = (
     ),
     *(
         OtherWay(
-            "get-beside-exclusive", value, ("basic.get",), _is_beside_exclusive_consumer, _refuse("GET-001", code)
+            "get-beside-exclusive", value, ("basic.get",), _is_beside_exclusive_consumer, refuse("GET-001", code)
         )
         for value, code in ((_SOFT, 403), (_HARD, 530))
     ),
     OtherWay("missing-unbound", "ok", ("queue.unbind",), lacks_only_the_binding, _as_settled),
-    OtherWay("immediate", "refused", ("basic.publish",), _is_immediate, _refuse("PUBLISH-009", 540)),
-    OtherWay("prefetch-size", "refused", ("basic.qos",), _has_size, _refuse("QOS-007", 540)),
+    OtherWay("immediate", "refused", ("basic.publish",), _is_immediate, refuse("PUBLISH-009", 540)),
+    OtherWay("prefetch-size", "refused", ("basic.qos",), _has_size, refuse("QOS-007", 540)),
     OtherWay(
         "ack-of-zero", "ignored", ("basic.ack", "basic.reject", "basic.nack"), _acknowledges_nothing, _ignore
     ),
     OtherWay("close-ok-of-channel", "ignored", ("channel.close-ok",), _is_out_of_turn, _ignore),
     OtherWay("auto-delete", "ignored", ("queue.declare",), _differs_in_auto_delete, _ignore_auto_delete),
-    OtherWay("if-empty", "refused", ("queue.delete",), _has_unacknowledged, _refuse("QUEUE-023", 406)),
+    OtherWay("if-empty", "refused", ("queue.delete",), _has_unacknowledged, refuse("QUEUE-023", 406)),
     OtherWay("reject-in-transaction", "at-once", ("basic.reject",), _is_in_transaction, _reject_at_once),
     OtherWay(
         "credit-in-transaction", "at-acknowledgement", ("basic.ack", "basic.reject"), _waits_for_commit,
@@ -251,6 +233,8 @@ OTHER_WAYS: tuple[OtherWay, ...] = (
     OtherWay(
         "headers-exchange", "amq.headers", _NAMING, _names("amq.match", "amq.headers"), _without("amq.match")
     ),
+    OtherWay("recover-async", "refused", ("basic.recover-async",), _always, refuse("RECOVER-002", 540)),
+    *WAYS_OF_TOPOLOGY,
 )  # fmt: skip
 
 BY_METHOD: Mapping[str, tuple[OtherWay, ...]] = {

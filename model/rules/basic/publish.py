@@ -88,7 +88,7 @@ def publish(broker: Broker, channel: Channel, method: Method) -> None:
     )
     if immediate:
         routes = replace(routes, queues={queue: why for queue, why in routes.queues.items() if queue.consumers})
-    publication = Publication(pattern, routes, immediate or bool(arguments.get("mandatory")))
+    publication = Publication(pattern, routes, immediate or bool(arguments.get("mandatory")), immediate)
     if channel.transaction is not None:
         keep(broker, channel, channel.transaction, publication)
         return
@@ -106,7 +106,7 @@ def deliver(broker: Broker, channel: Channel, publication: Publication) -> tuple
         channel.published += 1
     if publication.mandatory and not _counts_as_routed(broker, copies):
         # it comes before the confirm (CONFIRM-009), by its number in `Expected.publish`: model.outputs.confirms
-        channel.owed.append(_returned(broker, channel, pattern, routes.decided_by))
+        channel.owed.append(_returned(broker, channel, publication))
         broker.debtors[channel.key] = None
     elif publication.mandatory:
         broker.fired("PUBLISH-008")
@@ -118,7 +118,7 @@ def deliver(broker: Broker, channel: Channel, publication: Publication) -> tuple
 
 def return_at_once(broker: Broker, channel: Channel, publication: Publication) -> None:
     """What no queue takes comes back before the transaction is over, of which the text says nothing."""
-    channel.owed.append(_returned(broker, channel, publication.pattern, publication.routes.decided_by))
+    channel.owed.append(_returned(broker, channel, publication))
     broker.debtors[channel.key] = None
 
 
@@ -131,9 +131,7 @@ def routes_of(broker: Broker, exchange: Exchange, routing_key: str, content: Con
     return route(broker.exchanges, broker.queues, exchange, keys, headers, broker.dialect)
 
 
-def _enqueue(
-    broker: Broker, channel: Channel, routes: Routes, pattern: Message
-) -> tuple[tuple[Queue, Message], ...]:
+def _enqueue(broker: Broker, channel: Channel, routes: Routes, pattern: Message) -> tuple[tuple[Queue, Message], ...]:
     """A message like `pattern` in each of the queues."""
     copies: list[tuple[Queue, Message]] = []
     for queue, reason in routes.queues.items():
@@ -184,19 +182,23 @@ def _counts_as_routed(broker: Broker, copies: tuple[tuple[Queue, Message], ...])
     return bool(copies) and broker.dialect.reply_address_is_routable
 
 
-def _returned(broker: Broker, channel: Channel, pattern: Message, decided_by: str) -> Expected:
-    """PUBLISH-007; rabbit_channel:basic_return. The content is without BCC (`message_checks.as_delivered`)."""
+def _returned(broker: Broker, channel: Channel, publication: Publication) -> Expected:
+    """PUBLISH-007; rabbit_channel:basic_return. The content is without BCC (`message_checks.as_delivered`).
+
+    What is immediate may be told that nobody consumes (313), whatever the broker says elsewhere.
+    """
+    pattern = publication.pattern
     arguments: Table = {
         "reply_code": 312, "reply_text": "NO_ROUTE", "exchange": pattern.exchange, "routing_key": pattern.routing_key,
     }  # fmt: skip
-    if broker.dialect.text.returns_are_in_any_words:
+    if broker.dialect.text.returns_are_in_any_words or publication.immediate:
         arguments |= {"reply_code": OneOf((312, 313)), "reply_text": Anything(broker.dialect.text.return_text)}
     shown = ("CONFIRM-009",) if channel.confirming else ()
     first = ("TX-003",) if channel.transaction is not None and broker.dialect.extensions else ()
     return Expected(
         "basic.return",
         arguments,
-        (*first, "PUBLISH-007", *shown, decided_by),
+        (*first, "PUBLISH-007", *shown, publication.routes.decided_by),
         content=pattern.content,
         counted=broker.bookkeeping.counting,
         publish=channel.published if channel.confirming else 0,

@@ -305,7 +305,8 @@ def delete(broker: Broker, channel: Channel, method: Method) -> None:
     requirement = "QUEUE-022" if queue is None else "QUEUE-024"
     if queue is not None and (method.arguments.get("if_unused") or method.arguments.get("if_empty")):
         requirement = "QUEUE-023"
-    tags = () if queue is None else _told_by(queue, channel)
+    # which of the two comes first is RabbitMQ's way, and in no text
+    tags = () if queue is None or not broker.dialect.extensions else _told_by(queue, channel)
     effect = None
     if queue is not None and tags:
         effect = DeletionAnswered(channel.key, tags, crossed_by_cancel(queue))

@@ -35,6 +35,14 @@ def test_wildcards_are_words_of_their_own_as_in_the_text() -> None:
     assert "a*.#c" in {command.arguments["routing_key"] for command in binds("rabbitmq-4.3", "PUBLISH-005")}
 
 
+def test_reserved_flags_and_what_only_rabbitmq_acts_by_are_left_out() -> None:
+    scenarios = selected([], TEXT)
+    declared = [each for made in scenarios for each in made.commands if each.method == "exchange.declare"]
+    assert declared and not any(each.arguments.keys() & {"internal", "auto_delete"} for each in declared)
+    users = {each.content.properties.get("user_id") for made in scenarios for each in made.commands if each.content}
+    assert users == {None, "guest"}
+
+
 #: Requirements of the text that no scenario can show in the means of the text, and why.
 WITHOUT = {
     "CONN-023": "an operator closes the connection",

@@ -27,9 +27,19 @@ def plan() -> Plan:
         ("a.1 queue.declare other passive", "a.1 queue.declare other passive"),
         ("a.1 queue.bind q e x-match=any-with-x x-k=1", "a.1 queue.bind q e x-match=any x-k=1"),
         ("a.1 queue.bind q e x-match=all", "a.1 queue.bind q e x-match=all"),
+        ("a.1 exchange.declare other fanout internal auto-delete", "a.1 exchange.declare other fanout"),
+        ("a.1 basic.publish q body=m user-id=nobody", "a.1 basic.publish q body=m"),
+        ("a.1 basic.publish q body=m user-id=guest", "a.1 basic.publish q body=m user-id=guest"),
+        ('a.1 basic.publish q headers={"CC": ["l"], "k": 1}', 'a.1 basic.publish q headers={"k": 1}'),
+        ("a.1 basic.recover-async requeue", "a.1 basic.recover-async requeue"),
         ("a.1 basic.nack 0", "a.1 basic.nack 0 multiple"),
         ("a.1 basic.nack 2", "a.1 basic.nack 2"),
     ],
 )
 def test_what_is_left(plan: Plan, line: str, left: str) -> None:
     assert judgeable(parse_command(line), plan) == parse_command(left)
+
+
+def test_the_old_way_to_recover_is_left_to_who_has_it() -> None:
+    plan = Plan(dialect_named("amqp-0-9-1;recover-async=refused"))
+    assert judgeable(parse_command("a.1 basic.recover-async requeue"), plan).method == "basic.recover"

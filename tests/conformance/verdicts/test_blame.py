@@ -46,6 +46,11 @@ def test_what_the_text_leaves_open_and_nobody_can_follow_is_no_error() -> None:
         ("QUEUE-018", Shape.MISSING, "queue.declare-ok", "QUEUE-001"),
         ("CONN-017", Shape.UNEXPECTED, "socket.closed", "CONN-020"),
         ("PERMISSION-001", Shape.UNEXPECTED, "channel.close in place of queue.bind-ok", "BIND-001"),
+        # seen of LavinMQ
+        ("CONN-017", Shape.MISSING, "socket.closed", "CONN-020"),
+        ("CANCEL-010", Shape.UNEXPECTED, "basic.cancel", "CANCEL-001"),
+        # seen of OtterMQ
+        ("CONN-010", Shape.MISSING, "connection.tune", "CONN-001"),
         # what was to be refused is RabbitMQ's business, and so is what it hands over
         ("QUEUE-013", Shape.UNEXPECTED, "queue.declare-ok in place of channel.close", None),
         ("QUEUE-013", Shape.MISSING, "channel.close", None),

@@ -57,6 +57,7 @@ def test_a_delivery_while_flow_is_off_is_wrong() -> None:
         ("a.1 queue.declare r x-anything=1", 406),
         ("a.1 queue.declare q durable auto-delete", 405),
         ("a.1 basic.ack 0", 406),
+        ("a.1 exchange.declare amq.direct fanout durable", 406),
     ],
 )
 def test_refused_with_an_error_of_the_channel(line: str, code: int) -> None:
@@ -73,6 +74,8 @@ def test_refused_with_an_error_of_the_channel(line: str, code: int) -> None:
         ("a.1 basic.qos prefetch-size=1", 540),
         ("a.1 queue.declare-ok", 540),
         ("a.1 channel.close-ok", 503),
+        ("a.1 exchange.declare amq.direct fanout durable", 530),
+        ("a.1 basic.recover-async requeue", 540),
     ],
 )
 def test_refused_with_an_error_of_the_connection(line: str, code: int) -> None:
@@ -127,3 +130,58 @@ def test_numbers_with_the_unacknowledged_are_one_failure() -> None:
     told.see("b.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0).rest()
     (failure,) = told.acceptor.failures
     assert failure.identity == "QUEUE-001|wrong argument|queue.declare-ok message-count with the unacknowledged"
+
+
+def with_exchange() -> Conversation:
+    """With the exchange x, of type direct, and the queue q that is bound to it with a table of arguments."""
+    told = talk().send("a.1 exchange.declare x direct").see("a.1", "exchange.declare-ok").rest()
+    return told.send("a.1 queue.bind q x routing-key=k x-a=1").see("a.1", "queue.bind-ok").rest()
+
+
+@pytest.mark.parametrize("are_one", [True, False])
+def test_bindings_that_differ_in_arguments_are_one_or_two(are_one: bool) -> None:
+    told = with_exchange().send("a.1 queue.bind q x routing-key=k x-a=2").see("a.1", "queue.bind-ok").rest()
+    told.send("a.1 queue.unbind q x routing-key=k x-a=1").see("a.1", "queue.unbind-ok").rest()
+    told.send("a.1 basic.publish k exchange=x mandatory body=m1")
+    if are_one:
+        told.see("a.1", "basic.return", "m1", reply_code=312, reply_text="", exchange="x", routing_key="k")
+    assert passes(told.rest())
+
+
+def test_a_binding_that_was_taken_back_with_its_own_arguments_leads_nowhere() -> None:
+    told = with_exchange().send("a.1 queue.unbind q x routing-key=k x-a=1").see("a.1", "queue.unbind-ok").rest()
+    told.send("b.1 basic.consume q tag=t").see("b.1", "basic.consume-ok", consumer_tag="t").rest()
+    told.send("a.1 basic.publish k exchange=x body=m1")
+    told.see(
+        "b.1", "basic.deliver", "m1", consumer_tag="t", delivery_tag=1, redelivered=False, exchange="x", routing_key="k"
+    )
+    assert told.acceptor.verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("at_commit", [True, False])
+def test_a_message_is_routed_when_it_is_published_or_committed(at_commit: bool) -> None:
+    told = with_exchange().send("b.1 tx.select").see("b.1", "tx.select-ok").rest()
+    told.send("b.1 basic.publish k exchange=x body=m1").rest()
+    told.send("a.1 queue.unbind q x routing-key=k x-a=1").see("a.1", "queue.unbind-ok").rest()
+    told.send("b.1 tx.commit").see("b.1", "tx.commit-ok").rest()
+    told.send("a.1 queue.declare q passive durable")
+    told.see("a.1", "queue.declare-ok", queue="q", message_count=0 if at_commit else 1, consumer_count=0)
+    assert passes(told.rest())
+
+
+def test_what_is_immediate_may_say_that_nobody_consumes() -> None:
+    told = Conversation("amqp-0-9-1;return-text=NO_ROUTE").send("a.1 basic.publish nosuch immediate body=m1")
+    words = {"reply_code": 313, "reply_text": "NO_CONSUMERS", "exchange": "", "routing_key": "nosuch"}
+    told.see("a.1", "basic.return", "m1", **words)
+    assert passes(told.rest())
+
+
+def test_word_of_a_consumer_may_come_before_the_deletion_is_answered() -> None:
+    told = Conversation("amqp-0-9-1+consumer_cancel_notify").send("a.1 queue.declare q durable")
+    told.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    told.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
+    told.send("a.1 queue.delete q")
+    late = told.fork().see("a.1", "queue.delete-ok", message_count=0)
+    assert passes(late.see("a.1", "basic.cancel", consumer_tag="t", nowait=True).rest())
+    told.see("a.1", "basic.cancel", consumer_tag="t", nowait=True).see("a.1", "queue.delete-ok", message_count=0)
+    assert passes(told.rest())
