@@ -262,7 +262,8 @@ def test_spark_in_a_process_of_its_own_is_quiet_and_names_a_wrong_master(tmp_pat
     write_trace(tmp_path / "t.jsonl", "b", {"search": GOOD})
     program = (
         "import sys\n"
-        "from amqpspec.pipeline.spark_check import PipelineError, check_with_spark\n"
+        "from amqpspec.pipeline.spark_check import check_with_spark\n"
+        "from amqpspec.pipeline.spark_session import PipelineError\n"
         "from tests.pipeline.stand_in import judge\n"
         "try:\n"
         "    print(check_with_spark(sys.argv[2:], sys.argv[1], judge).sequences)\n"
