@@ -79,6 +79,11 @@ class Workers(Protocol):
         ...
 
     @property
+    def finished(self) -> list[CarriedOut]:
+        """Behind the end of the context: what came of those that were asked for, given back or not."""
+        ...
+
+    @property
     def not_begun(self) -> list[str]:
         """Behind the end of the context: names of sequences that were asked for, and that nobody has carried out."""
         ...
@@ -147,6 +152,10 @@ class ThisProcess:
             if self._is_enough() or self._place.is_stopped() or is_over(until):
                 return
             yield self._place.carry_out(each)
+
+    @property
+    def finished(self) -> list[CarriedOut]:
+        return []
 
     @property
     def not_begun(self) -> list[str]:
@@ -220,12 +229,21 @@ class SeveralProcesses:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     @property
+    def finished(self) -> list[CarriedOut]:
+        outcomes = (each.result() for each in self._handed_out.values() if each.done() and not _has_failed(each))
+        return [outcome for outcome in outcomes if outcome is not None]
+
+    @property
     def not_begun(self) -> list[str]:
         return [name for name, outcome in self._handed_out.items() if _has_not_begun(outcome)]
 
 
+def _has_failed(future: Future[CarriedOut | None]) -> bool:
+    return future.cancelled() or future.exception() is not None
+
+
 def _has_not_begun(future: Future[CarriedOut | None]) -> bool:
-    return future.cancelled() or (future.done() and future.exception() is None and future.result() is None)
+    return future.cancelled() or (future.done() and not _has_failed(future) and future.result() is None)
 
 
 def _result(future: Future[Result]) -> Result:

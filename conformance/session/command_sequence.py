@@ -60,7 +60,7 @@ def _never() -> bool:
     return False
 
 
-def _ignored(command: Command) -> None:
+def _ignored(command: Command | None) -> None:
     pass
 
 
@@ -78,8 +78,10 @@ class Place:
     #: deletes what its sequences made; None: each sequence connects for that by itself
     cleaner: Cleaner | None = None
 
-    def carry_out(self, sequence: CommandSequence, begun: Callable[[Command], None] = _ignored) -> CarriedOut:
-        """`begun` is told of each command before it is sent. Raises `TargetError` when the target is lost."""
+    def carry_out(self, sequence: CommandSequence, begun: Callable[[Command | None], None] = _ignored) -> CarriedOut:
+        """`begun` is told of each command before it is sent, and by None that connections are closed now and what was
+        made is deleted. Raises `TargetError` when the target is lost.
+        """
         began = time.monotonic()
         target, patience = self.target, self.patience
         if sequence.deadline is not None:
@@ -112,6 +114,8 @@ class Place:
                 session.run(command)
                 for failure in session.judge.failures[len(shown_by) :]:
                     shown_by[plain_failure(failure).identity] = len(left)
+            session.finish()
+            begun(None)
         if sequence.avoided:
             sequence = replace(sequence, commands=tuple(left))
         judgement = session.finish()

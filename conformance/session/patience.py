@@ -51,6 +51,14 @@ class Patience:
         self._seen: Memory = [0.0, 0.0, 0.0]
         self._fading = FADING
 
+    def renewed(self) -> Patience:
+        """For the same target, started again: it is taken to be as fast as it was. What was waited for in vain of late
+        was waited for by one that hung, and counts for no more than a beginning.
+        """
+        renewed = Patience(self.most)
+        renewed._seen = [self._seen[_SLOWEST], min(self._seen[_IN_VAIN], IN_VAIN), 0.0]
+        return renewed
+
     def share(self, memory: Memory, processes: int) -> None:
         """Go on in memory that so many processes share: what each of them learns is known to all."""
         for place in (_SLOWEST, _IN_VAIN, _ANSWERS):
