@@ -18,7 +18,13 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.session.command_sequence import CommandSequence
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.verdicts.ended_by import blocked_by, lost_by
-from amqpspec.conformance.verdicts.judgement import SERVES_ON, FoundFailure, RequirementVerdict, SequenceJudgement
+from amqpspec.conformance.verdicts.judgement import (
+    INDISPENSABLE,
+    SERVES_ON,
+    FoundFailure,
+    RequirementVerdict,
+    SequenceJudgement,
+)
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
 #: So many losses by the same cause end a run, where fewer than so many sequences came through between the first of them
@@ -26,10 +32,6 @@ from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 ENOUGH, NEAR = 3, 20
 #: So many losses behind the same method have it left out.
 ENOUGH_TO_AVOID = 2
-#: Methods without which nothing is left to look at.
-INDISPENSABLE = frozenset(
-    {"connection.open", "channel.open", "queue.declare", "basic.publish", "basic.consume", "basic.get", "basic.ack"}
-)
 #: What a sequence ends with: the suite closes its connections, and deletes what it made.
 THE_END = "closing connections and deleting what was made"
 #: Names of sequences that are told of.
@@ -141,9 +143,7 @@ def blocked(sequence: CommandSequence, identity: str, target: TargetUnderTest) -
     return _not_judged(sequence, target, blocked_by(identity), identity)
 
 
-def _not_judged(
-    sequence: CommandSequence, target: TargetUnderTest, reason: str, ended_by: str
-) -> SequenceJudgement:
+def _not_judged(sequence: CommandSequence, target: TargetUnderTest, reason: str, ended_by: str) -> SequenceJudgement:
     described = target.description
     return SequenceJudgement(
         sequence=sequence.name,

@@ -58,7 +58,7 @@ SHRINKING_DEADLINE = 0.5
 
 def _is_in_order(outcome: CarriedOut) -> bool:
     """Was the broker well when it was carried out, so that nobody has to look at it again?"""
-    return outcome.judgement.verdict is Verdict.PASS and not outcome.overdue
+    return not outcome.overdue and not any("socket." in each.detail for each in outcome.judgement.failures)
 
 
 def _extent(ended_by: Counter[str | None], by_something_new: int) -> Extent:
@@ -86,9 +86,7 @@ class Runner:
         self._dialect = dialect_named(target.description.dialect)
         self._cleaner = Cleaner()
         self._patience = Patience(target.deadline)
-        self._place = Place(
-            target, trace, options.seed, options.pace, was_interrupted, self._patience, self._cleaner
-        )
+        self._place = Place(target, trace, options.seed, options.pace, was_interrupted, self._patience, self._cleaner)
         self._findings = Findings(
             self._dialect, options.shrinking_time, self._run_again, self.listeners, target.description.judged_version
         )
@@ -111,7 +109,9 @@ class Runner:
         self._search = SearchOfRun(
             self._dialect, options, self.listeners, self._under_way, self._take, self._is_blocked, self._is_enough,
             lambda: Learned(
-                self._causes.refused, frozenset(self._broken.avoided), frozenset(self._losses.avoided)
+                self._causes.refused,
+                frozenset(self._broken.avoided),
+                self._causes.never_answered.union(self._losses.avoided),
             ),
         )  # fmt: skip
 
@@ -168,8 +168,10 @@ class Runner:
         return self._is_blocked(sequence_of(scenario))
 
     def _is_blocked(self, sequence: CommandSequence) -> bool:
-        """Would the sequence end the target again, by what has done so before? Then that is all that is said of it."""
-        identity = self._losses.blocking(sequence.commands)
+        """Would the sequence end the target again, by what has done so before, or wait for what never comes? Then that
+        is all that is said of it.
+        """
+        identity = self._losses.blocking(sequence.commands) or self._causes.blocking(sequence.commands)
         if identity is not None:
             self._take_judged(blocked(sequence, identity, self.target))
         return identity is not None
@@ -316,7 +318,7 @@ class Runner:
 
     def _count(self, outcome: CarriedOut) -> None:
         self._left_behind += outcome.left_behind
-        judgement = self._causes.judged(outcome.judgement)
+        judgement = self._causes.judged(outcome.judgement, outcome.answered)
         self._take_judged(judgement)
         self._note_time(judgement, outcome.seconds)
         for failure in judgement.failures:
@@ -364,7 +366,8 @@ class Runner:
         wrong = [not_served(self.target.address)]
         self._losses.served += 1
         self._left_behind = clean_up(self.target.address, self._left_behind)
-        if count := len(self._left_behind):
+        never = self._causes.never_answered
+        if count := sum(f"{kind}.delete" not in never for kind, _ in self._left_behind):
             wrong.append(f"{count} of the queues and exchanges that this run made cannot be deleted")
         self._not_whole = tuple(filter(None, wrong))
 

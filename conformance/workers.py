@@ -32,7 +32,7 @@ from amqpspec.conformance.search.machine import Made
 from amqpspec.conformance.search.round import ROUND, make_round
 from amqpspec.conformance.session.cleanup import Cleaner
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
-from amqpspec.conformance.session.patience import Memory, Patience
+from amqpspec.conformance.session.patience import NUMBERS, Memory, Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.causes import Argument
@@ -181,7 +181,7 @@ class SeveralProcesses:
         start = _context()
         self._stop: Event = start.Event()
         target = replace(place.target, operator=None)
-        seen: Memory = start.RawArray("d", 3)
+        seen: Memory = start.RawArray("d", NUMBERS)
         if place.patience is not None:
             place.patience.share(seen, options.jobs + 1)
         self._pool = ProcessPoolExecutor(

@@ -48,6 +48,8 @@ class CarriedOut:
     shown_by: Mapping[str, int] = field(default_factory=dict)
     #: what it made, and the broker did not delete: (kind, name)
     left_behind: tuple[tuple[str, str], ...] = ()
+    #: methods that the broker has answered in it
+    answered: frozenset[str] = frozenset()
     #: how long it took
     seconds: float = 0.0
 
@@ -120,4 +122,5 @@ class Place:
             sequence = replace(sequence, commands=tuple(left))
         judgement = session.finish()
         took = time.monotonic() - began
-        return CarriedOut(sequence, judgement, session.overdue, shown_by, session.left_behind, took)
+        answered = session.answered
+        return CarriedOut(sequence, judgement, session.overdue, shown_by, session.left_behind, answered, took)
