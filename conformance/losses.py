@@ -8,7 +8,7 @@ the same way is left out from then on, so that the rest of the broker is seen as
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -18,17 +18,22 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.session.command_sequence import CommandSequence
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.verdicts.ended_by import blocked_by, lost_by
-from amqpspec.conformance.verdicts.judgement import SERVES_ON, FoundFailure, RequirementVerdict, SequenceJudgement
+from amqpspec.conformance.verdicts.judgement import (
+    INDISPENSABLE,
+    SERVES_ON,
+    FoundFailure,
+    RequirementVerdict,
+    SequenceJudgement,
+)
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
-#: So many losses by the same cause end a run.
-ENOUGH = 3
+#: So many losses by the same cause end a run, where fewer than so many sequences came through between the first of them
+#: and the last.
+ENOUGH, NEAR = 3, 20
 #: So many losses behind the same method have it left out.
 ENOUGH_TO_AVOID = 2
-#: Methods without which nothing is left to look at.
-INDISPENSABLE = frozenset(
-    {"connection.open", "channel.open", "queue.declare", "basic.publish", "basic.consume", "basic.get", "basic.ack"}
-)
+#: What a sequence ends with: the suite closes its connections, and deletes what it made.
+THE_END = "closing connections and deleting what was made"
 #: Names of sequences that are told of.
 MOST_NAMES = 8
 
@@ -53,6 +58,8 @@ class Losses:
         #: times that a fresh connection was served when it was asked for
         self.served = 0
         self._by_cause: Counter[str] = Counter()
+        #: by cause: how many sequences of the run were over at each loss
+        self._when: defaultdict[str, list[int]] = defaultdict(list)
         #: by method that is left out, once it has been lost often enough behind it, the identity of that failure
         self.avoided: dict[str, str] = {}
 
@@ -63,12 +70,18 @@ class Losses:
         sequence: CommandSequence | None,
         commands: Sequence[Command] = (),
         under_way: Iterable[str] = (),
+        *,
+        is_ended: bool = False,
+        over: int = 0,
     ) -> Failure:
         """The target was lost. `sequence`: which does it, where that is known, by itself and by these commands.
 
         `log`: the last that the target wrote. `under_way`: names of sequences, where it is not known which did it.
+        `is_ended`: it was served behind all commands, and no more once connections were closed and queues deleted.
+        `over`: how many sequences of the run are over.
         """
-        last = commands[-1] if commands else None
+        last = commands[-1] if commands and not is_ended else None
+        behind = f" behind {last.method}" if last else f" behind {THE_END}" if is_ended else ""
         said = [f"its log: {line}" for line in log]
         names = list(under_way)
         if names:
@@ -78,13 +91,14 @@ class Losses:
         failure = Failure(
             SERVES_ON,
             Shape.MISSING,
-            f"an answer behind {last.method}" if last else "an answer",
+            f"an answer{behind}",
             str(last) if last else "",
             " ".join(reason.split()),
             ("an answer on a fresh connection",),
             tuple(said),
         )
         self._by_cause[failure.identity] += 1
+        self._when[failure.identity].append(over)
         is_often = self._by_cause[failure.identity] >= ENOUGH_TO_AVOID
         if last is not None and is_often and last.method not in INDISPENSABLE:
             self.avoided[last.method] = failure.identity
@@ -102,7 +116,8 @@ class Losses:
 
     def is_enough(self, failure: Failure) -> bool:
         """Has the same cause ended the target so often that there is no use in going on?"""
-        return self._by_cause[failure.identity] >= ENOUGH
+        last = self._when[failure.identity][-ENOUGH:]
+        return len(last) == ENOUGH and last[-1] - last[0] < NEAR
 
     def blocking(self, commands: Iterable[Command]) -> str | None:
         """The identity of the loss for which a sequence of these commands is left out; None: there is none."""
@@ -128,9 +143,7 @@ def blocked(sequence: CommandSequence, identity: str, target: TargetUnderTest) -
     return _not_judged(sequence, target, blocked_by(identity), identity)
 
 
-def _not_judged(
-    sequence: CommandSequence, target: TargetUnderTest, reason: str, ended_by: str
-) -> SequenceJudgement:
+def _not_judged(sequence: CommandSequence, target: TargetUnderTest, reason: str, ended_by: str) -> SequenceJudgement:
     described = target.description
     return SequenceJudgement(
         sequence=sequence.name,

@@ -56,6 +56,11 @@ ALIVE_TIME = 3.0
 SHRINKING_DEADLINE = 0.5
 
 
+def _is_in_order(outcome: CarriedOut) -> bool:
+    """Was the broker well when it was carried out, so that nobody has to look at it again?"""
+    return not outcome.overdue and not any("socket." in each.detail for each in outcome.judgement.failures)
+
+
 def _extent(ended_by: Counter[str | None], by_something_new: int) -> Extent:
     reasons = tuple((reason, times) for reason, times in ended_by.most_common() if reason is not None)
     return Extent(ended_by.total(), ended_by[None], reasons, by_something_new)
@@ -81,9 +86,7 @@ class Runner:
         self._dialect = dialect_named(target.description.dialect)
         self._cleaner = Cleaner()
         self._patience = Patience(target.deadline)
-        self._place = Place(
-            target, trace, options.seed, options.pace, was_interrupted, self._patience, self._cleaner
-        )
+        self._place = Place(target, trace, options.seed, options.pace, was_interrupted, self._patience, self._cleaner)
         self._findings = Findings(
             self._dialect, options.shrinking_time, self._run_again, self.listeners, target.description.judged_version
         )
@@ -106,7 +109,9 @@ class Runner:
         self._search = SearchOfRun(
             self._dialect, options, self.listeners, self._under_way, self._take, self._is_blocked, self._is_enough,
             lambda: Learned(
-                self._causes.refused, frozenset(self._broken.avoided), frozenset(self._losses.avoided)
+                self._causes.refused,
+                frozenset(self._broken.avoided),
+                self._causes.never_answered.union(self._losses.avoided),
             ),
         )  # fmt: skip
 
@@ -148,6 +153,11 @@ class Runner:
                 self._run_scenarios(left, workers)
                 if self.options.sequences and not self._is_enough():
                     self._search.go_on(workers, self._place.carry_out, self.target.clock)
+        except TargetError:
+            for outcome in workers.finished:
+                if not self._under_way.is_over(outcome.sequence.name) and _is_in_order(outcome):
+                    self._count(outcome)
+            raise
         finally:
             self._under_way.forget(workers.not_begun)
 
@@ -158,8 +168,10 @@ class Runner:
         return self._is_blocked(sequence_of(scenario))
 
     def _is_blocked(self, sequence: CommandSequence) -> bool:
-        """Would the sequence end the target again, by what has done so before? Then that is all that is said of it."""
-        identity = self._losses.blocking(sequence.commands)
+        """Would the sequence end the target again, by what has done so before, or wait for what never comes? Then that
+        is all that is said of it.
+        """
+        identity = self._losses.blocking(sequence.commands) or self._causes.blocking(sequence.commands)
         if identity is not None:
             self._take_judged(blocked(sequence, identity, self.target))
         return identity is not None
@@ -199,55 +211,47 @@ class Runner:
         self.target = self._restarts.start_again()
         self._cleaner.close()
         self._cleaner = Cleaner()
-        self._patience = Patience(self.target.deadline)  # what was waited for in vain was waited for by one that hung
+        self._patience = self._patience.renewed()
         self._place = replace(self._place, target=self.target, cleaner=self._cleaner, patience=self._patience)
         self._left_behind.clear()
         return log
 
     def _one_by_one(self, error: TargetError, log: Sequence[str]) -> None:
-        """Find out which of the sequences that were under way when the target was lost does that.
-
-        At first each is tried with little patience, and says nothing but that; those that do no harm are carried out
-        again with all others. Where none does it they are carried out for good, one by one: beside each other they
-        might end the target again. Sequences that wait take too long for it; they are carried out with all others.
+        """Find out which of the sequences that were under way when the target was lost does that: they are carried out
+        one by one until one does it. Sequences that wait take too long for it; they are carried out with all others.
         """
         suspects = [suspect for suspect in self._under_way.busy if not self._is_blocked(suspect)]
-        hasty = (
-            replace(suspect, name=f"{suspect.name} alone", repeats=suspect.name, deadline=SHRINKING_DEADLINE)
-            for suspect in suspects
-        )
-        for suspect, alone in zip(suspects, hasty, strict=True):
-            tried = self._carry_out_asking(suspect, alone)
-            if tried is None:
-                return
-            self._left_behind += tried.left_behind
         for suspect in suspects:
-            outcome = self._carry_out_asking(suspect, suspect)
+            outcome = self._carry_out_asking(suspect)
             if outcome is None:
                 return
-            self._take(outcome)
+            self._count(outcome)
         under_way = [*(each.name for each in suspects), *self._under_way.names]
-        self._stop_if_enough(self._losses.note(str(error), log, None, under_way=under_way), error)
+        failure = self._losses.note(str(error), log, None, under_way=under_way, over=self.tally.sequences)
+        self._stop_if_enough(failure, error)
 
-    def _carry_out_asking(self, suspect: CommandSequence, sequence: CommandSequence) -> CarriedOut | None:
-        """Carry it out as that sequence, and ask behind each command whether the broker still answers.
+    def _carry_out_asking(self, suspect: CommandSequence) -> CarriedOut | None:
+        """Carry it out, and ask behind each command whether the broker still answers.
 
         None: it does not, so that nothing is said of the suspect but that it ends the target, which is started again.
         """
-        begun: list[Command] = []
+        begun: list[Command | None] = []
 
-        def next_one(command: Command) -> None:
+        def next_one(command: Command | None) -> None:
             if begun:
-                check_alive(self.target.address)
+                self._check_alive(suspect.name)
             begun.append(command)
 
         try:
-            outcome = self._place.carry_out(sequence, next_one)
+            outcome = self._place.carry_out(suspect, next_one)
             self._check_alive(suspect.name)
         except TargetError as again:
             raise_if_interrupted()
             log = self._start_again(again)
-            failure = self._losses.note(str(again), log, suspect, begun)
+            commands = [each for each in begun if each is not None]
+            failure = self._losses.note(
+                str(again), log, suspect, commands, is_ended=None in begun, over=self.tally.sequences
+            )
             self._take_judged(given_up(suspect, failure, self.target))
             self._stop_if_enough(failure, again)
             return None
@@ -303,15 +307,18 @@ class Runner:
     # ------------------------------------------------------------------------------------ what comes of them
 
     def _take(self, outcome: CarriedOut) -> None:
-        """Count a finished sequence, and remember what is new in it.
+        """Count a finished sequence, and remember what is new in it (`_count`).
 
         One in which the target was lost is neither: what it found may be no more than that end.
         """
         raise_if_interrupted()
-        self._left_behind += outcome.left_behind
         if outcome.judgement.verdict is Verdict.FAIL or outcome.overdue:
             self._check_alive(outcome.sequence.name)
-        judgement = self._causes.judged(outcome.judgement)
+        self._count(outcome)
+
+    def _count(self, outcome: CarriedOut) -> None:
+        self._left_behind += outcome.left_behind
+        judgement = self._causes.judged(outcome.judgement, outcome.answered)
         self._take_judged(judgement)
         self._note_time(judgement, outcome.seconds)
         for failure in judgement.failures:
@@ -359,7 +366,8 @@ class Runner:
         wrong = [not_served(self.target.address)]
         self._losses.served += 1
         self._left_behind = clean_up(self.target.address, self._left_behind)
-        if count := len(self._left_behind):
+        never = self._causes.never_answered
+        if count := sum(f"{kind}.delete" not in never for kind, _ in self._left_behind):
             wrong.append(f"{count} of the queues and exchanges that this run made cannot be deleted")
         self._not_whole = tuple(filter(None, wrong))
 

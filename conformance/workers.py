@@ -32,7 +32,7 @@ from amqpspec.conformance.search.machine import Made
 from amqpspec.conformance.search.round import ROUND, make_round
 from amqpspec.conformance.session.cleanup import Cleaner
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
-from amqpspec.conformance.session.patience import Memory, Patience
+from amqpspec.conformance.session.patience import NUMBERS, Memory, Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.causes import Argument
@@ -76,6 +76,11 @@ class Workers(Protocol):
 
         `until`: when (of `time.monotonic`) no sequence is begun any more; None: there is no such time.
         """
+        ...
+
+    @property
+    def finished(self) -> list[CarriedOut]:
+        """Behind the end of the context: what came of those that were asked for, given back or not."""
         ...
 
     @property
@@ -149,6 +154,10 @@ class ThisProcess:
             yield self._place.carry_out(each)
 
     @property
+    def finished(self) -> list[CarriedOut]:
+        return []
+
+    @property
     def not_begun(self) -> list[str]:
         return []  # each is asked for when its turn has come
 
@@ -172,7 +181,7 @@ class SeveralProcesses:
         start = _context()
         self._stop: Event = start.Event()
         target = replace(place.target, operator=None)
-        seen: Memory = start.RawArray("d", 3)
+        seen: Memory = start.RawArray("d", NUMBERS)
         if place.patience is not None:
             place.patience.share(seen, options.jobs + 1)
         self._pool = ProcessPoolExecutor(
@@ -220,12 +229,21 @@ class SeveralProcesses:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     @property
+    def finished(self) -> list[CarriedOut]:
+        outcomes = (each.result() for each in self._handed_out.values() if each.done() and not _has_failed(each))
+        return [outcome for outcome in outcomes if outcome is not None]
+
+    @property
     def not_begun(self) -> list[str]:
         return [name for name, outcome in self._handed_out.items() if _has_not_begun(outcome)]
 
 
+def _has_failed(future: Future[CarriedOut | None]) -> bool:
+    return future.cancelled() or future.exception() is not None
+
+
 def _has_not_begun(future: Future[CarriedOut | None]) -> bool:
-    return future.cancelled() or (future.done() and future.exception() is None and future.result() is None)
+    return future.cancelled() or (future.done() and not _has_failed(future) and future.result() is None)
 
 
 def _result(future: Future[Result]) -> Result:

@@ -35,7 +35,8 @@ def _extent(what: str, extent: Extent) -> Iterator[str]:
 def _blocked(cause: Cause) -> str:
     under = f"; under it: {', '.join(map(_shown, cause.under))}" if cause.under else ""
     blocked = plural(cause.blocked, "sequence")
-    return f"{cause.what} is refused ({cause.answer}), {_shown(cause.failure)}: {blocked} blocked by that{under}"
+    does = f"is refused ({cause.answer})" if cause.answer else "is never answered"
+    return f"{cause.what} {does}, {_shown(cause.failure)}: {blocked} blocked by that{under}"
 
 
 def _left_alone(result: RunResult) -> str:

@@ -23,7 +23,7 @@ from amqpspec.targets.errors import TargetError
 Made = tuple[str, str]
 
 #: Seconds for cleaning up after one sequence: at the most, and at the least.
-TIME_LIMIT, SHORT_TIME_LIMIT = 10.0, 1.0
+TIME_LIMIT, SHORT_TIME_LIMIT = 5.0, 1.0
 #: Names that are deleted side by side, each on a channel of its own; every broker allows so many.
 AT_ONCE = 100
 _CONNECTION = "cleanup"
@@ -77,12 +77,14 @@ class Cleaner:
         """Delete these, and give those that the broker has not deleted, in as much time as there is patience for.
 
         A broker may close the connection for a name that it will not delete: the others are deleted on another one
-        then, each by itself. What is left where the broker is gone, nobody knows: nothing is given.
+        then, each by itself. What is left where the broker is gone, nobody knows: nothing is given. A kind
+        whose deletion it has never answered is not deleted any more.
         """
-        names = [each for each in dict.fromkeys(made) if each[1]]
+        named = [each for each in dict.fromkeys(made) if each[1]]
+        names = [each for each in named if patience is None or patience.deletes(each[0])]
         time_limit = TIME_LIMIT if patience is None else patience.generous(SHORT_TIME_LIMIT, TIME_LIMIT)
         deadline = time.monotonic() + time_limit
-        left: list[Made] = []
+        left = [each for each in named if each not in names]
         at_once = AT_ONCE
         while names:
             some, names = names[:at_once], names[at_once:]
@@ -93,6 +95,9 @@ class Cleaner:
                 left = []
                 break
             left += refused
+            if patience is not None and not (unanswered and connection.was_kept):
+                for each in some:
+                    patience.deleted(each[0], each not in unanswered)
             if not unanswered:
                 continue
             if connection.was_kept:
@@ -186,9 +191,7 @@ class _Connection:
     def declare(self, exchange: str, type: str, passive: bool, deadline: float) -> bool:
         """Has the broker agreed?"""
         self._send(1, "channel.open", {})
-        self._send(
-            1, "exchange.declare", {"exchange": exchange, "type": type, "durable": True, "passive": passive}
-        )
+        self._send(1, "exchange.declare", {"exchange": exchange, "type": type, "durable": True, "passive": passive})
         while self._client.is_open(_CONNECTION):
             event = self._client.receive_before(deadline)
             if event is None or event.name in ("socket.closed", "channel.close", "connection.close"):

@@ -48,6 +48,8 @@ class CarriedOut:
     shown_by: Mapping[str, int] = field(default_factory=dict)
     #: what it made, and the broker did not delete: (kind, name)
     left_behind: tuple[tuple[str, str], ...] = ()
+    #: methods that the broker has answered in it
+    answered: frozenset[str] = frozenset()
     #: how long it took
     seconds: float = 0.0
 
@@ -60,7 +62,7 @@ def _never() -> bool:
     return False
 
 
-def _ignored(command: Command) -> None:
+def _ignored(command: Command | None) -> None:
     pass
 
 
@@ -78,8 +80,10 @@ class Place:
     #: deletes what its sequences made; None: each sequence connects for that by itself
     cleaner: Cleaner | None = None
 
-    def carry_out(self, sequence: CommandSequence, begun: Callable[[Command], None] = _ignored) -> CarriedOut:
-        """`begun` is told of each command before it is sent. Raises `TargetError` when the target is lost."""
+    def carry_out(self, sequence: CommandSequence, begun: Callable[[Command | None], None] = _ignored) -> CarriedOut:
+        """`begun` is told of each command before it is sent, and by None that connections are closed now and what was
+        made is deleted. Raises `TargetError` when the target is lost.
+        """
         began = time.monotonic()
         target, patience = self.target, self.patience
         if sequence.deadline is not None:
@@ -112,8 +116,11 @@ class Place:
                 session.run(command)
                 for failure in session.judge.failures[len(shown_by) :]:
                     shown_by[plain_failure(failure).identity] = len(left)
+            session.finish()
+            begun(None)
         if sequence.avoided:
             sequence = replace(sequence, commands=tuple(left))
         judgement = session.finish()
         took = time.monotonic() - began
-        return CarriedOut(sequence, judgement, session.overdue, shown_by, session.left_behind, took)
+        answered = session.answered
+        return CarriedOut(sequence, judgement, session.overdue, shown_by, session.left_behind, answered, took)

@@ -81,6 +81,8 @@ class Conversation:
         self.overdue = 0
         #: what the broker says that it has declared
         self.declared = Declared()
+        #: methods that the broker has answered
+        self.answered: set[str] = set()
         #: whether channels have answered all that they were sent
         self.last_sent = LastSent()
         self._trace = trace
@@ -172,6 +174,8 @@ class Conversation:
         if event.content is not None and event.content.properties.get("reply_to", "").startswith(ADDRESS):
             self.reply_address = event.content.properties["reply_to"]
         self.declared.received(event)
+        if event.name.endswith("-ok"):
+            self.answered.add(event.name.removesuffix("-ok"))
         if event.name == "channel.close":
             self._answer(event, "channel.close-ok")
         elif event.name == "connection.close":

@@ -30,14 +30,20 @@ LOW_FLOOR, MANY_IN_VAIN, ENOUGH_ANSWERS = 0.3, 20, 100
 
 
 class Memory(Protocol):
-    """Three numbers: a list, or an array that processes share."""
+    """So many numbers (`NUMBERS`): a list, or an array that processes share."""
 
     def __getitem__(self, place: int, /) -> float: ...
 
     def __setitem__(self, place: int, number: float, /) -> None: ...
 
 
-_SLOWEST, _IN_VAIN, _ANSWERS = range(3)
+_SLOWEST, _IN_VAIN, _ANSWERS, _QUEUES, _EXCHANGES = range(5)
+NUMBERS = 5
+_OF_KIND = {"queue": _QUEUES, "exchange": _EXCHANGES}
+#: For `_OF_KIND`: one was deleted, so that the broker knows how to.
+_CAN = -1.0
+#: So many that were never deleted, and not one that was, before nobody waits for it any more.
+NEVER = 2
 
 
 class Patience:
@@ -48,13 +54,24 @@ class Patience:
 
     def __init__(self, most: float) -> None:
         self.most = most
-        self._seen: Memory = [0.0, 0.0, 0.0]
+        self._seen: Memory = [0.0] * NUMBERS
         self._fading = FADING
+
+    def renewed(self) -> Patience:
+        """For the same target, started again: it is taken to be as fast as it was. What was waited for in vain of late
+        was waited for by one that hung, and counts for no more than a beginning.
+        """
+        renewed = Patience(self.most)
+        for place in (_SLOWEST, _QUEUES, _EXCHANGES):
+            renewed._seen[place] = self._seen[place]
+        renewed._seen[_IN_VAIN] = min(self._seen[_IN_VAIN], IN_VAIN)
+        return renewed
 
     def share(self, memory: Memory, processes: int) -> None:
         """Go on in memory that so many processes share: what each of them learns is known to all."""
-        for place in (_SLOWEST, _IN_VAIN, _ANSWERS):
-            memory[place] = max(memory[place], self._seen[place])
+        for place in range(NUMBERS):
+            if self._seen[place]:  # else there is nothing to tell
+                memory[place] = max(memory[place] or self._seen[place], self._seen[place])
         self._seen = memory
         self._fading = FADING ** (1 / processes)
 
@@ -76,6 +93,16 @@ class Patience:
     def waited_in_vain(self) -> None:
         self._seen[_IN_VAIN] += 1
         self._seen[_SLOWEST] *= FADING_IN_VAIN
+
+    def deletes(self, kind: str) -> bool:
+        """May it be that the broker answers when a queue or exchange is deleted? Not where it never has."""
+        return self._seen[_OF_KIND[kind]] < NEVER
+
+    def deleted(self, kind: str, is_answered: bool) -> None:
+        if is_answered:
+            self._seen[_OF_KIND[kind]] = _CAN
+        elif self._seen[_OF_KIND[kind]] != _CAN:
+            self._seen[_OF_KIND[kind]] += 1
 
     def generous(self, least: float, most: float) -> float:
         """Seconds for what takes several answers, within these."""

@@ -152,6 +152,11 @@ class Session:
         """How often a deadline passed without what was owed."""
         return self._conversation.overdue
 
+    @property
+    def answered(self) -> frozenset[str]:
+        """Methods that the broker has answered."""
+        return frozenset(self._conversation.answered)
+
     def finish(self, complete: bool = True) -> SequenceJudgement:
         """Close the sequence in the trace, once, and give what was found."""
         if self._finished is None:

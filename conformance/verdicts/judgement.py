@@ -26,6 +26,10 @@ from amqpspec.model.promises.versions import Version, judged_version
 
 #: The requirement that a target breaks which is lost in the middle of a run.
 SERVES_ON = "SERVER-001"
+#: Methods without which nothing is left to look at.
+INDISPENSABLE = frozenset(
+    {"connection.open", "channel.open", "queue.declare", "basic.publish", "basic.consume", "basic.get", "basic.ack"}
+)
 #: One undecided sequence in so many leaves a run decided.
 _DECIDED_OF_ONE_UNDECIDED = 100
 
@@ -129,7 +133,8 @@ class FoundFailure:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What the broker refuses again and again in the same way (`conformance.verdicts.causes`).
+    """What the broker refuses again and again in the same way, or never answers: then `answer` is empty
+    (`conformance.verdicts.causes`).
 
     `failure` is the identity that it is reported under, `under` are others that come from it. `blocked`: sequences
     that were ended by it and say no more.

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from amqpspec.command_line import main
-from amqpspec.conformance.losses import ENOUGH, ENOUGH_TO_AVOID
+from amqpspec.conformance.losses import ENOUGH, ENOUGH_TO_AVOID, NEAR, THE_END, Losses
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
@@ -130,6 +130,20 @@ def test_the_third_loss_by_one_cause_ends_the_run(tmp_path: Path) -> None:
     (found,) = result.failures
     assert found.sequences == ENOUGH
     assert len(told) == len(set(told)), "it was not begun again and again"
+
+
+def test_losses_far_from_each_other_end_no_run() -> None:
+    losses = Losses()
+    for over in (0, NEAR - 1, NEAR, NEAR + 1):
+        failure = losses.note("gone", (), None, over=over)
+        assert losses.is_enough(failure) is (over == NEAR + 1), "three within so few sequences"
+
+
+def test_a_loss_behind_all_commands_blames_none_of_them(tmp_path: Path) -> None:
+    """The suite closes connections and deletes queues then."""
+    result, _, _ = a_run(tmp_path, is_sent("connection.close"), "RECOVER")
+    found = {each.failure.detail: each for each in result.failures}[f"an answer behind {THE_END}"]
+    assert found.failure.command == "" and found.commands and found.sequence
 
 
 def test_a_target_that_is_lost_while_failures_are_made_short_has_been_seen_all_the_same(tmp_path: Path) -> None:

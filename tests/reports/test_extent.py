@@ -39,3 +39,8 @@ def test_a_cause_is_said_with_what_it_blocks() -> None:
         "x-queue-type of queue.declare is refused (connection.close 542), QUEUE-001 / x / y: 7 sequences blocked by"
         " that; under it: QUEUE-013 / x / y"
     )
+
+
+def test_a_method_that_is_never_answered_is_said_so() -> None:
+    (line,) = extent_lines(replace(result(), causes=(Cause("TX-001|x|y", "tx.select", "", 20),)))
+    assert line == "tx.select is never answered, TX-001 / x / y: 20 sequences blocked by that"

@@ -9,7 +9,7 @@ import pytest
 
 from amqpspec.conformance.session import cleanup
 from amqpspec.conformance.session.cleanup import Cleaner, Made, clean_up, put_back
-from amqpspec.conformance.session.patience import Patience
+from amqpspec.conformance.session.patience import NUMBERS, Patience
 from amqpspec.model.protocol.methods import Method
 from amqpspec.targets.address import Address, parse_address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
@@ -158,7 +158,7 @@ def test_a_broker_that_deletes_nothing_is_waited_for_as_long_as_there_is_patienc
 
     monkeypatch.setattr(cleanup._Connection, "delete", mute)
     monkeypatch.setattr(cleanup, "SHORT_TIME_LIMIT", 0.1)
-    learned = [0.0, 0.0, 0.0]
+    learned = [0.0] * NUMBERS
     for deadline in (0.01, 0.2):
         patience = Patience(deadline)
         patience.share(learned, 1)
@@ -166,6 +166,9 @@ def test_a_broker_that_deletes_nothing_is_waited_for_as_long_as_there_is_patienc
             assert cleaner.clean_up(broker.address, [("queue", "q")], patience) == [("queue", "q")]
     assert limits[0] <= 0.1 and limits[1] <= 0.4, "connecting is within the limit as well"
     assert learned[1] == 2, "times in vain"
+    with Cleaner() as cleaner:
+        assert cleaner.clean_up(broker.address, [("queue", "q")], patience) == [("queue", "q")]
+    assert len(limits) == 2, "nobody waits any more for what was never answered"
 
 
 def test_nothing_is_connected_where_nothing_was_made(broker: EmbeddedBroker, opened: list[WireClient]) -> None:

@@ -10,6 +10,8 @@ from amqpspec.conformance.session.patience import (
     LOW_FLOOR,
     MANY_IN_VAIN,
     MULTIPLE,
+    NEVER,
+    NUMBERS,
     Patience,
 )
 
@@ -84,7 +86,7 @@ def test_a_target_with_a_short_deadline_keeps_it() -> None:
 
 
 def test_what_one_of_several_processes_learns_all_know() -> None:
-    memory = [0.0, 0.0, 0.0]
+    memory = [0.0] * NUMBERS
     one, other = Patience(5.0), Patience(5.0)
     in_vain(one, 1)
     for each in (one, other):
@@ -95,3 +97,32 @@ def test_what_one_of_several_processes_learns_all_know() -> None:
     for _ in range(100):
         other.waited(0.001)
     assert one.deadline == pytest.approx(MULTIPLE * 0.4 * FADING**50), "a hundred answers of two are fifty of each"
+
+
+def test_what_is_known_of_deletions_is_known_to_all() -> None:
+    memory = [0.0] * NUMBERS
+    one, other = Patience(5.0), Patience(5.0)
+    one.deleted("queue", True)
+    for each in (one, other):
+        each.share(memory, 2)
+    for _ in range(NEVER):
+        assert one.deletes("exchange")
+        other.deleted("exchange", False)
+        other.deleted("queue", False)
+    assert not one.deletes("exchange")
+    assert other.deletes("queue"), "it has been answered once"
+
+
+def test_a_target_that_is_started_again_is_taken_to_be_as_fast_as_it_was(patience: Patience) -> None:
+    in_vain(patience, MANY_IN_VAIN)
+    for _ in range(ENOUGH_ANSWERS):
+        patience.waited(0.001)
+    for _ in range(NEVER):
+        patience.deleted("exchange", False)
+    assert patience.deadline == LOW_FLOOR
+    again = patience.renewed()
+    assert again.deadline == FLOOR
+    assert not again.deletes("exchange")
+    again.waited(0.2)
+    assert again.deadline == MULTIPLE * 0.2
+    assert Patience(5.0).renewed().deadline == 5.0

@@ -81,3 +81,39 @@ def test_the_search_leaves_the_argument_out() -> None:
     alone = parse_command("a.1 queue.declare q durable x-queue-type=quorum")
     assert str(without(alone, frozenset({TYPE}))) == "a.1 queue.declare q durable"
     assert without(alone, frozenset({Argument("basic.consume", "x-queue-type")})) is alone
+
+
+def silent(command: str, detail: str, requirement: str = "TX-001") -> Failure:
+    return Failure(requirement, Shape.MISSING, detail, command, "nothing", ("an answer",), ())
+
+
+def test_a_method_that_is_never_answered_is_one_cause() -> None:
+    causes = Causes()
+    for requirement in ("EXCHANGE-001", "EXCHANGE-003", "EXCHANGE-007"):
+        shown = judgement(silent("a.1 exchange.delete x", "channel.close for exchange.delete", requirement))
+        assert causes.judged(shown, {"queue.declare"}) == shown
+    assert causes.never_answered == {"exchange.delete"}
+    ended = causes.judged(judgement(silent("a.1 exchange.delete x", "exchange.delete-ok", "EXCHANGE-008")))
+    assert ended.verdict is Verdict.INCONCLUSIVE and not ended.failures
+    (cause,) = causes.causes
+    assert (cause.what, cause.answer, cause.blocked) == ("exchange.delete", "", 1)
+    assert [each.partition("|")[0] for each in cause.under] == ["EXCHANGE-003", "EXCHANGE-007", "EXCHANGE-008"]
+    assert causes.blocking([parse_command("a.1 exchange.delete y")]) == cause.failure
+    assert causes.blocking([parse_command("a.1 exchange.declare y direct")]) is None
+
+
+def test_a_method_that_was_answered_once_is_none() -> None:
+    failure = silent("a.1 exchange.delete x", "exchange.delete-ok")
+    for answered_first in (True, False):
+        causes = Causes()
+        answers = [{"exchange.delete"}, set[str]()][:: 1 if answered_first else -1]
+        for each in (answers[0], set[str](), answers[1]):
+            causes.judged(judgement(failure), each)
+        assert (causes.never_answered, causes.causes) == (frozenset(), ())
+
+
+def test_a_method_that_has_no_answer_is_none() -> None:
+    """What is missing is the error that it should have raised."""
+    causes = learned(silent("a.1 basic.nack 7", "channel.close for basic.nack", "ACK-006"))
+    assert causes.never_answered == frozenset()
+    assert learned(silent("a.1 queue.declare q", "queue.declare-ok")).never_answered == frozenset(), "indispensable"
