@@ -57,8 +57,10 @@ SHRINKING_DEADLINE = 0.5
 
 
 def _is_in_order(outcome: CarriedOut) -> bool:
-    """Was the broker well when it was carried out, so that nobody has to look at it again?"""
-    return not outcome.overdue and not any("socket." in each.detail for each in outcome.judgement.failures)
+    """Was it carried out to its end, by a broker that was well, so that nobody has to look at it again?"""
+    is_decided = outcome.judgement.verdict is not Verdict.INCONCLUSIVE  # one that is stopped in the middle is not
+    is_closed = any("socket." in each.detail for each in outcome.judgement.failures)
+    return is_decided and not outcome.overdue and not is_closed
 
 
 def _extent(ended_by: Counter[str | None], by_something_new: int) -> Extent:
