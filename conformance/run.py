@@ -20,7 +20,7 @@ from amqpspec.conformance.scenarios.applicability import applicable, needs_opera
 from amqpspec.conformance.scenarios.configured_alike import configured_alike
 from amqpspec.conformance.scenarios.scenario_files import is_scenario, selected, sequence_name, sequence_of
 from amqpspec.conformance.search_of_run import SearchOfRun
-from amqpspec.conformance.session.cleanup import Cleaner, Made
+from amqpspec.conformance.session.cleanup import Cleaner, Made, clean_up
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.side_by_side import OneAtATime, longest_first, under_way
@@ -367,8 +367,7 @@ class Runner:
         self._cleaner.close()
         wrong = [not_served(self.target.address)]
         self._losses.served += 1
-        with Cleaner() as cleaner:
-            self._left_behind = cleaner.clean_up(self.target.address, self._left_behind, self._patience)
+        self._left_behind = clean_up(self.target.address, self._left_behind, self._patience)
         never = self._causes.never_answered
         if count := sum(f"{kind}.delete" not in never for kind, _ in self._left_behind):
             wrong.append(f"{count} of the queues and exchanges that this run made cannot be deleted")
