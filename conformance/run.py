@@ -367,7 +367,7 @@ class Runner:
         self._cleaner.close()
         wrong = [not_served(self.target.address)]
         self._losses.served += 1
-        self._left_behind = clean_up(self.target.address, self._left_behind)
+        self._left_behind = clean_up(self.target.address, self._left_behind, self._patience)
         never = self._causes.never_answered
         if count := sum(f"{kind}.delete" not in never for kind, _ in self._left_behind):
             wrong.append(f"{count} of the queues and exchanges that this run made cannot be deleted")

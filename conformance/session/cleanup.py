@@ -132,10 +132,10 @@ class Cleaner:
             connection.part()
 
 
-def clean_up(address: Address, made: Iterable[Made]) -> list[Made]:
+def clean_up(address: Address, made: Iterable[Made], patience: Patience | None = None) -> list[Made]:
     """As `Cleaner.clean_up`, with a connection for this once."""
     with Cleaner() as cleaner:
-        return cleaner.clean_up(address, made)
+        return cleaner.clean_up(address, made, patience)
 
 
 def put_back(address: Address, exchanges: Iterable[str]) -> None:
