@@ -5,6 +5,8 @@ rabbit_exchange_type_headers).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -12,7 +14,6 @@ from decimal import Decimal
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.queues import Binding, Exchange
-from amqpspec.model.broker.routing import TIME_STAMPS
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.defects.stream_content import is_nested
 from amqpspec.model.judging.known_defect import DefectTransition
@@ -63,10 +64,14 @@ def _routes_by_time_stamp(broker: Broker, method: Method) -> bool:
     if not headers or not any(isinstance(value, datetime) for value in headers.values()):
         return False
     channel = broker.channels.get((method.connection, method.channel))
-    exchange = broker.exchanges.get(method.arguments.get("exchange", ""))
-    if exchange is None or channel is None or channel.state is not ChannelState.OPEN:
+    name = method.arguments.get("exchange", "")
+    if name not in broker.exchanges or channel is None or channel.state is not ChannelState.OPEN:
         return False
-    return TIME_STAMPS in routes_of(broker, exchange, method.arguments.get("routing_key", ""), content).queues.values()
+    key = method.arguments.get("routing_key", "")
+    lawful = routes_of(broker, broker.exchanges[name], key, content).queues
+    with _without_time_stamps_in(broker):
+        # by way of exchanges, too: those that are bound, and alternate ones
+        return routes_of(broker, broker.exchanges[name], key, content).queues.keys() != lawful.keys()
 
 
 def _without_time_stamps(binding: Binding) -> Binding:
@@ -76,15 +81,23 @@ def _without_time_stamps(binding: Binding) -> Binding:
     )
 
 
-def _route_without_time_stamps(broker: Broker, method: Method) -> None:
+@contextmanager
+def _without_time_stamps_in(broker: Broker) -> Iterator[None]:
     """As if the bindings were of moments that no message names."""
     as_they_are = broker.exchanges
     broker.exchanges = {
         name: replace(each, bindings=tuple(map(_without_time_stamps, each.bindings)))
         for name, each in as_they_are.items()
     }
-    process(broker, method)
-    broker.exchanges = as_they_are
+    try:
+        yield
+    finally:
+        broker.exchanges = as_they_are
+
+
+def _route_without_time_stamps(broker: Broker, method: Method) -> None:
+    with _without_time_stamps_in(broker):
+        process(broker, method)
     broker.fired("PUBLISH-018")
 
 
