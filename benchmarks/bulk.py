@@ -1,4 +1,5 @@
-"""Bulk judging of a store: cost of a frame by length, memory, two cores against one, and Spark beside one process."""
+"""Bulk judging of a store: cost of a frame by length, memory, two cores against one, Spark beside one process, and
+the rate at which a broker produces frames."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from amqpspec.pipeline.store.store import open_store
 from benchmarks.errors import Invalid
+from benchmarks.full_load import full_load
 from benchmarks.planted import OPEN_KINDS
 from benchmarks.processes import DRIVER, JVM, WORKERS
 from benchmarks.processes import run as run_watched
@@ -20,6 +22,7 @@ from benchmarks.tables import ResultTable
 
 LENGTHS = (1_000_000, 10_000_000)
 SEARCHED = 200_000
+BROKER = "docker:amqpspec/rabbitmq:4.3"
 HEADER = (
     "recording", "frames", "sequences", "judged by", "seconds", "frames/s", "µs per frame",
     "µs of processor time per frame", "of that the JVM and the driver", "start, s", "peak, MiB",
@@ -29,7 +32,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 
 def run(lengths: Sequence[int] = LENGTHS, cores: int = 2, searched: int = SEARCHED) -> ResultTable:
-    """Make stores and judge them: the shortest of applications in every way, longer ones with all cores only.
+    """Make stores and judge them: those of applications in every way, the longest of several with all cores only.
 
     In those of applications one violation of each kind is planted: just these must be found. `searched`: frames of a
     store of plain traffic in lockstep, and of one of searches, which are judged with all cores as well; 0: none.
@@ -41,7 +44,7 @@ def run(lengths: Sequence[int] = LENGTHS, cores: int = 2, searched: int = SEARCH
         with tempfile.TemporaryDirectory(prefix="amqpspec-bulk-") as folder:
             made = _made(Path(folder) / "store", kind, length)
             masters = [f"local[{cores}]"]
-            if (kind, length) == recordings[0]:
+            if kind == "applications" and (length < max(lengths) or len(lengths) == 1):
                 masters = ["", "local[1]", *masters]
             for master in masters:
                 rows.append((*_measured(kind, made.store, master, made.planted), *made.columns))
@@ -58,7 +61,19 @@ def run(lengths: Sequence[int] = LENGTHS, cores: int = 2, searched: int = SEARCH
             "of results included, the start of Spark apart. *Peak* is the resident memory of all processes together at "
             "the worst moment, with shared pages counted in each.",
             "Processor time is that of all processes, of Spark's start and end as well.",
+            _produced(),
         ),
+    )
+
+
+def _produced() -> str:
+    """What the rates are held against: a broker that has the same machine for itself."""
+    free, settled = (full_load(BROKER, each) for each in (False, True))
+    return (
+        f"In the same run {BROKER} at full load, with nobody who records or judges (`full_load.py`), produced "
+        f"{free.frames / free.seconds:,.0f} frames/s ({free.published / free.seconds:,.0f} publishes/s) without "
+        f"confirms and acknowledgements, and {settled.frames / settled.seconds:,.0f} frames/s "
+        f"({settled.published / settled.seconds:,.0f} publishes/s) with both."
     )
 
 

@@ -10,6 +10,7 @@ from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.model.protocol.methods import Method
 from benchmarks import __main__ as command_line
 from benchmarks import detection, live, offline, whole
+from benchmarks.full_load import full_load
 from benchmarks.recordings import KINDS
 from benchmarks.tables import ResultTable
 
@@ -60,6 +61,14 @@ def test_detection() -> None:
     assert column(table, "blamed by the search") == ["1", "1"]
     assert column(table, "blamed by scenarios") == ["1", "1"]
     assert 0 < int(column(table, "commands of scenarios")[0]) < 1000
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_full_load(settled: bool) -> None:
+    load = full_load("embedded", settled, warm_up=0.3, seconds=0.3)
+    assert load.frames >= load.delivered > 0
+    assert (load.acknowledgements > 0) is settled
+    assert settled or not load.confirms
 
 
 def test_a_target_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
