@@ -29,6 +29,8 @@ BATCH = 500
 WARM_UP, SECONDS = 3.0, 15.0
 #: Octets that are read at a time at most.
 READ = 1 << 18
+#: Octets that may be under way to the broker, so that it is soon at the end.
+SENT_AHEAD = 1 << 18
 #: Class and method of `basic.deliver` and of the broker's `basic.ack`.
 _DELIVER, _CONFIRM = (60, 60), (60, 80)
 
@@ -105,6 +107,7 @@ def full_load(target: str, settled: bool, warm_up: float = WARM_UP, seconds: flo
         threads = []
         for number in range(QUEUES):
             publisher, consumer = _Connection.opened(address), _Connection.opened(address)
+            publisher.stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SENT_AHEAD)
             for each in (publisher, consumer):
                 stack.enter_context(closing(each.stream))
             queue = f"full-load-{number}"
