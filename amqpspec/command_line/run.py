@@ -86,7 +86,7 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
         stack.enter_context(held(options.out))
         if wanted.jobs > 1:
             begin_loading()
-        started = stack.enter_context(StartedTarget(options))
+        started = stack.enter_context(StartedTarget(options, apart=wanted.jobs > 1))
         target = started.target
         dialect = dialect_named(target.description.dialect)
         if options.theme and not themes_for(dialect, wanted.themes):

@@ -45,13 +45,14 @@ def target_under_test(options: argparse.Namespace) -> Iterator[TargetUnderTest]:
 class StartedTarget:
     """The same, for who may have to start it again. Use as a context manager."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        """Raises `UsageError`."""
+    def __init__(self, options: argparse.Namespace, *, apart: bool = False) -> None:
+        """`apart`: the embedded broker has a process of its own. Raises `UsageError`."""
         if options.mode != "lockstep":
             raise UsageError(f"--mode {options.mode} is not available in this version; lockstep is")
         if options.driver != "wire":
             raise UsageError(f"--driver {options.driver} is not available in this version; wire is")
         self._options = options
+        self._apart = apart
         self._asked = dialect_named(options.dialect) if options.dialect else None
         self._running = ExitStack()
         self._broker: RunningBroker | None = None
@@ -93,7 +94,8 @@ class StartedTarget:
     def _start(self) -> TargetUnderTest:
         options = self._options
         try:
-            broker = self._broker = self._running.enter_context(running_broker(options.target, self._asked))
+            started = running_broker(options.target, self._asked, apart=self._apart)
+            broker = self._broker = self._running.enter_context(started)
         except ValueError as error:
             raise UsageError(str(error)) from None
         address = broker.address

@@ -110,15 +110,18 @@ def _table_words(command: Command) -> list[str]:
 
 
 def _content_words(content: Content) -> list[str]:
-    body = content.body.decode("utf-8", "backslashreplace")
-    filled = len(body) - len(body.rstrip("."))
+    body, stripped = content.body, content.body.rstrip(b".")
     words = []
-    if filled > 40:
-        words += [f"body={_printed(body.rstrip('.'), TEXT)}", f"body-size={len(content.body)}"]
+    if len(body) - len(stripped) > 40:
+        words += [f"body={_printed(_text(stripped), TEXT)}", f"body-size={len(body)}"]
     elif body:
-        words.append(f"body={_printed(body, TEXT)}")
+        words.append(f"body={_printed(_text(body), TEXT)}")
     words += [f"{hyphened(k)}={_printed(v, PROPERTIES.get(k, 'any'))}" for k, v in content.properties.items()]
     return words
+
+
+def _text(body: bytes) -> str:
+    return body.decode("utf-8", "backslashreplace")
 
 
 def _could_be_a_flag(value: Any, kinds: dict[str, str]) -> bool:

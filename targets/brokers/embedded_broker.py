@@ -16,7 +16,7 @@ from typing import Self
 
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, dialect_named
-from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, ClockWait
+from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, ClockWait, TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_operator import EmbeddedOperator
 from amqpspec.targets.brokers.operator import Operator
@@ -26,6 +26,7 @@ from amqpspec.targets.embedded.loop import Loop
 from amqpspec.targets.embedded.responder import Responder
 from amqpspec.targets.errors import TargetError, TargetUnreachable
 from amqpspec.targets.faults.all_faults import Fault, fault_named
+from amqpspec.targets.variants import VARIANTS
 
 
 class EmbeddedBrokerFailure(TargetError):
@@ -107,10 +108,16 @@ class EmbeddedBroker:
             self._loop.stop()
 
     def operator(self) -> Operator:
-        """Who operates it while it serves. Raises `RuntimeError` before it does."""
+        """Who operates it while it serves."""
+        return EmbeddedOperator(self.give)
+
+    def give(self, event: TraceEvent, port: int | None = None) -> None:
+        """Have the operator's event processed (`targets.embedded.orders`). Raises `OperatorError`, and `RuntimeError`
+        before it serves.
+        """
         if self._loop is None:
             raise RuntimeError("the embedded broker does not serve yet")
-        return EmbeddedOperator(self._loop.orders)
+        self._loop.orders.give(event, port)
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -132,3 +139,11 @@ class EmbeddedBroker:
         if isinstance(self._clock, FastForwardClock):
             self._clock.attend(partial(self._loop.orders.give, ClockWait(OPERATOR, 0, CLOCK_WAIT, {}, sent=True)))
         return self._loop
+
+
+def embedded(target: str, dialect: Dialect | None = None, clock: Clock = COMMON) -> EmbeddedBroker:
+    """The one that `embedded`, `embedded:FAULT` or `embedded:VARIANT` means. Raises `UnknownFault`."""
+    name = target.partition(":")[2]
+    if name in VARIANTS:
+        return EmbeddedBroker(VARIANTS[name].dialect, clock=clock)
+    return EmbeddedBroker(dialect, fault=name or None, clock=clock)

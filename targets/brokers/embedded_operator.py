@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from amqpspec.model.protocol.methods import OperatorAction
+from amqpspec.model.protocol.methods import OperatorAction, TraceEvent
 from amqpspec.targets.brokers.operator import PeerOf, undoing
-from amqpspec.targets.embedded.orders import Orders
 from amqpspec.targets.errors import OperatorError
 
 
 class EmbeddedOperator:
-    """Carries out actions on the broker whose loop takes these orders."""
+    """Carries out actions on the broker that takes events by this function, each with the port of the client that it is
+    about.
+    """
 
-    def __init__(self, orders: Orders) -> None:
-        self._orders = orders
+    def __init__(self, give: Callable[[TraceEvent, int | None], None]) -> None:
+        self._give = give
 
     def carry_out(self, actions: Sequence[OperatorAction], peer_of: PeerOf) -> None:
         for action in actions:
             is_about_a_client = action.name == "operator.close-connection"
-            self._orders.give(action, peer_of(action.arguments.get("name", "")).port if is_about_a_client else None)
+            self._give(action, peer_of(action.arguments.get("name", "")).port if is_about_a_client else None)
 
     def undo(self, actions: Sequence[OperatorAction]) -> None:
         for action in undoing(actions):
             with contextlib.suppress(OperatorError):
-                self._orders.give(action)
+                self._give(action, None)

@@ -91,12 +91,16 @@ def running(target: str, dialect: Dialect | None = None) -> Iterator[Address]:
 
 
 @contextmanager
-def running_broker(target: str, dialect: Dialect | None = None, clock: Clock = COMMON) -> Iterator[RunningBroker]:
-    """The same, giving the broker. The embedded one goes by the `clock`."""
+def running_broker(
+    target: str, dialect: Dialect | None = None, clock: Clock = COMMON, *, apart: bool = False
+) -> Iterator[RunningBroker]:
+    """The same, giving the broker. The embedded one goes by the `clock`. `apart`: it has a process of its own, if this
+    process may have others; then nobody shares its clock.
+    """
     if target.startswith(("amqp://", "amqps://")):
         yield _Elsewhere(logged_in(parse_address(target), target, os.environ))
         return
-    with _broker(target, dialect, clock) as broker:
+    with _broker(target, dialect, clock, apart) as broker:
         yield broker
 
 
@@ -118,15 +122,14 @@ def operator_of(broker: RunningBroker) -> Operator | None:
     return broker.operator() if isinstance(broker, OperatedBroker) else None
 
 
-def _broker(target: str, dialect: Dialect | None, clock: Clock) -> AbstractContextManager[RunningBroker]:
+def _broker(target: str, dialect: Dialect | None, clock: Clock, apart: bool) -> AbstractContextManager[RunningBroker]:
     kind, _, rest = target.partition(":")
     if kind == "embedded":
-        from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
-        from amqpspec.targets.variants import VARIANTS
+        from amqpspec.targets.brokers.embedded_broker import embedded
+        from amqpspec.targets.brokers.embedded_process import EmbeddedBrokerProcess, can_be_apart
 
-        if rest in VARIANTS:
-            return EmbeddedBroker(VARIANTS[rest].dialect, clock=clock)
-        return EmbeddedBroker(dialect, fault=rest or None, clock=clock)
+        here = embedded(target, dialect, clock)
+        return EmbeddedBrokerProcess(target, dialect) if apart and can_be_apart() else here
     if kind == "docker" and rest:
         from amqpspec.targets.brokers.docker_broker import DockerBroker
 
