@@ -15,7 +15,10 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from amqpspec.conformance.failures.by_hand import needs_operator
 from amqpspec.conformance.failures.reproducer import reproducer
+from amqpspec.conformance.failures.shrink import waits
+from amqpspec.conformance.failures.signs import Signs, signs_in, without_signs
 from amqpspec.conformance.language.command_file import parse_command_file
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, defects_from
 from amqpspec.model.judging.known_defect import KnownDefect
@@ -25,7 +28,17 @@ from amqpspec.reports.sources import source_parts
 
 ROOT = Path(__file__).parent
 #: A finding: its heading, and its text.
-_FINDING = re.compile(r"^## (?P<title>.+?)\n(?P<text>.*?)(?=^##? |\Z)", re.MULTILINE | re.DOTALL)
+_FINDING = re.compile(r"^## (?P<title>.+?)\n(?P<text>.*?)(?=^##? [A-Z]|\Z)", re.MULTILINE | re.DOTALL)
+
+
+_HOW_TO_READ = (
+    "Lines that the program prints, one behind the other; *no* before one that does not come, though it was waited "
+    "for. *By chance* is at one time and not at another, and takes a few tries; *rarely* takes many, or a busy broker."
+)
+_HOW_TO_RUN = (
+    "It takes the broker's URL as its argument. Its last line says whether it has seen the finding, as does its exit "
+    "code: 1 if it has, 0 if not, 3 if there is no broker. A test runs it on each version that is named above."
+)
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -111,7 +124,7 @@ def findings() -> list[Finding]:
     text = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
     found: list[Finding] = []
     used: set[str] = set()
-    for part in re.split(r"^# ", text, flags=re.MULTILINE)[2:]:
+    for part in re.split(r"^# (?=[A-Z])", text, flags=re.MULTILINE)[2:]:
         for match in _FINDING.finditer(part):
             name = base = re.sub(r"[^a-z0-9]+", "-", match["title"].lower()).strip("-")[:60].strip("-")
             number = 2
@@ -122,17 +135,36 @@ def findings() -> list[Finding]:
     return found
 
 
-def programs(finding: Finding) -> list[str]:
-    """A program for pika for each of its sequences of commands."""
+@dataclass(frozen=True)
+class Shown:
+    """What shows a finding: a sequence of commands of its own, a program that carries it out, by what it is seen."""
+
+    commands: str
+    program: str
+    signs: tuple[Signs, ...]
+    #: somebody has to do things on the broker's machine while it runs
+    needs_operator: bool
+    #: it waits for the broker's clock
+    waits: bool
+
+
+def shown(finding: Finding) -> list[Shown]:
+    """Its sequences of commands, each with a program for pika."""
     seen = finding.said("Seen") or (finding.defects[0].statement if finding.defects else finding.title)
     made = []
     for block in finding.blocks:
-        for file in parse_command_file(block, finding.title):
-            last = str(file.commands[-1])
-            failure = Failure(
-                finding.requirement, Shape.UNEXPECTED, "", last, seen, (finding.said("Promise") or "see the rule",), ()
+        (file,) = parse_command_file(block, finding.title)
+        failure = Failure(
+            finding.requirement, Shape.UNEXPECTED, "", str(file.commands[-1]), seen,
+            (finding.said("Promise") or "see the rule",), (),
+        )  # fmt: skip
+        signs = tuple(signs_in(block))
+        made.append(
+            Shown(
+                without_signs(block), reproducer(file.commands, failure, signs), signs,
+                needs_operator(file.commands), waits(file.commands),
             )
-            made.append(reproducer(file.commands, failure))
+        )  # fmt: skip
     return made
 
 
@@ -148,9 +180,10 @@ def _findings() -> Iterator[tuple[str, str]]:
         )
         upstream = "" if each.said("Upstream") else "\n*Upstream:* it is not known to be reported.\n"
         see = "\nThe commands as a file: `amqpspec replay FILE TARGET` shows it.\n" if each.blocks else ""
-        shown = "".join(f"\n```python\n{program}```\n" for program in programs(each))
-        pika = f"\n## The same with pika\n\nIt takes the broker's URL as its argument.\n{shown}" if shown else ""
-        yield f"findings/{each.place}", f"# {each.title}\n\n{_lists(each.text)}\n{upstream}{see}{model}{pika}"
+        yield f"findings/{each.place}", (
+            f"# {each.title}\n\n{_lists(without_signs(each.text))}\n{upstream}{see}{_observed(each)}{model}"
+            f"{_pika(each)}"
+        )
     ten = sorted((each for each in listed if each.rank), key=lambda each: each.rank)
     worst = [
         f"| [{_cell(each.title)}]({each.place})<br>{each.brokers} | {_cell(each.said('What to do'))}"
@@ -164,6 +197,25 @@ def _findings() -> Iterator[tuple[str, str]]:
         *worst, "", "## All findings", "", "| finding | known of |", "|---|---|", *all_of_them,
     ]  # fmt: skip
     yield "findings/index.md", "\n".join(parts) + "\n"
+
+
+def _observed(finding: Finding) -> str:
+    """What the programs print, by version."""
+    all_shown = shown(finding)
+    several = len(all_shown) > 1
+    lines = [
+        f"- {f'Sequence {number}, ' if several else ''}{finding.part} {signs.where}, {signs.often}"
+        f"{' (it needs what somebody does on the machine of the broker)' if each.needs_operator else ''}: "
+        f"`{'; '.join(signs.lines)}`"
+        for number, each in enumerate(all_shown, 1)
+        for signs in each.signs
+    ]
+    return "\n".join(["\n## What is observed\n", _HOW_TO_READ, "", *lines, ""]) if lines else ""
+
+
+def _pika(finding: Finding) -> str:
+    listings = "".join(f"\n```python\n{each.program}```\n" for each in shown(finding))
+    return f"\n## The same with pika\n\n{_HOW_TO_RUN}\n{listings}" if listings else ""
 
 
 def _cell(text: str) -> str:

@@ -27,7 +27,7 @@ from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.traces.trace import TraceError, TraceWriter, jsonl_to_parquet, read_trace
 from amqpspec.conformance.verdicts.deviations import (
     Deviation,
-    excused_identities,
+    excuses,
     problem_of,
     read_deviations,
     with_deviations,
@@ -163,10 +163,10 @@ def fails_the_run(
     listed: Sequence[Deviation], target: TargetDescription, gate: Gate
 ) -> Callable[[Failure], bool]:
     """Does a failure make the run fail? What ends a run early must: else the rest is left out, and nothing says so."""
-    excuses = excused_identities(listed, target)
+    listed_as = excuses(listed, target)
 
     def fails(failure: Failure) -> bool:
-        accepted = failure.identity in excuses or excuse_of(failure, target, gate) is not None
+        accepted = (listed_as(failure.identity) or excuse_of(failure, target, gate)) is not None
         return not accepted and strength_of(failure) is not Strength.ARGUABLE
 
     return fails

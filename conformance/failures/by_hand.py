@@ -11,7 +11,7 @@ from typing import Any
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.names import on_the_broker
-from amqpspec.model.protocol.methods import OPERATOR, OperatorAction
+from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, OperatorAction
 from amqpspec.targets.brokers.operator import undoing
 from amqpspec.targets.brokers.rabbitmqctl_operator import by_hand
 
@@ -19,7 +19,7 @@ CLIENT_PART = '''
 
 def by_hand(text: str, *commands: str) -> None:
     """What only the operator of the broker can do; the names are those of this run."""
-    print(">", text, flush=True)
+    tell(f"> {text}")
     lines = (f"    {each}".replace("PREFIX-", P) for each in commands)
     print("  on the broker's machine:", *lines, sep="\\n", flush=True)
     input("  and when that is done, Enter: ")
@@ -32,8 +32,12 @@ def left_behind(*commands: str) -> None:
 
 
 def pause(text: str, seconds: float) -> None:
-    print(">", text, flush=True)
-    wait(lambda: False, seconds)
+    """So long, whatever comes."""
+    tell(f"> {text}")
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        before = len(PRINTED)
+        wait(lambda: len(PRINTED) > before, left)
 '''
 
 
@@ -43,6 +47,11 @@ def call(command: Command) -> tuple[str, list[Any]]:
         return "pause", [str(command), command.arguments.get("milliseconds", 0) / 1000]
     action = _action(command)
     return "by_hand", [str(command), *by_hand(action, f"PREFIX-{action.arguments.get('name', '')}")]
+
+
+def needs_operator(commands: Iterable[Command]) -> bool:
+    """Is anything of it done on the broker's machine? Waiting is not."""
+    return any(each.connection == OPERATOR and each.method != CLOCK_WAIT for each in commands)
 
 
 def left_behind(commands: Iterable[Command]) -> list[str]:

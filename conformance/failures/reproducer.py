@@ -16,7 +16,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from amqpspec.conformance.failures import by_hand, pika_gaps, step_by_step
+from amqpspec.conformance.failures import by_hand, pika_gaps, signs, step_by_step
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.names import on_the_broker, plain_failure
 from amqpspec.conformance.session.handshake_steps import STEPS
@@ -47,12 +47,26 @@ try:
 {look}finally:
     clean_up()
 """
+#: A broker that is gone behind the first connection may be what is to be seen.
+_TAIL_WITH_SIGNS = """
+
+try:
+    sequence()
+    settle()
+    wait_for_signs()
+{look}except SystemExit:
+    if not CONNECTIONS:
+        raise
+finally:
+    clean_up()
+"""
 
 
-def reproducer(commands: Sequence[Command], failure: Failure) -> str:
+def reproducer(commands: Sequence[Command], failure: Failure, shown_by: Sequence[signs.Signs] = ()) -> str:
     """The text of a Python program that carries out the commands and prints what the broker sends.
 
-    It takes the broker's URL as its argument, gives all names a random prefix, and deletes what it made.
+    It takes the broker's URL as its argument, gives all names a random prefix, and deletes what it made. With signs to
+    go by its last line says whether it has seen the failure, as its exit code does: 1 if it has, else 0.
     """
     failure = plain_failure(failure)
     shows = _where_it_shows(commands, failure)
@@ -68,11 +82,22 @@ def reproducer(commands: Sequence[Command], failure: Failure) -> str:
     operator = by_hand.CLIENT_PART if any(each.connection == OPERATOR for each in commands) else ""
     steps = step_by_step.CLIENT_PART if any(stepwise) else ""
     look = "    look()\n" if any(each.method == "queue.declare" for each in commands) else ""
-    tail = _TAIL.format(look=look) + _left_behind(commands)
-    helpers = _used(f"{imports}{_client()}{additions}{steps}{operator}", sequence + tail)
+    tail = (_TAIL_WITH_SIGNS if shown_by else _TAIL).format(look=look) + _left_behind(commands)
+    tail += "conclude()\n" if shown_by else ""
+    conclusion = signs.CLIENT_PART if shown_by else ""
+    helpers = _used(f"{imports}{_client()}{additions}{steps}{operator}{conclusion}", sequence + tail)
     if any(each.method == "clock.wait" for each in commands):
         helpers = helpers.replace(*_LESS_QUIET)
-    return f"{_head(failure)}\n\n{sequence}\n\n\n{_DIVIDER}\n\n{helpers}{tail}"
+    return f"{_head(failure)}\n\n{_signs(shown_by)}{sequence}\n\n\n{_DIVIDER}\n\n{helpers}{tail}"
+
+
+def _signs(shown_by: Sequence[signs.Signs]) -> str:
+    if not shown_by:
+        return ""
+    lines = []
+    for each in shown_by:
+        lines += [f"    ({_literal(each.where)}, [", *(f"        {_literal(line)}," for line in each.lines), "    ]),"]
+    return "\n".join(["#: By version, what is printed where the broker does it.", "SIGNS = [", *lines, "]\n\n\n"])
 
 
 def _report(failure: Failure) -> Iterator[str]:

@@ -10,6 +10,7 @@ import select
 import socket
 import struct
 import sys
+import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable
@@ -28,7 +29,19 @@ CONNECTIONS: dict[str, "Connection"] = {}
 MADE: dict[tuple[str, str], tuple["Connection", Any]] = {}  # kind and name: where it was declared, with which arguments
 READY: dict[str, int] = {}  # messages by queue, as its last declare-ok says
 HELD: list[tuple["Connection", bytes]] = []  # what was sent, and is to leave together with what follows
+PRINTED: list[str] = []  # what was sent and what came
 REPLY_ADDRESSES = [f"{P}$reply-to"]  # of direct replies, as messages carry them; the first is none
+
+
+def tell(text: str) -> None:
+    PRINTED.append(text.replace(P, ""))
+    print(PRINTED[-1], flush=True)
+
+
+def give_up(error: object) -> None:
+    PRINTED.append(f"(no connection: {error})")
+    print(f"no connection to {SERVER.host} port {SERVER.port}: {error}", file=sys.stderr)
+    sys.exit(3)
 
 
 def in_words(fields: Any) -> str:
@@ -46,6 +59,7 @@ class Connection:
         self.channel_max = 0  # as it was agreed upon; 0: none
         self.used: set[int] = set()  # channels that were ever opened
         self.open: dict[int, int] = {}  # channels that are open: their prefetch counts
+        self.limited: set[int] = set()  # channels that were given a limit of their own
         self.content: dict[int, Any] = {}  # by channel: method, header and body as far as they have come
         self.hidden: Any = defaultdict(deque)  # (channel, reply): for each request, whether its reply goes unmentioned
         self.socket: Any = socket.create_connection((SERVER.host, SERVER.port), DEADLINE)
@@ -61,7 +75,7 @@ class Connection:
             self.socket.sendall(frame.Heartbeat().marshal())
 
     def say(self, channel: int, text: str) -> None:
-        print(f"{self.name}.{channel} < {text}".replace(P, ""), flush=True)
+        tell(f"{self.name}.{channel} < {text}")
 
     def end(self, reason: object) -> None:
         self.state = "gone"
@@ -79,18 +93,23 @@ class Connection:
             octets += b"".join(frame.Body(channel, body[i : i + size]).marshal() for i in range(0, len(body), size))
         if kind is spec.Channel.Open:
             self.used.add(channel)
-            self.hidden[channel, "Basic.QosOk"].clear()
+            self.limited.discard(channel)
+            for reply in ("Basic.QosOk", "Channel.FlowOk", "Tx.CommitOk"):
+                self.hidden[channel, reply].clear()
         elif kind is spec.Channel.Close or (kind is spec.Basic.Publish and properties is None):
             self.open.pop(channel, None)  # or nothing but the content may follow
         elif kind is spec.Connection.Close:
             self.state = "closing"
-        elif kind is spec.Basic.Qos and channel in self.open and not method.global_qos:
-            self.open[channel] = method.prefetch_count
+        elif kind is spec.Basic.Qos and channel in self.open:
+            if method.global_qos:
+                self.limited.add(channel)
+            else:
+                self.open[channel] = method.prefetch_count
         self.hidden[channel, method.NAME + "Ok"].append(hide)
         HELD.append((self, octets))
 
-    def owes_qos_ok(self, channel: int) -> bool:
-        return self.state == "open" and channel in self.open and bool(self.hidden[channel, "Basic.QosOk"])
+    def owes(self, channel: int, *replies: str) -> bool:
+        return self.state == "open" and channel in self.open and any(self.hidden[channel, each] for each in replies)
 
     def read(self) -> None:
         try:
@@ -188,12 +207,20 @@ def wait(done: Callable[[], bool], seconds: float) -> None:
 
 
 def settle(quiet: float = QUIET) -> None:
-    """Wait for the broker: a basic.qos (with the present value) round trip on each open channel, then some silence."""
+    """Wait for the broker: a round trip on each open channel, then some silence.
+
+    That is basic.qos with the present value; where the channel has a limit of its own, which that may lift, it is
+    channel.flow. Nothing may be sent there before a tx.commit has been answered.
+    """
     let_go()
     channels = [(each, channel) for each in CONNECTIONS.values() if each.state == "open" for channel in each.open]
+    wait(lambda: not any(each.owes(channel, "Tx.CommitOk") for each, channel in channels), DEADLINE)
     for connection, channel in channels:
-        connection.send(channel, spec.Basic.Qos, prefetch_count=connection.open.get(channel, 0))
-    wait(lambda: not any(each.owes_qos_ok(channel) for each, channel in channels), DEADLINE)
+        if channel in connection.limited:
+            connection.send(channel, spec.Channel.Flow, active=True)
+        elif channel in connection.open:
+            connection.send(channel, spec.Basic.Qos, prefetch_count=connection.open[channel])
+    wait(lambda: not any(each.owes(channel, "Basic.QosOk", "Channel.FlowOk") for each, channel in channels), DEADLINE)
     wait(lambda: False, quiet)
 
 
@@ -212,7 +239,7 @@ def connect(
             CONNECTIONS[name].login = (user, password) if user else CONNECTIONS[name].login
             CONNECTIONS[name].limits = limits
         except OSError as error:
-            sys.exit(f"no connection to {SERVER.host} port {SERVER.port}: {error}")
+            give_up(error)
         wait(lambda: CONNECTIONS[name].state != "opening", DEADLINE)
     return CONNECTIONS[name]
 
@@ -224,7 +251,7 @@ def open_channel(connection: Connection, channel: int) -> None:
 
 def place(text: str, kind: Any = None) -> tuple[Connection, int]:
     """Where the text goes to: a.1 is channel 1 of connection a, opened before its first use unless there is a "!"."""
-    print(">", text, flush=True)
+    tell(f"> {text}")
     where = text.split()[0]
     name, _, number = where.rstrip("!").partition(".")
     connection, channel = connect(name), int(number or 0)
@@ -260,24 +287,25 @@ def raw(text: str, octets: str, quiet: float = QUIET) -> None:
 
 def silence(name: str) -> None:
     """Send no more heartbeats, and wait for what becomes of it."""
-    print(">", name, "socket.silence")
+    tell(f"> {name} socket.silence")
     interval, connect(name).beat = connect(name).beat * 2, 0.0
     wait(lambda: CONNECTIONS[name].state == "gone", 4 * interval or 12)
 
 
 def abort(name: str) -> None:
     """End the TCP connection at once, without the closing handshake."""
-    print(">", name, "socket.abort")
+    tell(f"> {name} socket.abort")
     let_go()
-    connect(name).socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    CONNECTIONS[name].end("by us")
+    if connect(name).state != "gone":
+        connect(name).socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        CONNECTIONS[name].end("by us")
 
 
 def look() -> None:
     """Show how many messages are ready in each queue, and which."""
     for number, ((what, name), (owner, arguments)) in enumerate(list(MADE.items())):
         if what == "queue":
-            print("> what is left in", name.replace(P, ""))
+            tell(f"> what is left in {name}")
             living = [each for each in (owner, *CONNECTIONS.values()) if each.state == "open"]
             connection = living[0] if living else connect(f"z{number}")
             channel = max(min(connection.channel_max or 2047, 2047) - number, 1)  # as high as the broker allows
@@ -298,13 +326,20 @@ def clean_up() -> None:
         if connection.state == "open":
             connection.send(0, spec.Connection.Close, reply_code=200)
     wait(lambda: not any(connection.state == "closing" for connection in CONNECTIONS.values()), DEADLINE)
-    if not MADE:
-        return
-    for what, name in MADE:  # each on a connection of its own, as a broker may close that for an error
-        try:
-            with pika.BlockingConnection(SERVER) as cleaner:
-                channel = cleaner.channel()
-                channel.queue_delete(name) if what == "queue" else channel.exchange_delete(name)
-        except (pika.exceptions.AMQPError, OSError) as error:
-            if "404" not in str(error):  # or it is gone already
-                print(f"{name} may still be there: {error!r}")
+    for what, name in MADE:
+        deleting = threading.Thread(target=delete, args=(what, name), daemon=True)
+        deleting.start()
+        deleting.join(2 * DEADLINE)
+        if deleting.is_alive():
+            print(f"{name} may still be there: no answer")
+
+
+def delete(what: str, name: str) -> None:
+    """On a connection of its own, as a broker may close that for an error."""
+    try:
+        with pika.BlockingConnection(SERVER) as cleaner:
+            channel = cleaner.channel()
+            channel.queue_delete(name) if what == "queue" else channel.exchange_delete(name)
+    except (pika.exceptions.AMQPError, OSError) as error:
+        if "404" not in str(error):  # or it is gone already
+            print(f"{name} may still be there: {error!r}")

@@ -59,13 +59,13 @@ class Stepwise(Connection):
 
 def steps(text: str, quiet: float = QUIET, **said: Any) -> None:
     """Make the steps of a handshake that are given, each with what it says; in place of a connection that is over."""
-    print(">", text, flush=True)
+    tell(f"> {text}")
     name = text.split()[0].rstrip("!")
     if name not in CONNECTIONS or CONNECTIONS[name].state in ("gone", "closed"):
         try:
             CONNECTIONS[name] = Stepwise(name)
         except OSError as error:
-            sys.exit(f"no connection to {SERVER.host} port {SERVER.port}: {error}")
+            give_up(error)
     connection: Any = CONNECTIONS[name]
     connection.login = (said.pop("user", connection.login[0]), said.pop("password", connection.login[1]))
     for step, words in said.items():

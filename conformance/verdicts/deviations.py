@@ -10,15 +10,18 @@
     shown-by = "scenario QUEUE-026"     # that sequence was run, and the failure is gone: the entry fails the run
     by-chance = true                    # the broker does it at one time and not at another
 
-In place of `identity` a known defect's name may stand: `defect = "quorum-consumer-count"`. An entry that names nothing
-real, has expired, or was put to the test in vain is a problem, and makes the run fail: a list of what is accepted must
-not grow old unseen.
+In place of `identity` a known defect's name may stand: `defect = "quorum-consumer-count"`. In an identity `*` stands
+for any text, for one cause that shows in many ways: `ACK-015|*` accepts whatever breaks that requirement,
+`*|missing frame|basic.deliver` a delivery that does not come, whichever requirement is blamed for it. An entry that
+accepts everything is refused. One that names nothing real, has expired, or was put to the test in vain is a problem,
+and makes the run fail: a list of what is accepted must not grow old unseen.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -33,6 +36,8 @@ from amqpspec.model.promises.versions import VersionRange, version_of, versions
 
 _TEXTS = ("identity", "defect", "reason", "link", "issue", "product", "versions", "shown-by")
 _KEYS = {*_TEXTS, "expires", "by-chance"}
+#: Stands for any text in an identity.
+_ANY = "*"
 
 
 class DeviationFileError(Exception):
@@ -41,7 +46,7 @@ class DeviationFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One entry; "" and None: the entry does not say it."""
+    """One entry; "" and None: the entry does not say it. In `identity` a "*" stands for any text."""
 
     identity: str
     reason: str
@@ -58,6 +63,10 @@ class Deviation:
             return False
         return self.versions is None or version_of(target.version) in self.versions
 
+    def lists(self, identity: str) -> bool:
+        """Is a failure of that identity meant?"""
+        return _matches(self.identity, identity)
+
     @property
     def excuse(self) -> str:
         """What reports say of a failure that it lists."""
@@ -67,6 +76,10 @@ class Deviation:
     def defect(self) -> str:
         """The name of the known defect that it is about, if there is one."""
         return name if (name := self.identity.rpartition("|")[2]) in KNOWN_DEFECTS else ""
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return re.fullmatch(".*".join(map(re.escape, pattern.split(_ANY))), text, re.DOTALL) is not None
 
 
 def read_deviations(path: Path) -> tuple[Deviation, ...]:
@@ -103,6 +116,8 @@ def _read(entry: Any) -> Deviation:
             raise ValueError(f"needs an identity and a reason: {key} is not a text")
     if ("identity" in entry) == ("defect" in entry) or "reason" not in entry:
         raise ValueError("needs an identity and a reason, or a defect in place of the identity")
+    if not entry.get("identity", "x").strip("*| "):
+        raise ValueError("accepts everything")
     if type(entry.get("expires", date.min)) is not date:
         raise ValueError("expires is not a date such as 2027-03-01")
     if not isinstance(entry.get("by-chance", False), bool):
@@ -139,23 +154,33 @@ def _overlap(one: Deviation, other: Deviation) -> bool:
 
 def with_deviations(result: RunResult, listed: Sequence[Deviation]) -> RunResult:
     """The result with the failures that are listed marked so. What is only a warning stays one, listed or not."""
-    excuses = excused_identities(listed, result.target)
+    excuse_of = excuses(listed, result.target)
     return replace(
         result,
         failures=tuple(
-            found if recommendation(found.failure, result.target.dialect) else _marked(found, excuses)
+            found if recommendation(found.failure, result.target.dialect) else _marked(found, excuse_of)
             for found in result.failures
         ),
     )
 
 
-def excused_identities(listed: Sequence[Deviation], target: TargetDescription) -> Mapping[str, str]:
-    """By identity why a failure of the target is accepted."""
-    return {each.identity: each.excuse for each in listed if each.is_about(target)}
+def excuses(listed: Sequence[Deviation], target: TargetDescription) -> Callable[[str], str | None]:
+    """A function that says why a failure of the target is accepted, by its identity; None: it is not.
+
+    An entry that has the very identity goes before those that it matches.
+    """
+    about_it = [each for each in listed if each.is_about(target)]
+
+    def excuse_of(identity: str) -> str | None:
+        matching = (each for each in about_it if each.lists(identity))
+        best = min(matching, key=lambda each: each.identity != identity, default=None)
+        return best.excuse if best is not None else None
+
+    return excuse_of
 
 
-def _marked(found: FoundFailure, excuses: Mapping[str, str]) -> FoundFailure:
-    return replace(found, known=excuses.get(found.failure.identity, found.known))
+def _marked(found: FoundFailure, excuse_of: Callable[[str], str | None]) -> FoundFailure:
+    return replace(found, known=excuse_of(found.failure.identity) or found.known)
 
 
 def problem_of(deviation: Deviation, result: RunResult, today: date) -> str | None:
@@ -163,13 +188,13 @@ def problem_of(deviation: Deviation, result: RunResult, today: date) -> str | No
     if deviation.identity.startswith("|"):
         return f"there is no known defect {deviation.identity[1:]!r}"
     requirement = deviation.identity.partition("|")[0]
-    if requirement not in requirements():
+    if not any(_matches(requirement, each) for each in requirements()):
         return f"there is no requirement {requirement!r}"
     if deviation.expires is not None and deviation.expires <= today:
         return f"it has expired on {deviation.expires}"
     if not deviation.is_about(result.target) or deviation.by_chance:
         return None
-    if any(found.failure.identity == deviation.identity for found in result.failures):
+    if any(deviation.lists(found.failure.identity) for found in result.failures):
         return None
     if deviation.defect:
         gone = {each.name for each in result.defects if each.standing is Standing.NOT_SEEN}

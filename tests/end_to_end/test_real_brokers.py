@@ -187,19 +187,15 @@ def test_broker_j_deviates_where_it_is_known_to(broker_j: DockerBroker, tmp_path
 def test_garagemq_deviates_where_it_is_known_to(garagemq: DockerBroker, tmp_path: Path) -> None:
     """In a whole run, in which it hangs and ends again and again, and is started again.
 
-    It loses messages and confirms by chance, so now and then it breaks a rule in a way that is not listed yet, but
-    hardly any other rule.
+    What it does by chance its file names by requirement or symptom, so any seed will do.
     """
     code = main(
         ["run", f"docker:{garagemq.image}", "--seed", "5", "--sequences", "36", "--shrinking-time", "0", "--out",
          str(tmp_path), "--deviations", str(DEVIATIONS / "garagemq.toml")]
     )  # fmt: skip
     said = json.loads((tmp_path / "report.json").read_text())
-    listed = {each.identity for each in _deviations_of("garagemq.toml")}
-    new = {each["identity"] for each in said["failures"]} - listed
-    assert (code, said["lost"]) == (1 if new else 0, None), new
-    rules = {each.partition("|")[0] for each in listed}
-    assert len({each.partition("|")[0] for each in new} - rules) <= MOST_UNEXPLAINED, new
+    new = [each["identity"] for each in said["failures"] if each["known"] is None and each["strength"] != "arguable"]
+    assert (code, said["lost"], new) == (0, None, [])
     assert said["extent"]["search"]["sequences"] == 36
     assert said["target"]["dialect"].startswith("amqp-0-9-1+")
     assert {"EXCHANGE-001", "GET-001", "SERVER-001"} <= {each["requirement"] for each in said["failures"]}

@@ -12,7 +12,7 @@ import pytest
 
 from amqpspec.command_line import main
 from amqpspec.model.promises.registry import requirements
-from mkdocs_hooks import findings, programs
+from mkdocs_hooks import findings, pages, shown
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = [
@@ -34,21 +34,35 @@ def test_it_builds_without_a_warning(tmp_path: Path) -> None:
     assert len([each for each in findings if each.is_dir()]) == len(headings)
 
 
-def test_each_finding_in_rabbitmq_says_what_to_do_and_ten_are_the_worst() -> None:
+def test_ten_are_the_worst() -> None:
     listed = findings()
-    assert [each.title for each in listed if each.part == "RabbitMQ" and not each.said("What to do")] == []
     assert sorted(each.rank for each in listed if each.rank) == list(range(1, 11))
     for each in listed:
         assert not each.said("Upstream") or re.search(r"\]\(https://github.com/rabbitmq/|release notes", each.text)
 
 
-def test_each_finding_with_commands_has_a_program_of_them() -> None:
+def test_each_finding_has_commands_a_program_of_them_and_what_is_observed() -> None:
     for each in findings():
-        made = programs(each)
-        assert len(made) == len(each.blocks), each.title
-        for program in made:
-            compile(program, each.title, "exec")
-            assert "import pika" in program
+        all_shown = shown(each)
+        assert len(all_shown) == len(each.blocks) > 0, each.title
+        assert each.said("What to do"), each.title
+        for one in all_shown:
+            compile(one.program, each.title, "exec")
+            assert "import pika" in one.program
+            assert "\n# " not in f"\n{one.commands}", f"{each.title}: a sign that cannot be read"
+            assert one.signs, each.title
+            assert one.program.endswith("\nconclude()\n")
+
+
+def test_a_page_has_the_whole_program_and_says_what_is_observed() -> None:
+    made = dict(pages())
+    for each in findings():
+        page = made[f"findings/{each.place}"]
+        for one in shown(each):
+            assert one.program in page and one.commands in page
+            for signs in one.signs:
+                assert f"{each.part} {signs.where}, {signs.often}" in page and "; ".join(signs.lines) in page
+        assert "Upstream" in page and "What to do" in page
 
 
 def test_the_tour_has_commands() -> None:

@@ -94,6 +94,7 @@ def test_entries(tmp_path: Path) -> None:
         (ENTRY + 'versions = "new"\n', "deviation 1 versions 'new' is not like"),
         (ENTRY + 'colour = "x"\n', "deviation 1 has 'colour', which is none of"),
         (ENTRY + ENTRY, "deviation 2 repeats"),
+        ('[[deviation]]\nidentity = "*|*"\nreason = "r"\n', "deviation 1 accepts everything"),
     ],
 )
 def test_what_cannot_be_used(tmp_path: Path, text: str, message: str) -> None:
@@ -131,6 +132,30 @@ def test_only_the_very_same_failure_is_listed() -> None:
 
 
 @pytest.mark.parametrize(
+    ("pattern", "is_excused"),
+    [
+        ("QUEUE-026|*", True),
+        ("QUEUE-*|wrong argument|*", True),
+        ("*|wrong argument|queue.declare-ok consumer-count", True),
+        ("QUEUE-027|*", False),
+        ("QUEUE-02|*", False),
+        ("*|missing frame|*", False),
+        ("*|wrong argument|queue.declare-ok", False),
+        # nothing but the asterisk is more than itself
+        ("QUEUE.026|*", False),
+    ],
+)
+def test_an_asterisk_stands_for_any_text(pattern: str, is_excused: bool) -> None:
+    marked = with_deviations(result(failure("QUEUE-026")), [Deviation(pattern, "why")])
+    assert (marked.failures[0].known, marked.exit_code) == (("why", 0) if is_excused else (None, 1))
+
+
+def test_the_very_identity_goes_before_a_pattern() -> None:
+    listed = [Deviation("QUEUE-026|*", "all of it"), Deviation(IDENTITY, "this")]
+    assert with_deviations(result(failure("QUEUE-026")), listed).failures[0].known == "this"
+
+
+@pytest.mark.parametrize(
     ("changes", "is_excused"),
     [
         ({"product": "rabbitmq"}, True),
@@ -157,6 +182,13 @@ NOT_TESTED = DefectOutcome("quorum-consumer-count", 0, 0)
     [
         (Deviation("NO-001|x|y", "r"), result(), "there is no requirement 'NO-001'"),
         (Deviation("|no-such", "r"), result(), "there is no known defect 'no-such'"),
+        (Deviation("NO-*|x|y", "r"), result(), "there is no requirement 'NO-*'"),
+        (Deviation("*|wrong argument|x", "r"), result(), None),
+        (Deviation("QUEUE-*|*", "r", shown_by="scenario X"), result(failure("QUEUE-026")), None),
+        (
+            Deviation("ACK-*|*", "r", shown_by="scenario X"),
+            result(failure("QUEUE-026"), decided=frozenset({"scenario X"})), "scenario X did not show it",
+        ),
         (Deviation(IDENTITY, "r", expires=TODAY), result(failure("QUEUE-026")), "it has expired on 2026-11-23"),
         (Deviation(IDENTITY, "r", expires=date(2026, 11, 24)), result(failure("QUEUE-026")), None),
         # nobody knows what would have shown it
