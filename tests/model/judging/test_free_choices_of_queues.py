@@ -215,7 +215,8 @@ def test_in_the_text_what_was_for_a_queue_that_is_gone_may_be_gone_too(dialect: 
     talk.send("b.1 queue.declare q").see("b.1", "queue.declare-ok", **MADE).rest()
     talk.send("a.1 tx.commit").see("a.1", "tx.commit-ok").rest().send("b.1 basic.get q")
     if is_there:
-        talk.see("b.1", "basic.get-ok", "m1", delivery_tag=1, redelivered=False, exchange="", routing_key="q", message_count=0)
+        got = {"delivery_tag": 1, "redelivered": False, "exchange": "", "routing_key": "q", "message_count": 0}
+        talk.see("b.1", "basic.get-ok", "m1", **got)
     else:
         talk.see("b.1", "basic.get-empty")
     assert is_right(talk.rest()) is (is_there or dialect == "amqp-0-9-1")
