@@ -185,3 +185,18 @@ def test_word_of_a_consumer_may_come_before_the_deletion_is_answered() -> None:
     assert passes(late.see("a.1", "basic.cancel", consumer_tag="t", nowait=True).rest())
     told.see("a.1", "basic.cancel", consumer_tag="t", nowait=True).see("a.1", "queue.delete-ok", message_count=0)
     assert passes(told.rest())
+
+
+@pytest.mark.parametrize(("extensions", "is_right"), [("", True), ("+consumer_priorities", False)])
+def test_a_priority_of_a_consumer_says_nothing_where_nobody_promised_it(extensions: str, is_right: bool) -> None:
+    """The one without is served first, and what it held goes to the one with, which is seen before."""
+    told = Conversation(f"amqp-0-9-1{extensions}").send("a.1 queue.declare q")
+    told.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    for channel, arguments in (("a.1", "x-priority=1"), ("b.1", "")):
+        told.send(f"{channel} basic.consume q tag=t {arguments}")
+        told.see(channel, "basic.consume-ok", consumer_tag="t").rest()
+    told.send("a.1 basic.publish q body=m1").send("b.1 channel.close")
+    for channel, redelivered in (("a.1", True), ("b.1", False)):
+        given = {"consumer_tag": "t", "delivery_tag": 1, "exchange": "", "routing_key": "q"}
+        told.see(channel, "basic.deliver", "m1", redelivered=redelivered, **given)
+    assert passes(told.see("b.1", "channel.close-ok").rest()) is is_right
