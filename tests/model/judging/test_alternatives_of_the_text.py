@@ -132,6 +132,17 @@ def test_numbers_with_the_unacknowledged_are_one_failure() -> None:
     assert failure.identity == "QUEUE-001|wrong argument|queue.declare-ok message-count with the unacknowledged"
 
 
+def test_they_are_the_same_failure_where_a_purge_has_deleted_some_of_these() -> None:
+    """The broker counts what was got behind the purge only."""
+    told = talk().send("a.1 basic.publish q body=m1").rest().send("a.1 basic.get q").got("a.1", 1, "m1", 0).rest()
+    told.send("a.1 queue.purge q").see("a.1", "queue.purge-ok", message_count=0).rest()
+    told.send("a.1 basic.publish q body=m2").rest().send("a.1 basic.get q").got("a.1", 2, "m2", 0).rest()
+    told.send("b.1 queue.declare q passive")
+    told.see("b.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0).rest()
+    (failure,) = told.acceptor.failures
+    assert failure.identity == "QUEUE-001|wrong argument|queue.declare-ok message-count with the unacknowledged"
+
+
 def with_exchange() -> Conversation:
     """With the exchange x, of type direct, and the queue q that is bound to it with a table of arguments."""
     told = talk().send("a.1 exchange.declare x direct").see("a.1", "exchange.declare-ok").rest()
