@@ -61,7 +61,7 @@ def judgeable(command: Command, plan: Plan) -> Command:
 
 
 def _of_no_priority(content: Content | None) -> Content | None:
-    """Class basic: "The server MUST implement at least 2 priority levels"; which message comes first is not modelled."""
+    """Class basic: "The server MUST implement at least 2 priority levels"; whose turn that makes it is not modelled."""
     if content is None or "priority" not in content.properties:
         return content
     return replace(content, properties={n: each for n, each in content.properties.items() if n != "priority"})
