@@ -20,8 +20,6 @@ class RunOptions:
     time_budget: float | None = None
     #: seconds for shrinking all failures of the run; None: as long as it took till then (`Findings`)
     shrinking_time: float | None = None
-    #: failures of which that is true are made short before all others; None: the gravest are
-    first: Callable[[Failure], bool] | None = None
     #: no scenarios
     search_only: bool = False
     #: nothing more is begun once a failure of which that is true has been found
@@ -34,3 +32,5 @@ class RunOptions:
     jobs: int = 1
     #: the search leaves out what the target was seen to refuse; if not, all targets get the same commands
     learns: bool = True
+    #: failures of which that is true are made short before all others; None: the gravest are
+    first: Callable[[Failure], bool] | None = None
