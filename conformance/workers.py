@@ -184,9 +184,10 @@ class SeveralProcesses:
         seen: Memory = start.RawArray("d", NUMBERS)
         if place.patience is not None:
             place.patience.share(seen, options.jobs + 1)
+        asked = replace(options, enough=None, first=None)
         self._pool = ProcessPoolExecutor(
-            options.jobs, start, _begin, (target, place.trace.path, replace(options, enough=None), self._stop, seen)
-        )
+            options.jobs, start, _begin, (target, place.trace.path, asked, self._stop, seen)
+        )  # fmt: skip
         self._here = ThreadPoolExecutor(1, thread_name_prefix="operated")
         self._handed_out: dict[str, Future[CarriedOut | None]] = {}
 

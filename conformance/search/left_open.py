@@ -11,7 +11,7 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.scenarios.scenario_files import WITH_X, without_meaning, without_reserved
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.queues import flags_of
-from amqpspec.model.protocol.methods import Table
+from amqpspec.model.protocol.methods import Content, Table
 
 
 def judgeable(command: Command, plan: Plan) -> Command:
@@ -21,7 +21,7 @@ def judgeable(command: Command, plan: Plan) -> Command:
         arguments |= _in_the_text(arguments)
     if command.method == "basic.publish":
         arguments.pop("immediate", None)
-        command = replace(command, content=without_meaning(command.content))
+        command = replace(command, content=_of_no_priority(without_meaning(command.content)))
         channel = plan.channel(command.connection, command.channel)
         if channel is not None and channel.transaction is not None:
             # class tx: with the flags mandatory and immediate its behaviour "is not defined"
@@ -58,6 +58,13 @@ def judgeable(command: Command, plan: Plan) -> Command:
         # the default exchange may be bound; what that brings about is not said
         arguments["exchange"] = "amq.direct"
     return command if arguments == command.arguments else replace(command, arguments=arguments)
+
+
+def _of_no_priority(content: Content | None) -> Content | None:
+    """Class basic: "The server MUST implement at least 2 priority levels"; whose turn that makes it is not modelled."""
+    if content is None or "priority" not in content.properties:
+        return content
+    return replace(content, properties={n: each for n, each in content.properties.items() if n != "priority"})
 
 
 def _in_the_text(arguments: Table) -> Table:

@@ -293,6 +293,8 @@ class Queue:
     # ---- blame
     #: what changed the number of ready messages last
     reason: str = to_blame("QUEUE-001")
+    #: how many deliveries waited for their acknowledgement when it was purged: a broker may have deleted these as well
+    held_when_purged: int = to_blame(0)
     #: messages settled or dropped of late, newest last, kept only to word failures
     gone: deque[Message] = to_blame(factory=lambda: deque(maxlen=64))
 

@@ -85,11 +85,17 @@ def _is_new(broker: Broker, name: str, routes: Any) -> bool:
 
 
 _DECLARE = ("queue.declare",)
-_THREE, _FOUR, _NEWEST = "rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"
+_TEXT, _THREE, _FOUR, _NEWEST = "amqp-0-9-1", "rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"
+_OF_RABBITMQ = (DeletedBeforeCommit.LOOKED_UP, DeletedBeforeCommit.KEPT, DeletedBeforeCommit.MISSED)
 _SIZE_TEXTS = (KNOWN_TO_4_0.filter_size_text, KNOWN_TO_4_3.filter_size_text)
 
 CHOICES_OF_QUEUES: tuple[FreeChoice, ...] = (
-    FreeChoice("deleted_before_commit", tuple(DeletedBeforeCommit), "TX-002", ("tx.commit",), _publishes_to_changed),
+    FreeChoice(
+        "deleted_before_commit", _OF_RABBITMQ, "TX-002", ("tx.commit",), _publishes_to_changed, (_THREE, _FOUR, _NEWEST)
+    ),
+    FreeChoice(
+        "deleted_before_commit", tuple(DeletedBeforeCommit), "TX-002", ("tx.commit",), _publishes_to_changed, (_TEXT,)
+    ),
     FreeChoice("least_max_priority", (0, 1), "PRIORITY-003", _DECLARE, _has_no_priorities),
     FreeChoice("negative_delivery_limit_is_none", (True, False), "QUORUM-004", _DECLARE, _has_negative_limit),
     FreeChoice("default_queue_type_in_errors", (None, "classic"), "QUEUE-012", _DECLARE, _has_other_type),

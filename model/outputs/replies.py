@@ -230,8 +230,8 @@ def counts_unacknowledged(broker: Broker, queue: Queue, right: Any, observed: An
     if broker.dialect.extensions or not isinstance(observed, int):
         return False
     held = sum(each.queue is queue for c in broker.channels.values() for each in c.unacknowledged.values())
-    # the question may have been processed before the last of them were handed out
-    counted = range(max(held - queue.handed_out, 1), held + more + 1)
+    # the question may have been processed before the last of them were handed out, and a purge may have deleted some
+    counted = range(max(held - queue.handed_out - queue.held_when_purged, 1), held + more + 1)
     return any(matches(right, observed - each) for each in counted)
 
 

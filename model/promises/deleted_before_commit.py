@@ -17,3 +17,5 @@ class DeletedBeforeCommit(Enum):
     #: whatever there is no queue of that name for breaks the connection; else a classic queue that is gone refuses
     #: (v4.3.5 rabbit_queue_type:to_queue, rabbit_classic_queue:handle_event of a queue that is down)
     MISSED = "missed"
+    #: queues are kept, and one that is gone takes nothing; commit-ok comes all the same (Broker-J, no RabbitMQ)
+    DROPPED = "dropped"

@@ -66,6 +66,9 @@ from amqpspec.model.rules.common.lookup import find_queue, queue_text, shortcut
 from amqpspec.model.rules.common.permission import check_read
 from amqpspec.model.rules.common.steps import Step
 
+#: The argument of the extension consumer_priorities: where there is none, it says nothing that anybody promised.
+PRIORITY = "x-priority"
+
 #: The tag of that consumer is wanted for another one: an extension may end it.
 used_again: Step[Broker, Channel, Consumer] = Step()
 #: A consumer of the queue is asked for, with acknowledgements or without (True), with these arguments.
@@ -94,8 +97,9 @@ def consume(broker: Broker, channel: Channel, method: Method) -> None:
     _check_exclusive(broker, channel, queue, exclusive)
     if queue.type is not QueueType.CLASSIC and is_limited(broker, channel) and not broker.dialect.prefetch_is_shared:
         raise ProtocolError("QOS-012", 540, f"{queue_text(broker, channel, name)} does not support global qos")
+    known = table if broker.dialect.has("consumer_priorities") else {k: v for k, v in table.items() if k != PRIORITY}
     consumer = Consumer(
-        tag, channel.key, queue, no_ack, 0 if no_ack else channel.prefetch, exclusive, table,
+        tag, channel.key, queue, no_ack, 0 if no_ack else channel.prefetch, exclusive, known,
         created=broker.stamp, announced=bool(arguments.get("nowait")), stamp=broker.stamp,
         prefetch_from=channel.prefetch_from,
         unheeded_prefetch=channel.prefetch if no_ack else 0,

@@ -280,6 +280,7 @@ def purge(broker: Broker, channel: Channel, method: Method) -> None:
         )
     low, high = broker.ready_range(queue)
     broker.remove_ready(queue, "QUEUE-024")
+    queue.held_when_purged += _unacknowledged(broker, queue)
     broker.touch(channel, queue, keeps_state=False)
     answer(broker, channel, method, "queue.purge-ok", {"message_count": between(low, high)}, "QUEUE-024")
 

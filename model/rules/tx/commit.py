@@ -36,6 +36,8 @@ from amqpspec.model.rules.common.lookup import queue_text
 
 Copies = tuple[tuple[Queue, Message], ...]
 
+_REFUSING = (DeletedBeforeCommit.KEPT, DeletedBeforeCommit.MISSED)
+
 
 def publish_kept(broker: Broker, channel: Channel, publication: Publication) -> tuple[Copies, bool]:
     """Publish what the transaction kept back. Gives the copies of it, and whether a queue refuses its own (TX-008).
@@ -79,7 +81,7 @@ def _is_told(broker: Broker, channel: Channel, refusing: list[Queue]) -> bool:
 
 def _refuses(broker: Broker, queue: Queue) -> bool:
     """Does a queue that is gone count as one that refuses?"""
-    return queue.type is QueueType.CLASSIC and broker.dialect.deleted_before_commit is not DeletedBeforeCommit.LOOKED_UP
+    return queue.type is QueueType.CLASSIC and broker.dialect.deleted_before_commit in _REFUSING
 
 
 def is_missed(broker: Broker, queue: Queue) -> bool:

@@ -118,6 +118,28 @@ def test_the_gravest_is_shrunk_first_and_has_the_largest_share_of_the_time(monke
     assert all(share > 9.0 / 4 for share in shares), "each has time of its own"
 
 
+def test_what_is_new_is_made_short_before_what_is_listed_and_has_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = Failure("CHAN-008", Shape.WRONG_ARGUMENT, "channel.close reply-text", "", "o", (), ())
+    shares: list[float] = []
+
+    def shrink(commands: Sequence[Command], shows: object, dialect: object, time_limit: float) -> Shrunk:
+        shares.append(time_limit)
+        return Shrunk(tuple(commands), cut_short=True)
+
+    monkeypatch.setattr("amqpspec.conformance.failures.findings.shrink", shrink)
+    told: list[Event] = []
+
+    def run_again(name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
+        return SequenceJudgement(name, "scripted", DIALECT, None, Verdict.FAIL, (FAILURE, words), {}, None, 9)
+
+    subject = Findings(dialect_named(DIALECT), 9.0, run_again, [told.append], first=lambda failure: failure == words)
+    for each in (FAILURE, words):
+        subject.note(each, "search 7", COMMANDS)
+    subject.shrink_all()
+    assert [event.found.failure for event in told if isinstance(event, FailureShrunk)] == [words, FAILURE]
+    assert shares[0] == pytest.approx(9.0)
+
+
 @pytest.mark.parametrize(("took", "seconds"), [(0.0, LEAST_TIME), (30.0, 30.0), (1000.0, MOST_TIME)])
 def test_shrinking_takes_as_long_as_the_run_did_where_nobody_has_said(
     took: float, seconds: float, monkeypatch: pytest.MonkeyPatch

@@ -132,6 +132,17 @@ def test_numbers_with_the_unacknowledged_are_one_failure() -> None:
     assert failure.identity == "QUEUE-001|wrong argument|queue.declare-ok message-count with the unacknowledged"
 
 
+def test_they_are_the_same_failure_where_a_purge_has_deleted_some_of_these() -> None:
+    """The broker counts what was got behind the purge only."""
+    told = talk().send("a.1 basic.publish q body=m1").rest().send("a.1 basic.get q").got("a.1", 1, "m1", 0).rest()
+    told.send("a.1 queue.purge q").see("a.1", "queue.purge-ok", message_count=0).rest()
+    told.send("a.1 basic.publish q body=m2").rest().send("a.1 basic.get q").got("a.1", 2, "m2", 0).rest()
+    told.send("b.1 queue.declare q passive")
+    told.see("b.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0).rest()
+    (failure,) = told.acceptor.failures
+    assert failure.identity == "QUEUE-001|wrong argument|queue.declare-ok message-count with the unacknowledged"
+
+
 def with_exchange() -> Conversation:
     """With the exchange x, of type direct, and the queue q that is bound to it with a table of arguments."""
     told = talk().send("a.1 exchange.declare x direct").see("a.1", "exchange.declare-ok").rest()
@@ -185,3 +196,18 @@ def test_word_of_a_consumer_may_come_before_the_deletion_is_answered() -> None:
     assert passes(late.see("a.1", "basic.cancel", consumer_tag="t", nowait=True).rest())
     told.see("a.1", "basic.cancel", consumer_tag="t", nowait=True).see("a.1", "queue.delete-ok", message_count=0)
     assert passes(told.rest())
+
+
+@pytest.mark.parametrize(("extensions", "is_right"), [("", True), ("+consumer_priorities", False)])
+def test_a_priority_of_a_consumer_says_nothing_where_nobody_promised_it(extensions: str, is_right: bool) -> None:
+    """The one without is served first, and what it held goes to the one with, which is seen before."""
+    told = Conversation(f"amqp-0-9-1{extensions}").send("a.1 queue.declare q")
+    told.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    for channel, arguments in (("a.1", "x-priority=1"), ("b.1", "")):
+        told.send(f"{channel} basic.consume q tag=t {arguments}")
+        told.see(channel, "basic.consume-ok", consumer_tag="t").rest()
+    told.send("a.1 basic.publish q body=m1").send("b.1 channel.close")
+    for channel, redelivered in (("a.1", True), ("b.1", False)):
+        given = {"consumer_tag": "t", "delivery_tag": 1, "exchange": "", "routing_key": "q"}
+        told.see(channel, "basic.deliver", "m1", redelivered=redelivered, **given)
+    assert passes(told.see("b.1", "channel.close-ok").rest()) is is_right

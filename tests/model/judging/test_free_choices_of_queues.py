@@ -203,3 +203,20 @@ def test_where_several_choices_meet_each_combination_is_tried() -> None:
     assert len(names) == len(set(names)) == 2 * 3 - 1, "all but the usual one"
     both = [each for each in names if "arguments.stream: " in each and "arguments.filter_size_text: " in each]
     assert len(both) == 2
+
+
+@pytest.mark.parametrize("dialect", ["amqp-0-9-1", *VERSIONS])
+@pytest.mark.parametrize("is_there", [True, False])
+def test_in_the_text_what_was_for_a_queue_that_is_gone_may_be_gone_too(dialect: str, is_there: bool) -> None:
+    """RabbitMQ tells of it, or gives the message to the queue that has its name now."""
+    talk = Conversation(dialect).send("a.1 queue.declare q").see("a.1", "queue.declare-ok", **MADE).rest()
+    talk.send("a.1 tx.select").see("a.1", "tx.select-ok").send("a.1 basic.publish q body=m1").rest()
+    talk.send("b.1 queue.delete q").see("b.1", "queue.delete-ok", message_count=0).rest()
+    talk.send("b.1 queue.declare q").see("b.1", "queue.declare-ok", **MADE).rest()
+    talk.send("a.1 tx.commit").see("a.1", "tx.commit-ok").rest().send("b.1 basic.get q")
+    if is_there:
+        got = {"delivery_tag": 1, "redelivered": False, "exchange": "", "routing_key": "q", "message_count": 0}
+        talk.see("b.1", "basic.get-ok", "m1", **got)
+    else:
+        talk.see("b.1", "basic.get-empty")
+    assert is_right(talk.rest()) is (is_there or dialect == "amqp-0-9-1")
