@@ -132,8 +132,10 @@ def _observe_end(broker: Broker, connection: Connection, event: TraceEvent) -> M
     if isinstance(owed, Expected):
         return unexpected(owed.requirements[0], f"{event.name} in place of {owed.method}")
     for channel in broker.channels.values():
-        if channel.connection == connection.name and channel.owed and isinstance(channel.owed[0], Expected):
-            return unexpected(channel.owed[0].requirements[0], f"{event.name} in place of {channel.owed[0].method}")
+        first = channel.owed[0] if channel.owed else None
+        # what a barrier waits for is not to blame
+        if channel.connection == connection.name and isinstance(first, Expected) and first.counted:
+            return unexpected(first.requirements[0], f"{event.name} in place of {first.method}")
     return unexpected(broker.bookkeeping.reason or "CONN-020", event.name)
 
 

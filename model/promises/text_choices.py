@@ -68,6 +68,10 @@ class TextChoices:
     unbind_names_key: bool = True
     #: section 3.1.3.4 does not say whether a headers binding `any` without fields matches nothing or everything
     any_of_nothing_matches: bool = False
+    #: the numbers in queue.declare-ok are worth asking for (`model.promises.text_means`)
+    counts_are_told: bool = True
+    #: basic.get is answered, so that a barrier may use it
+    get_is_known: bool = True
     #: a text of the broker's own is sent with basic.return, if any may be
     return_text: str = "NO_ROUTE"
     #: choices that are not open here, with their values (`model.promises.text_values`)
