@@ -48,7 +48,8 @@ class CarryingOut:
                 continue
             if self._start_again is None:
                 names = ", ".join(name for name in files if name in begun - done)
-                raise TargetError(f"{lost}; it answered at first, and was lost while its choices were looked at ({names})")
+                behind = f"it answered at first, and was lost while its choices were looked at ({names})"
+                raise TargetError(f"{lost}; {behind}")
             self._target = self._start_again()
         return done
 

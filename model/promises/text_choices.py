@@ -122,8 +122,8 @@ CODES: Mapping[str, tuple[int, ...]] = MappingProxyType(
         "CHAN-020": (501, 503),
         # 501: a frame that cannot be decoded; 502: illegal values
         "CONN-018": (501, 502),
-        # 504: a channel that is not there; 530: a limit of the server's
-        "CONN-013": (504, 530),
+        # 504: a channel that is not there; 530: a limit of the server's; 506: "too many of some type of entity"
+        "CONN-013": (504, 506, 530),
     }
 )
 
