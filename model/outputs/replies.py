@@ -89,7 +89,7 @@ from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.field_types import retyped
 from amqpspec.model.protocol.methods import METHOD_IDS, Content, Method, TraceEvent
-from amqpspec.model.protocol.patterns import Pattern, matches
+from amqpspec.model.protocol.patterns import Generated, Pattern, matches
 from amqpspec.model.rules.extensions.consumer_timeout import contested
 
 #: Arguments that can be wrong without leaving the state in doubt.
@@ -182,6 +182,8 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
             continue  # a field at its zero value may be left out of the frame's arguments
         requirement = expected.blame.get(name, expected.requirements[0])
         detail = f"{event.name} {name.replace('_', '-')}"
+        if isinstance(value, Generated) and not observed:
+            detail += " that is empty"
         allowed = f"{name.replace('_', '-')}={value}"
         counts = expected.effect if name == "message_count" and isinstance(expected.effect, CountsTold) else None
         is_habit = counts is not None and counts_unacknowledged(broker, counts.queue, value, observed)

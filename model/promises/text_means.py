@@ -6,6 +6,8 @@ this would show: a number that is never told is no message that is lost.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from amqpspec.model.promises.text_contradictions import BROKER_J, LAVINMQ, RABBITMQ
 from amqpspec.model.promises.text_values import TextChoice, Value
 
@@ -34,3 +36,13 @@ MEANS: tuple[TextChoice, ...] = (
         ),
     ),
 )  # fmt: skip
+
+
+def lacking_in_words(choices: Mapping[str, str]) -> list[str]:
+    """One line for each that a broker lacks. `choices`: choice to value."""
+    return [
+        f"{each.about} {value.does}"
+        for each in MEANS
+        for value in each.values
+        if not value.right and choices.get(each.name) == value.name
+    ]
