@@ -366,7 +366,8 @@ class Runner:
     def _ask_whether_whole(self) -> None:
         """Now that all connections of the run are over: does the broker serve a fresh one, and delete what is left?"""
         self._cleaner.close()
-        wrong = [not_served(self.target.address)]
+        gets = self._dialect.text.get_is_known
+        wrong = [not_served(self.target.address, gets)]
         self._losses.served += 1
         self._left_behind = clean_up(self.target.address, self._left_behind, self._patience)
         never = self._causes.never_answered

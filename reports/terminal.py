@@ -15,6 +15,7 @@ from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, strength_of
 from amqpspec.model.promises.dialect_names import choices_of, in_short
 from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.severity import rank, severity_of
+from amqpspec.model.promises.text_means import lacking_in_words
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
@@ -60,6 +61,8 @@ def print_report(
     if choices := choices_of(result.target.dialect):
         what = plural(len(choices), "choice")
         console.print(f"Judged by {what} of this broker where the text of 0-9-1 leaves one; report.html lists them")
+        for line in lacking_in_words(choices):
+            console.print(f"The broker lacks what it is looked at by, so that less is seen: {line}")
         console.print()
     if extent := extent_lines(result):
         console.print(_text("\n".join(extent), STYLES[Verdict.INCONCLUSIVE]))

@@ -17,6 +17,8 @@ from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.capabilities import advertised
 from amqpspec.model.promises.dialects import dialect_named, dialect_of, is_known
+from amqpspec.model.promises.dialects.settled import with_choices
+from amqpspec.model.promises.text_means import MEANS
 from amqpspec.reports.text import visible
 from amqpspec.targets.brokers.resolve import (
     RunningBroker,
@@ -28,6 +30,8 @@ from amqpspec.targets.brokers.resolve import (
     running_broker,
 )
 
+#: What a broker is looked at by.
+NAMES_OF_MEANS = tuple(each.name for each in MEANS)
 #: Characters of a product's name or version that are shown.
 _LONGEST_NAME = 100
 
@@ -57,6 +61,12 @@ class StartedTarget:
         self._running = ExitStack()
         self._broker: RunningBroker | None = None
         self._target: TargetUnderTest | None = None
+        #: while its choices are looked at
+        self._introduction: TargetUnderTest | None = None
+        #: it was said what it is held to
+        self._is_said = False
+        #: it is a product whose ways are known
+        self._is_known = False
 
     def __enter__(self) -> Self:
         try:
@@ -92,6 +102,32 @@ class StartedTarget:
         return self._target
 
     def _start(self) -> TargetUnderTest:
+        target = self._introduced()
+        if self._target is not None:
+            return replace(target, description=self._target.description, capabilities=self._target.capabilities)
+        dialect = dialect_named(target.description.dialect)
+        if not self._is_said and not self._is_known:
+            self._introduction = target
+            again = self._introduced_again if self.restarts is not None else None
+            if getattr(self._options, "profile", False):
+                names = gentle()
+                dialect = measure(target, self._options.out / "profile.jsonl", names, names, again).dialect
+            else:
+                # what a broker is looked at by is no choice of its own
+                dialect = with_choices(dialect, measure(target, None, NAMES_OF_MEANS, (), again).settled)
+            target = self._introduction
+        description = replace(target.description, dialect=dialect.name)
+        capabilities = (target.capabilities or frozenset()) | dialect.announced
+        return replace(target, description=description, capabilities=capabilities)
+
+    def _introduced_again(self) -> TargetUnderTest:
+        """A target that was lost before the run began. Raises `TargetError`."""
+        self._running.close()
+        self._introduction = self._introduced()
+        return self._introduction
+
+    def _introduced(self) -> TargetUnderTest:
+        """Started, and asked what it is."""
         options = self._options
         try:
             started = running_broker(options.target, self._asked, apart=self._apart)
@@ -102,10 +138,12 @@ class StartedTarget:
         properties, limits = introduction(address)
         said = dialect_said_by(broker)
         dialect = self._asked or (dialect_named(said) if said else dialect_of(properties))
+        self._is_said = bool(self._asked or said)
+        self._is_known = is_known(properties)
         product = _shown(properties.get("product", "unknown"))
         version = _shown(properties.get("version", "unknown"))
         label = options.target if "://" not in options.target else str(address)
-        target = TargetUnderTest(
+        return TargetUnderTest(
             address,
             TargetDescription(label, product, version, dialect.name),
             options.deadline,
@@ -114,12 +152,6 @@ class StartedTarget:
             channel_max=limits.channel_max,
             frame_max=limits.frame_max,
         )
-        if self._target is not None:
-            return replace(target, description=self._target.description, capabilities=self._target.capabilities)
-        if not self._asked and not said and getattr(options, "profile", False) and not is_known(properties):
-            dialect = measure(target, options.out / "profile.jsonl", gentle(), gentle()).dialect
-        description = replace(target.description, dialect=dialect.name)
-        return replace(target, description=description, capabilities=advertised(properties) | dialect.announced)
 
 
 def _shown(said: object) -> str:

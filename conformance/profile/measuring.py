@@ -7,17 +7,13 @@ are carried out by the text that leaves the choice open.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.language.names import plain
+from amqpspec.conformance.profile.carrying_out import SEQUENCE, CarryingOut
 from amqpspec.conformance.profile.profile import BASE, Profile, SeenChoice, SeenExtension
 from amqpspec.conformance.profile.shows import shows, shows_of_extensions
-from amqpspec.conformance.session.patience import Patience
-from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace
 from amqpspec.conformance.traces.trace_row import TraceRow, row_event
@@ -28,14 +24,17 @@ from amqpspec.model.promises.capabilities import METHODS, capability_of
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
 from amqpspec.model.promises.dialects.settled import TEXT_CHOICES, with_choices
+from amqpspec.model.promises.text_means import COUNTS, GET, MEANS
 from amqpspec.model.promises.text_values import TextChoice
-from amqpspec.model.promises.verdict import Shape, Verdict
-from amqpspec.targets.clock import COMMON
+from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
-#: Sequences that are carried out at one time: nearly all of the time goes into waiting.
-AT_ONCE = 6
-#: Begins the name of a sequence.
-_SEQUENCE = "profile "
+#: Beside what the means are looked at: a barrier that uses neither.
+_LOOKED_AT_BLINDLY = with_choices(BASE, {GET: "unknown"})
+#: Does the failure show that the broker lacks it?
+LACKING: Mapping[str, Callable[[Failure], bool]] = {
+    COUNTS: lambda failure: failure.shape is Shape.MISSING and failure.detail == "messages ready",
+    GET: lambda failure: failure.command.partition(" ")[2].startswith("basic.get"),
+}
 
 
 def measure(
@@ -43,63 +42,62 @@ def measure(
     trace_file: Path | None = None,
     choices: Collection[str] = TEXT_CHOICES,
     extensions: Collection[str] = EXTENSIONS,
+    start_again: Callable[[], TargetUnderTest] | None = None,
 ) -> Profile:
     """The profile of the target, or as much of it as is about these. Raises `TargetError` when it is lost.
 
     `trace_file`: where the trace stays; None: nowhere. What a broker may not survive comes last.
+    `start_again`: starts a target that was lost; what was under way then is no part of the profile.
     """
-    of_choices = {name: file for name, file in shows().items() if name in choices}
+    of_means = {each.name: shows()[each.name] for each in MEANS}
+    of_choices = {name: file for name, file in shows().items() if name in choices and name not in of_means}
     of_extensions = {name: file for name, file in shows_of_extensions().items() if name in extensions}
-    bases = {**dict.fromkeys(of_choices, BASE), **{name: _text_of(name) for name in of_extensions}}
-    rows: dict[str, list[TraceRow]] = {}
     with tempfile.TemporaryDirectory(prefix="amqpspec-") as directory:
         place = trace_file or Path(directory) / "profile.jsonl"
         with TraceWriter(place) as trace:
-            _carry_out(target, trace, {**of_choices, **of_extensions}, bases)
-        for row in read_trace(place):
-            rows.setdefault(row["sequence"].removeprefix(_SEQUENCE), []).append(row)
+            carrying_out = CarryingOut(target, trace, start_again)
+            # by what the broker lacks of this all the others go: else each of them shows that alone
+            done = carrying_out.carry_out(of_means, dict.fromkeys(of_means, _LOOKED_AT_BLINDLY))
+            means = _means(_rows(place), done)
+            lacking = {seen.choice.name: seen.value.name for seen in means if seen.value and not seen.value.right}
+            bases = dict.fromkeys(of_choices, with_choices(BASE, lacking))
+            bases |= {name: with_choices(_text_of(name), lacking) for name in of_extensions}
+            done |= carrying_out.carry_out({**of_choices, **of_extensions}, bases)
+        rows = _rows(place)
     announced = target.capabilities or frozenset()
+    seen = _all_seen({name: rows[name] for name in TEXT_CHOICES if name in of_choices and name in done}, lacking)
     return Profile(
-        _all_seen({name: rows[name] for name in TEXT_CHOICES if name in of_choices}),
-        tuple(_seen_extension(name, name in announced, rows[name]) for name in of_extensions),
+        (*(each for each in means if each.choice.name in choices), *seen),
+        tuple(
+            _seen_extension(name, name in announced, rows[name], bases[name]) for name in of_extensions if name in done
+        ),
         tuple(sorted(announced.difference(of_extensions))),
     )
 
 
-def _carry_out(
-    target: TargetUnderTest, trace: TraceWriter, files: Mapping[str, CommandFile], bases: Mapping[str, Dialect]
-) -> None:
-    patience = Patience(target.deadline)
-
-    def carry_out(name: str) -> None:
-        under = replace(
-            target,
-            description=replace(target.description, dialect=bases[name].name),
-            operator=None,
-        )
-        # a seed makes it part of a run, in which what is the same on every connection is judged elsewhere
-        with Session(under, trace, _SEQUENCE + name, seed=0, patience=patience) as session:
-            for command in files[name].commands:
-                session.run(command)
-
-    if target.clock is not COMMON:
-        # whoever shares a clock with the broker takes turns
-        for name in files:
-            carry_out(name)
-        return
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for _ in pool.map(carry_out, [name for name, file in files.items() if not file.rough]):
-            pass
-    for name, file in files.items():
-        if file.rough:
-            carry_out(name)
+def _rows(place: Path) -> Mapping[str, list[TraceRow]]:
+    rows: dict[str, list[TraceRow]] = {}
+    for row in read_trace(place):
+        rows.setdefault(row["sequence"].removeprefix(SEQUENCE), []).append(row)
+    return rows
 
 
-def _all_seen(rows: Mapping[str, Sequence[TraceRow]]) -> tuple[SeenChoice, ...]:
+def _means(rows: Mapping[str, Sequence[TraceRow]], done: Collection[str]) -> tuple[SeenChoice, ...]:
+    """What the broker lacks of what the suite looks at it by: that alone is asked, whatever else is wrong."""
+    found = []
+    for choice in MEANS:
+        usual, lacking = choice.values
+        failures = _judged(rows[choice.name], _LOOKED_AT_BLINDLY).failures if choice.name in done else ()
+        lacks = any(LACKING[choice.name](each) for each in failures)
+        found.append(SeenChoice(choice, (lacking if lacks else usual,), failures[0].observed if lacks else ""))
+    return tuple(found)
+
+
+def _all_seen(rows: Mapping[str, Sequence[TraceRow]], lacking: Mapping[str, str]) -> tuple[SeenChoice, ...]:
     """What is not certain is looked at again by what is: another choice may explain it as well, as long as it is open.
     """
-    found = {name: _seen(TEXT_CHOICES[name], rows[name], {}) for name in rows}
-    certain = {name: seen.value.name for name, seen in found.items() if seen.value is not None}
+    found = {name: _seen(TEXT_CHOICES[name], rows[name], lacking) for name in rows}
+    certain = {**lacking} | {name: seen.value.name for name, seen in found.items() if seen.value is not None}
     for name in found:
         if name not in certain:
             found[name] = _seen(TEXT_CHOICES[name], rows[name], certain)
@@ -113,7 +111,8 @@ def _seen(choice: TextChoice, rows: Sequence[TraceRow], known: Mapping[str, str]
         for each in choice.values
         if _explains(_judged(rows, with_choices(BASE, {**known, choice.name: each.name})))
     )
-    return SeenChoice(choice, fitting, "" if fitting else _observed(rows, _judged(rows, BASE)))
+    base = with_choices(BASE, known)
+    return SeenChoice(choice, fitting, "" if fitting else _observed(rows, _judged(rows, base)))
 
 
 def _explains(judgement: SequenceJudgement) -> bool:
@@ -124,9 +123,11 @@ def _explains(judgement: SequenceJudgement) -> bool:
     return bool(failures) and all(failure.detail.endswith(WITH_UNACKNOWLEDGED) for failure in failures)
 
 
-def _seen_extension(capability: str, announced: bool, rows: Sequence[TraceRow]) -> SeenExtension:
+def _seen_extension(
+    capability: str, announced: bool, rows: Sequence[TraceRow], base: Dialect
+) -> SeenExtension:
     """It works where everything was right, and its method was taken or something that is about it made a difference."""
-    judgement = _judged(rows, _text_of(capability))
+    judgement = _judged(rows, base)
     about = (requirement for requirement in judgement.exercised if capability_of(requirement) == capability)
     shown = capability in METHODS.values() or any(True for _ in about)
     works = judgement.verdict is Verdict.PASS and shown

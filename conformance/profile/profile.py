@@ -9,6 +9,7 @@ from amqpspec.model.promises.dialect_names import choices_of
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
 from amqpspec.model.promises.dialects.settled import TEXT_CHOICES, with_choices
+from amqpspec.model.promises.text_means import MEANS
 from amqpspec.model.promises.text_values import TextChoice, Value
 
 #: What a profile is measured beside.
@@ -68,17 +69,21 @@ class Profile:
 
     @property
     def settled(self) -> dict[str, str]:
-        """Choice to value, of those that the text leaves open and that were seen to be made."""
+        """Choice to value, of those that the text leaves open and that were seen to be made; and what the broker lacks
+        of what the suite looks at it by (`model.promises.text_means`): else that would be all that is seen.
+        """
         found: dict[str, str] = {}
         for each in self.choices:
-            if each.choice.is_open and each.value is not None and each.value.right:
+            if each.value is None:
+                continue
+            if (each.choice.is_open and each.value.right) or (each.choice in MEANS and not each.value.right):
                 found[each.choice.name] = each.value.name
         return found
 
     @property
     def dialect(self) -> Dialect:
         """The text, with what the broker announces or shows, and with the choices that the text leaves it. What the
-        text does not allow is no part of it.
+        text does not allow is no part of it, but for what it lacks to be looked at.
         """
         return with_choices(text_with(self.held_to), self.settled)
 

@@ -13,6 +13,7 @@ from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.scenarios.scenario_files import selected
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.model.promises.capabilities import METHODS, lacking
+from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.protocol.methods import OPERATOR
 from amqpspec.targets.brokers.operator import not_offered
@@ -59,8 +60,11 @@ def not_applicable(target: TargetUnderTest) -> dict[str, str]:
 
 
 def absent_methods(target: TargetUnderTest) -> frozenset[str]:
-    """The methods of capabilities that the target does not advertise: a search leaves them out."""
-    return frozenset(method for method in METHODS if _absent(target, [method], ()))
+    """The methods of capabilities that the target does not advertise, and basic.get where it is not known to it: a
+    search leaves them out.
+    """
+    absent = frozenset(method for method in METHODS if _absent(target, [method], ()))
+    return absent if dialect_named(target.description.dialect).text.get_is_known else absent | {"basic.get"}
 
 
 def needs_operator(commands: Iterable[Command]) -> bool:
@@ -85,6 +89,14 @@ def _not_advertised(scenario: CommandFile, target: TargetUnderTest) -> str | Non
     return f"the broker does not advertise {absent}" if absent else None
 
 
+def _not_answered(scenario: CommandFile, target: TargetUnderTest) -> str | None:
+    """A broker that does not know basic.get has failed what is about it, and nothing else for that."""
+    if dialect_named(target.description.dialect).text.get_is_known or (scenario.requirement or "").startswith("GET-"):
+        return None
+    asks = any(command.method == "basic.get" for command in scenario.commands)
+    return "needs basic.get, which the broker does not answer (GET-001)" if asks else None
+
+
 def _absent(target: TargetUnderTest, methods: Collection[str], requirements: Collection[str]) -> str:
     """A capability that is needed and not advertised, if there is one."""
     if target.capabilities is None:
@@ -92,4 +104,4 @@ def _absent(target: TargetUnderTest, methods: Collection[str], requirements: Col
     return next(lacking(methods, requirements, target.capabilities), "")
 
 
-_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, _not_advertised)
+_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, _not_advertised, _not_answered)

@@ -19,6 +19,9 @@ def judgeable(command: Command, plan: Plan) -> Command:
     arguments: Table = dict(command.arguments)
     if command.method in ("queue.bind", "queue.unbind"):
         arguments |= _in_the_text(arguments)
+    if command.method == "connection.open":
+        # no sentence says what becomes of a virtual host that is not there
+        arguments.pop("virtual_host", None)
     if command.method == "basic.publish":
         arguments.pop("immediate", None)
         command = replace(command, content=_of_no_priority(without_meaning(command.content)))

@@ -98,6 +98,7 @@ class AcceptorQuestions:
         known = usual.queues.get(queue)
         return (
             known is not None
+            and usual.dialect.text.get_is_known
             and not known.messages
             and not known.dropping
             and known.type is not QueueType.STREAM
@@ -130,6 +131,8 @@ class AcceptorQuestions:
         # nobody can ask for a queue of unknown name on another channel
         if known is None or known.type is QueueType.STREAM or queue.startswith(UNKNOWN_NAME):
             return False
+        if not self._usual.dialect.text.counts_are_told:
+            return False
         return bool(known.messages or known.unproven or known.dropping or known.still_counted)
 
     def is_as_counted(self, queue: str) -> bool:
@@ -143,9 +146,9 @@ class AcceptorQuestions:
         return not known.unproven and not known.dropping and (not known.still_counted or counts_holders)
 
     def at_rest(self) -> list[str]:
-        if self.is_doubtful() or len(self._acceptor.explanations) > 1:
-            return []
         usual = self._usual
+        if self.is_doubtful() or len(self._acceptor.explanations) > 1 or not usual.dialect.text.counts_are_told:
+            return []
         return [name for name, queue in usual.queues.items() if _is_certain(usual, queue)]
 
     def unproven(self) -> list[str]:

@@ -231,8 +231,8 @@ class Explanation:
         return self.broker.quiet or self.broker.bookkeeping.is_unpredictable
 
     def unproven(self) -> Iterable[Debt]:
-        """What should have come, and no count has shown."""
-        return () if self.is_unpredictable else unproven(self.broker)
+        """What should have come, and no count has shown. A broker that tells no counts shows nothing by them."""
+        return unproven(self.broker) if self.broker.dialect.text.counts_are_told and not self.is_unpredictable else ()
 
     @property
     def is_settled(self) -> bool:

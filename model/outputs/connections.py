@@ -36,7 +36,7 @@ from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.outputs.going_on import goes_on_behind
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
-from amqpspec.model.outputs.replies import take_expected
+from amqpspec.model.outputs.replies import is_refused_by, take_expected
 from amqpspec.model.promises.capabilities import missing
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import NO_HEARTBEAT, SocketEvent, Table, TraceEvent
@@ -74,7 +74,9 @@ def observe_on_connection(broker: Broker, event: TraceEvent) -> Mismatches:
         # an error that the model wanted on a channel, or none at all
         for channel in broker.channels.values():
             first = channel.owed[0] if channel.owed else None
-            if channel.connection == connection.name and isinstance(first, Expected) and first.counted:
+            if channel.connection != connection.name or not isinstance(first, Expected):
+                continue
+            if first.counted or is_refused_by(first, event):
                 return unexpected(first.requirements[0], f"connection.close in place of {first.method}")
         return unexpected(broker.bookkeeping.reason or "CHAN-007", event.name)
     if event.name in ("connection.blocked", "connection.unblocked"):
@@ -132,8 +134,10 @@ def _observe_end(broker: Broker, connection: Connection, event: TraceEvent) -> M
     if isinstance(owed, Expected):
         return unexpected(owed.requirements[0], f"{event.name} in place of {owed.method}")
     for channel in broker.channels.values():
-        if channel.connection == connection.name and channel.owed and isinstance(channel.owed[0], Expected):
-            return unexpected(channel.owed[0].requirements[0], f"{event.name} in place of {channel.owed[0].method}")
+        first = channel.owed[0] if channel.owed else None
+        # what a barrier waits for is not to blame
+        if channel.connection == connection.name and isinstance(first, Expected) and first.counted:
+            return unexpected(first.requirements[0], f"{event.name} in place of {first.method}")
     return unexpected(broker.bookkeeping.reason or "CONN-020", event.name)
 
 

@@ -89,7 +89,7 @@ from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.field_types import retyped
 from amqpspec.model.protocol.methods import METHOD_IDS, Content, Method, TraceEvent
-from amqpspec.model.protocol.patterns import Pattern, matches
+from amqpspec.model.protocol.patterns import Generated, Pattern, matches
 from amqpspec.model.rules.extensions.consumer_timeout import contested
 
 #: Arguments that can be wrong without leaving the state in doubt.
@@ -182,6 +182,8 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
             continue  # a field at its zero value may be left out of the frame's arguments
         requirement = expected.blame.get(name, expected.requirements[0])
         detail = f"{event.name} {name.replace('_', '-')}"
+        if isinstance(value, Generated) and not observed:
+            detail += " that is empty"
         allowed = f"{name.replace('_', '-')}={value}"
         counts = expected.effect if name == "message_count" and isinstance(expected.effect, CountsTold) else None
         is_habit = counts is not None and counts_unacknowledged(broker, counts.queue, value, observed)
@@ -305,6 +307,12 @@ def _closed_for_time(broker: Broker, channel: Channel, method: Method) -> str:
     return "TIMEOUT-009"
 
 
+def is_refused_by(owed: Expected, close: TraceEvent) -> bool:
+    """Does the close say that it refuses the very request that this would answer?"""
+    named = close.arguments.get("class_id", 0), close.arguments.get("method_id", 0)
+    return named == METHOD_IDS.get(owed.method.removesuffix("-ok")) and owed.method.endswith("-ok")
+
+
 def nothing_explains(
     broker: Broker, channel: Channel, method: Method, requirement: str | None, asked: bool = False
 ) -> Mismatches:
@@ -325,8 +333,11 @@ def nothing_explains(
         if method.name == "basic.return":
             return unexpected(_routed_all_the_same(broker, method), method.name)
         first = channel.owed[0] if channel.owed else None
-        # what a barrier waits for is not to blame
-        if requirement is None and isinstance(first, Expected) and first.counted:
+        # what a barrier waits for is not to blame, unless it is that which is refused
+        about = isinstance(first, Expected) and (
+            first.counted or (method.name == "channel.close" and is_refused_by(first, method))
+        )
+        if requirement is None and isinstance(first, Expected) and about:
             owed = first
             if method.name == "basic.cancel" and owed.method == "queue.delete-ok":
                 return unexpected("CANCEL-011", "basic.cancel before queue.delete-ok")

@@ -53,6 +53,8 @@ _TABLE = (
     _Row(Severity.WRONG_WORDS, _ANY, Shape.WRONG_ARGUMENT, r".+ reply-text|connection\.start server-properties"),
     # the form of a confirm: what it confirms is right
     _Row(Severity.WRONG_WORDS, "CONFIRM-", Shape.WRONG_ARGUMENT, r"basic\.n?ack (multiple|requeue)"),
+    # what was made cannot be named by anybody
+    _Row(Severity.WRONG_STATE, "QUEUE-006|CONSUME-002", Shape.WRONG_ARGUMENT, r".+ that is empty"),
     # constants, and what generated names look like
     _Row(Severity.WRONG_WORDS, "CONN-010|QUEUE-006|QUEUE-028|CONSUME-002", Shape.WRONG_ARGUMENT, ".+"),
     _Row(Severity.WRONG_CODE, _ANY, Shape.WRONG_ARGUMENT, r".+ (reply-code|class-id|method-id|nowait)"),

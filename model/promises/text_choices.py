@@ -68,6 +68,10 @@ class TextChoices:
     unbind_names_key: bool = True
     #: section 3.1.3.4 does not say whether a headers binding `any` without fields matches nothing or everything
     any_of_nothing_matches: bool = False
+    #: the numbers in queue.declare-ok are worth asking for (`model.promises.text_means`)
+    counts_are_told: bool = True
+    #: basic.get is answered, so that a barrier may use it
+    get_is_known: bool = True
     #: a text of the broker's own is sent with basic.return, if any may be
     return_text: str = "NO_ROUTE"
     #: choices that are not open here, with their values (`model.promises.text_values`)
@@ -118,8 +122,8 @@ CODES: Mapping[str, tuple[int, ...]] = MappingProxyType(
         "CHAN-020": (501, 503),
         # 501: a frame that cannot be decoded; 502: illegal values
         "CONN-018": (501, 502),
-        # 504: a channel that is not there; 530: a limit of the server's
-        "CONN-013": (504, 530),
+        # 504: a channel that is not there; 530: a limit of the server's; 506: "too many of some type of entity"
+        "CONN-013": (504, 506, 530),
     }
 )
 

@@ -21,11 +21,15 @@ _ENDS = ("channel.close", "connection.close", "socket.closed", "socket.garbage")
 
 
 def check_alive(address: Address, time_limit: float = TIME_LIMIT) -> None:
-    """Connect, declare a queue and delete it. Raises `TargetError` if the broker does not get through it in time."""
+    """Connect, declare a queue and delete it. Raises `TargetError` if the broker does not get through it in time.
+
+    One that answers no queue.delete, and what comes behind it, has never learnt it, and is not gone.
+    """
     with _Visit(address, time_limit) as visit:
-        for method, arguments in (("channel.open", {}), ("queue.declare", visit.queue), ("queue.delete", visit.queue)):
+        for method, arguments in (("channel.open", {}), ("queue.declare", visit.queue)):
             if not visit.ask(method, arguments).name.endswith("-ok"):
                 return  # it refuses, but it answers
+        visit.delete()
 
 
 def is_alive(address: Address) -> bool:
@@ -36,27 +40,19 @@ def is_alive(address: Address) -> bool:
     return True
 
 
-def not_served(address: Address) -> str | None:
+def not_served(address: Address, gets: bool = True) -> str | None:
     """What is wrong with how a fresh connection is served, which publishes a message and gets it; None: nothing is.
 
-    Raises `TargetError` if the broker does not answer any more.
+    `gets`: the broker knows basic.get. Raises `TargetError` if the broker does not answer any more.
     """
     with _Visit(address) as visit:
         for method, arguments in (("channel.open", {}), ("queue.declare", visit.queue)):
             if not (answer := visit.ask(method, arguments)).name.endswith("-ok"):
                 return _refused(method, answer)
-        visit.send("basic.publish", {"exchange": "", "routing_key": visit.queue["queue"]}, Content({}, _BODY))
-        got = visit.ask("basic.get", {**visit.queue, "no_ack": True})
-        until = time.monotonic() + PUBLISHING_TIME
-        while got.name == "basic.get-empty" and time.monotonic() < until:
-            got = visit.ask("basic.get", {**visit.queue, "no_ack": True})
-        if got.name.endswith(".close"):
-            return _refused("basic.get", got)
-        if not (answer := visit.ask("queue.delete", visit.queue)).name.endswith("-ok"):
-            return _refused("queue.delete", answer)
-    if isinstance(got, Method) and got.content is not None and got.content.body == _BODY:
-        return None
-    return f"what a fresh connection publishes does not come: {got.name}"
+        wrong = visit.publish_and_get() if gets else None
+        if wrong is None and (refusal := visit.delete()) is not None:
+            wrong = _refused("queue.delete", refusal)
+    return wrong
 
 
 def _refused(method: str, answer: TraceEvent) -> str:
@@ -86,6 +82,25 @@ class _Visit:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._client.__exit__(kind, error, trace)
+
+    def publish_and_get(self) -> str | None:
+        """What is wrong with what comes of a message that is published."""
+        self.send("basic.publish", {"exchange": "", "routing_key": self.queue["queue"]}, Content({}, _BODY))
+        got = self.ask("basic.get", {**self.queue, "no_ack": True})
+        until = time.monotonic() + PUBLISHING_TIME
+        while got.name == "basic.get-empty" and time.monotonic() < until:
+            got = self.ask("basic.get", {**self.queue, "no_ack": True})
+        if got.name.endswith(".close"):
+            return _refused("basic.get", got)
+        if isinstance(got, Method) and got.content is not None and got.content.body == _BODY:
+            return None
+        return f"what a fresh connection publishes does not come: {got.name}"
+
+    def delete(self) -> TraceEvent | None:
+        """Delete the queue and close the channel, which is answered behind it. Gives a refusal, if there is one."""
+        self.send("queue.delete", self.queue)
+        answer = self.ask("channel.close", {"reply_code": 200, "reply_text": "done", "class_id": 0, "method_id": 0})
+        return answer if answer.name in _ENDS else None
 
     def send(self, method: str, arguments: dict[str, Any], content: Content | None = None) -> None:
         self._client.send(Method("alive", 1, method, dict(arguments), sent=True, content=content))

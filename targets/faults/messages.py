@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.owed import Expected
+from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
+from amqpspec.model.rules.connection.closing import fail
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
@@ -45,6 +48,23 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
 @on_output("declare-count-wrong", "QUEUE-001", "queue.declare-ok counts a consumer too many.", "queue.declare-ok")
 def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
     yield altered(method, consumer_count=method.arguments["consumer_count"] + 1)
+
+
+@on_output("counts-untold", "QUEUE-001", "queue.declare-ok says 0 messages, 0 consumers.", "queue.declare-ok")
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    yield altered(method, message_count=0, consumer_count=0)
+
+
+@on_input("get-unknown", "GET-001", "basic.get is not implemented.", "basic.get")
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    channel = broker.channel(method.connection, method.channel)
+    if channel.state is ChannelState.OPEN:
+        fail(broker, channel, method, ProtocolError("GET-001", 540, "basic.get"))
+
+
+@on_output("delete-unanswered", "QUEUE-024", "queue.delete is never answered.", "queue.delete-ok")
+def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    return ()
 
 
 @on_input("queue-inequivalence-accepted", "QUEUE-007", "A queue is redeclared with other properties.", "queue.declare")

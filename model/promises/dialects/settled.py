@@ -14,10 +14,11 @@ from amqpspec.model.promises.dialect_names import base_of, capabilities_of, name
 from amqpspec.model.promises.text_choices import TextChoices
 from amqpspec.model.promises.text_contradictions import CONTRADICTIONS
 from amqpspec.model.promises.text_freedoms import FREEDOMS
+from amqpspec.model.promises.text_means import MEANS
 from amqpspec.model.promises.text_values import TextChoice, Value
 
 #: The choices of the text, by name.
-TEXT_CHOICES: Mapping[str, TextChoice] = {each.name: each for each in (*CONTRADICTIONS, *FREEDOMS)}
+TEXT_CHOICES: Mapping[str, TextChoice] = {each.name: each for each in (*MEANS, *CONTRADICTIONS, *FREEDOMS)}
 
 
 class UnknownChoice(ValueError):

@@ -280,7 +280,7 @@ def _tune_ok(broker: Broker, connection: Connection, method: Method) -> None:
     frame_max, channel_max = asked.get("frame_max", 0), asked.get("channel_max", 0)
     if 0 < frame_max < broker.dialect.least_frame_max:
         refuse_silently(broker, connection, "CONN-012")
-    elif not frame_max and broker.dialect.text.frame_max_can_be_left_open:
+    elif not frame_max and offered["frame_max"] and broker.dialect.text.frame_max_can_be_left_open:
         _tune_ok(broker, connection, replace(method, arguments={**asked, "frame_max": offered["frame_max"]}))
     elif limit(frame_max) > limit(offered["frame_max"]) or limit(channel_max) > limit(offered["channel_max"]):
         refuse_silently(broker, connection, "CONN-011")

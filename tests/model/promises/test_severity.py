@@ -68,6 +68,7 @@ TABLE = {
     "TIMEOUT-001|missing frame|channel.close": Severity.STUCK,
     "TIMEOUT-007|unexpected frame|basic.cancel": Severity.STUCK,
     # it goes on with something that is not so
+    "QUEUE-006|wrong argument|queue.declare-ok queue that is empty": Severity.WRONG_STATE,
     "GET-001|wrong argument|basic.get-ok message-count": Severity.WRONG_STATE,
     "QUEUE-001|wrong argument|queue.declare-ok message-count with the unacknowledged": Severity.WRONG_STATE,
     "ACK-015|wrong argument|basic.deliver redelivered": Severity.WRONG_STATE,

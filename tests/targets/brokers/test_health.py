@@ -31,6 +31,14 @@ def test_it_says_what_is_wrong(fault: str, said: str, monkeypatch: pytest.Monkey
         assert not_served(broker.address) == said
 
 
+def test_a_broker_that_does_not_know_a_method_is_not_lost() -> None:
+    with EmbeddedBroker(fault="delete-unanswered") as broker:
+        check_alive(broker.address)
+        assert not_served(broker.address) is None
+    with EmbeddedBroker(fault="get-unknown") as broker:
+        assert not_served(broker.address, gets=False) is None
+
+
 def test_a_broker_that_is_gone_is_lost() -> None:
     with EmbeddedBroker() as broker:
         address = broker.address

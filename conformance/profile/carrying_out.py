@@ -1,0 +1,95 @@
+"""Carrying out the commands of a profile, on a broker that may not survive them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from amqpspec.conformance.language.command_file import CommandFile
+from amqpspec.conformance.session.patience import Patience
+from amqpspec.conformance.session.session import Session
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.targets.clock import COMMON
+from amqpspec.targets.errors import TargetError
+
+#: Sequences that are carried out at one time: nearly all of the time goes into waiting.
+AT_ONCE = 6
+#: Begins the name of a sequence.
+SEQUENCE = "profile "
+
+
+class CarryingOut:
+    """Carries out command files, each on connections of its own, and starts the target again that is lost by them."""
+
+    def __init__(
+        self, target: TargetUnderTest, trace: TraceWriter, start_again: Callable[[], TargetUnderTest] | None = None
+    ) -> None:
+        """`start_again`: None where nobody can start it."""
+        self._target = target
+        self._trace = trace
+        self._start_again = start_again
+        self._patience = Patience(target.deadline)
+
+    def carry_out(self, files: Mapping[str, CommandFile], bases: Mapping[str, Dialect]) -> set[str]:
+        """Carry out the files, each judged by its dialect. Gives the names of those that were carried out to their end.
+
+        Raises `TargetError` where the target is lost and cannot be started again.
+        """
+        done: set[str] = set()
+        left = list(files)
+        while left:
+            begun, lost = self._as_long_as_it_lasts(files, left, bases, done)
+            left = [name for name in left if name not in begun]
+            if lost is None:
+                continue
+            if self._start_again is None:
+                names = ", ".join(name for name in files if name in begun - done)
+                behind = f"it answered at first, and was lost while its choices were looked at ({names})"
+                raise TargetError(f"{lost}; {behind}")
+            self._target = self._start_again()
+        return done
+
+    def _as_long_as_it_lasts(
+        self, files: Mapping[str, CommandFile], names: Iterable[str], bases: Mapping[str, Dialect], done: set[str]
+    ) -> tuple[set[str], TargetError | None]:
+        """Names of what was begun, and why the target was lost. What a broker may not survive comes last."""
+        begun: set[str] = set()
+        lost: list[TargetError] = []
+        lock = threading.Lock()
+
+        def carry_out(name: str) -> None:
+            with lock:
+                if lost:
+                    return
+                begun.add(name)
+            try:
+                self._carry_out(name, files[name], bases[name])
+            except TargetError as error:
+                with lock:
+                    lost.append(error)
+            else:
+                with lock:
+                    done.add(name)
+
+        rough = [name for name in names if files[name].rough]
+        gentle = [name for name in names if not files[name].rough]
+        if self._target.clock is not COMMON:
+            # whoever shares a clock with the broker takes turns
+            rough, gentle = [*gentle, *rough], []
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(carry_out, gentle))
+        for name in rough:
+            carry_out(name)
+        return begun, lost[0] if lost else None
+
+    def _carry_out(self, name: str, file: CommandFile, base: Dialect) -> None:
+        target = self._target
+        under = replace(target, description=replace(target.description, dialect=base.name), operator=None)
+        # a seed makes it part of a run, in which what is the same on every connection is judged elsewhere
+        with Session(under, self._trace, SEQUENCE + name, seed=0, patience=self._patience) as session:
+            for command in file.commands:
+                session.run(command)

@@ -1,0 +1,60 @@
+"""A profile of a broker that does not survive it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from amqpspec.conformance.language.command_file import CommandFile
+from amqpspec.conformance.profile import carrying_out
+from amqpspec.conformance.profile.carrying_out import CarryingOut
+from amqpspec.conformance.profile.profile import BASE
+from amqpspec.conformance.profile.shows import shows
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.targets.address import Address
+from amqpspec.targets.errors import TargetError, TargetUnreachable
+
+TARGET = TargetUnderTest(Address("localhost"), TargetDescription("a", "a broker", "0", BASE.name), 1.0)
+NAMES = ("ack-of-zero", "recover-async", "if-empty", "deleted-count")
+FILES = {name: shows()[name] for name in NAMES}
+
+
+@pytest.fixture
+def ended_by(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of files that end the broker once each; names of those that were begun come behind them."""
+    deadly: list[str] = []
+
+    def carry_out(self: CarryingOut, name: str, file: CommandFile, base: Dialect) -> None:
+        if name in deadly:
+            raise TargetUnreachable("cannot connect")
+
+    monkeypatch.setattr(carrying_out, "AT_ONCE", 1)
+    monkeypatch.setattr(CarryingOut, "_carry_out", carry_out)
+    return deadly
+
+
+def test_it_is_started_again_and_the_others_are_carried_out(ended_by: list[str], tmp_path: Path) -> None:
+    ended_by += ["ack-of-zero", "if-empty"]
+    begun_again: list[int] = []
+
+    def start_again() -> TargetUnderTest:
+        begun_again.append(1)
+        return TARGET
+
+    with TraceWriter(tmp_path / "trace.jsonl") as trace:
+        done = CarryingOut(TARGET, trace, start_again).carry_out(FILES, dict.fromkeys(NAMES, BASE))
+    assert done == {"recover-async", "deleted-count"}
+    assert len(begun_again) == 2
+
+
+def test_who_cannot_start_it_says_what_was_under_way(ended_by: list[str], tmp_path: Path) -> None:
+    ended_by += ["recover-async"]
+    with TraceWriter(tmp_path / "trace.jsonl") as trace, pytest.raises(TargetError) as raised:
+        CarryingOut(TARGET, trace).carry_out(FILES, dict.fromkeys(NAMES, BASE))
+    assert str(raised.value) == (
+        "cannot connect; it answered at first, and was lost while its choices were looked at (recover-async)"
+    )

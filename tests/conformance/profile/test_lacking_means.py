@@ -1,0 +1,68 @@
+"""A broker that lacks what the suite looks at it by is blamed for that, and for nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from amqpspec.conformance.profile.measuring import measure
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
+from amqpspec.model.promises.dialects.settled import with_choices
+from amqpspec.model.promises.text_means import COUNTS, GET
+from amqpspec.model.protocol.methods import Method
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.embedded.hooks import Chapter, altered
+from amqpspec.targets.embedded.served_broker import ServedBroker
+from amqpspec.targets.faults.all_faults import FAULTS
+from tests.end_to_end.runs import run_suite
+
+
+@pytest.mark.parametrize(
+    ("fault", "settled"),
+    [(None, {}), ("counts-untold", {COUNTS: "untold"}), ("get-unknown", {GET: "unknown"})],
+)
+def test_the_profile_tells_what_a_broker_lacks(fault: str | None, settled: dict[str, str]) -> None:
+    with EmbeddedBroker(AMQP_0_9_1, fault=fault) as broker:
+        description = TargetDescription("embedded", "a broker", "0", AMQP_0_9_1.name)
+        target = TargetUnderTest(broker.address, description, deadline=0.5, capabilities=frozenset())
+        profile = measure(target, choices=(COUNTS, GET), extensions=())
+    assert profile.settled == settled
+    assert [each.choice.name for each in profile.choices if not each.is_right] == list(settled)
+
+
+@pytest.mark.parametrize(
+    ("fault", "choice", "blamed"),
+    [
+        ("counts-untold", {COUNTS: "untold"}, {"QUEUE-001"}),
+        ("get-unknown", {GET: "unknown"}, {"GET-001", "GET-002"}),
+    ],
+)
+def test_nothing_else_is_taken_for_a_failure(
+    fault: str, choice: dict[str, str], blamed: set[str], tmp_path: Path
+) -> None:
+    dialect = with_choices(AMQP_0_9_1, choice)
+    result = run_suite(
+        "embedded", tmp_path, only=["QUEUE-00", "PUBLISH-00", "GET", "ACK-01"], sequences=10, deadline=0.5,
+        dialect=AMQP_0_9_1, judged_by=dialect.name, fault=FAULTS[fault], shrinking_time=1.0, fast_forward=True,
+    )  # fmt: skip
+    assert {found.failure.requirement for found in result.failures} <= blamed
+    assert any(found.failure.requirement == min(blamed) for found in result.failures)
+    assert (result.lost, result.not_whole) == (None, ())
+
+
+def test_a_limit_that_neither_side_sets_is_none() -> None:
+    chapter = Chapter()
+
+    @chapter.on_output("unlimited", "CONN-010", "", "connection.tune")
+    def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+        yield altered(method, frame_max=0)
+
+    with EmbeddedBroker(AMQP_0_9_1, fault=chapter.faults["unlimited"]) as broker:
+        description = TargetDescription("embedded", "a broker", "0", AMQP_0_9_1.name)
+        target = TargetUnderTest(broker.address, description, deadline=0.5, capabilities=frozenset())
+        (seen,) = measure(target, choices=["frame-max-zero"], extensions=()).choices
+    assert seen.is_right
