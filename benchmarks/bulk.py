@@ -14,7 +14,7 @@ from pathlib import Path
 
 from amqpspec.pipeline.store.store import open_store
 from benchmarks.errors import Invalid
-from benchmarks.full_load import full_load
+from benchmarks.full_load import SECONDS, full_load
 from benchmarks.planted import OPEN_KINDS
 from benchmarks.processes import DRIVER, JVM, WORKERS
 from benchmarks.processes import run as run_watched
@@ -31,11 +31,15 @@ HEADER = (
 _ROOT = Path(__file__).resolve().parent.parent
 
 
-def run(lengths: Sequence[int] = LENGTHS, cores: int = 2, searched: int = SEARCHED) -> ResultTable:
+def run(
+    lengths: Sequence[int] = LENGTHS, cores: int = 2, searched: int = SEARCHED, broker: str = BROKER,
+    seconds: float = SECONDS,
+) -> ResultTable:  # fmt: skip
     """Make stores and judge them: those of applications in every way, the longest of several with all cores only.
 
     In those of applications one violation of each kind is planted: just these must be found. `searched`: frames of a
     store of plain traffic in lockstep, and of one of searches, which are judged with all cores as well; 0: none.
+    `broker`: at full load for so many `seconds`, twice.
     """
     rows = []
     recordings = [("applications", length) for length in sorted(lengths)]
@@ -61,16 +65,16 @@ def run(lengths: Sequence[int] = LENGTHS, cores: int = 2, searched: int = SEARCH
             "of results included, the start of Spark apart. *Peak* is the resident memory of all processes together at "
             "the worst moment, with shared pages counted in each.",
             "Processor time is that of all processes, of Spark's start and end as well.",
-            _produced(),
+            _produced(broker, seconds),
         ),
     )
 
 
-def _produced() -> str:
+def _produced(broker: str, seconds: float) -> str:
     """What the rates are held against: a broker that has the same machine for itself."""
-    free, settled = (full_load(BROKER, each) for each in (False, True))
+    free, settled = (full_load(broker, each, seconds=seconds) for each in (False, True))
     return (
-        f"In the same run {BROKER} at full load, with nobody who records or judges (`full_load.py`), produced "
+        f"In the same run {broker} at full load, with nobody who records or judges (`full_load.py`), produced "
         f"{free.frames / free.seconds:,.0f} frames/s ({free.published / free.seconds:,.0f} publishes/s) without "
         f"confirms and acknowledgements, and {settled.frames / settled.seconds:,.0f} frames/s "
         f"({settled.published / settled.seconds:,.0f} publishes/s) with both."

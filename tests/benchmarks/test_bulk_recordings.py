@@ -89,6 +89,6 @@ def test_planted_in_recordings_of_applications(spark: Any, tmp_path: Path) -> No
 
 
 def test_the_benchmark_runs_to_its_end() -> None:
-    table = bulk.run((6_000,), searched=3_000)
+    table = bulk.run((6_000,), searched=3_000, broker="embedded", seconds=0.3)
     assert [row[3] for row in table.rows] == ["one process", "local[1]", *["local[2]"] * 3]
     assert all(int(row[1].replace(",", "")) >= 3_000 for row in table.rows)

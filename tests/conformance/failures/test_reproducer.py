@@ -545,7 +545,7 @@ def test_a_broker_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
     url = f"amqp://guest:guest@127.0.0.1:{port}/%2F"
     command = [sys.executable, str(file), url]
     done = subprocess.run(command, capture_output=True, text=True, timeout=patience(60), check=False)
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert done.stderr.startswith(f"no connection to 127.0.0.1 port {port}")
     assert len(done.stderr.splitlines()) == 1
 

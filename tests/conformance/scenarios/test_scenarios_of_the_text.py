@@ -14,8 +14,8 @@ TEXT = "amqp-0-9-1"
 
 
 def binds(dialect: str, requirement: str) -> list[Command]:
-    (scenario,) = selected([requirement], dialect)
-    return [command for command in scenario.commands if command.method == "queue.bind"]
+    scenarios = selected([requirement], dialect)
+    return [command for each in scenarios for command in each.commands if command.method == "queue.bind"]
 
 
 def matches(dialect: str) -> set[str]:

@@ -6,6 +6,20 @@ from tests.targets.faults.confirm_lines import CONFIRM_LINES
 from tests.targets.faults.overflow_lines import OVERFLOW_LINES
 
 LINES: dict[str, str] = {
+    # ------------------------------------------------------------------------------- what is looked at
+    "counts-untold": """
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t
+        a.1 queue.declare q
+    """,
+    "get-unknown": """
+        a.1 queue.declare q
+        a.1 basic.get q
+    """,
+    "delete-unanswered": """
+        a.1 queue.declare q
+        a.1 queue.delete q
+    """,
     # -------------------------------------------------------------------------------------------- cancel
     "cancel-ok-names-another": """
         a.1 queue.declare q
