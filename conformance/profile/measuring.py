@@ -7,7 +7,7 @@ are carried out by the text that leaves the choice open.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from amqpspec.conformance.language.names import plain
@@ -30,6 +30,9 @@ from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
 #: Beside what the means are looked at: a barrier that uses neither.
 _LOOKED_AT_BLINDLY = with_choices(BASE, {GET: "unknown"})
+_WITHOUT_COUNTS = with_choices(BASE, {GET: "unknown", COUNTS: "untold"})
+#: Carried out where a count does not come: is the message there all the same?
+_COUNTS_AGAIN = f"{COUNTS} (untold)"
 #: Does the failure show that the broker lacks it?
 LACKING: Mapping[str, Callable[[Failure], bool]] = {
     COUNTS: lambda failure: failure.shape is Shape.MISSING and failure.detail == "messages ready",
@@ -59,7 +62,10 @@ def measure(
             # by what the broker lacks of this all the others go: else each of them shows that alone
             done = carrying_out.carry_out(of_means, dict.fromkeys(of_means, _LOOKED_AT_BLINDLY))
             means = _means(_rows(place), done)
-            lacking = {seen.choice.name: seen.value.name for seen in means if seen.value and not seen.value.right}
+            if _lacking(means).get(COUNTS):
+                done |= carrying_out.carry_out({_COUNTS_AGAIN: of_means[COUNTS]}, {_COUNTS_AGAIN: _WITHOUT_COUNTS})
+                means = _means(_rows(place), done)
+            lacking = _lacking(means)
             bases = dict.fromkeys(of_choices, with_choices(BASE, lacking))
             bases |= {name: with_choices(_text_of(name), lacking) for name in of_extensions}
             done |= carrying_out.carry_out({**of_choices, **of_extensions}, bases)
@@ -89,8 +95,16 @@ def _means(rows: Mapping[str, Sequence[TraceRow]], done: Collection[str]) -> tup
         usual, lacking = choice.values
         failures = _judged(rows[choice.name], _LOOKED_AT_BLINDLY).failures if choice.name in done else ()
         lacks = any(LACKING[choice.name](each) for each in failures)
+        if choice.name == COUNTS and _COUNTS_AGAIN in done:
+            # a message that nobody gets is lost, which is no matter of the count
+            lacks = lacks and _judged(rows[_COUNTS_AGAIN], _WITHOUT_COUNTS).verdict is Verdict.PASS
         found.append(SeenChoice(choice, (lacking if lacks else usual,), failures[0].observed if lacks else ""))
     return tuple(found)
+
+
+def _lacking(means: Iterable[SeenChoice]) -> dict[str, str]:
+    """Choice to value."""
+    return {seen.choice.name: seen.value.name for seen in means if seen.value and not seen.value.right}
 
 
 def _all_seen(rows: Mapping[str, Sequence[TraceRow]], lacking: Mapping[str, str]) -> tuple[SeenChoice, ...]:

@@ -15,7 +15,7 @@ from amqpspec.model.promises.dialects.settled import with_choices
 from amqpspec.model.promises.text_means import COUNTS, GET
 from amqpspec.model.protocol.methods import Method
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
-from amqpspec.targets.embedded.hooks import Chapter, altered
+from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
 from amqpspec.targets.faults.all_faults import FAULTS
 from tests.end_to_end.runs import run_suite
@@ -52,6 +52,20 @@ def test_nothing_else_is_taken_for_a_failure(
     assert {found.failure.requirement for found in result.failures} <= blamed
     assert any(found.failure.requirement == min(blamed) for found in result.failures)
     assert (result.lost, result.not_whole) == (None, ())
+
+
+def test_a_message_that_is_lost_is_no_count_that_is_untold() -> None:
+    chapter = Chapter()
+
+    @chapter.on_input("published-lost", "PUBLISH-001", "", "basic.publish")
+    def _(broker: ServedBroker, event: Method, proceed: Proceed) -> None:
+        """Each message is taken, and is in no queue."""
+
+    with EmbeddedBroker(AMQP_0_9_1, fault=chapter.faults["published-lost"]) as broker:
+        description = TargetDescription("embedded", "a broker", "0", AMQP_0_9_1.name)
+        target = TargetUnderTest(broker.address, description, deadline=0.5, capabilities=frozenset())
+        profile = measure(target, choices=(COUNTS, GET), extensions=())
+    assert profile.settled == {}
 
 
 def test_a_limit_that_neither_side_sets_is_none() -> None:
