@@ -220,6 +220,10 @@ class Channel:
             return self.unacknowledged
         return {tag: entry for tag, entry in self.unacknowledged.items() if tag not in reserved}
 
+    def has_used(self, tag: int) -> bool:
+        """Has a delivery the number that is not settled, or was settled of late?"""
+        return tag in self.unacknowledged or tag in self.settled or tag in self.automatic
+
     def queue_of(self, tag: int) -> Queue:
         """The queue that the delivery came from, which the client has not settled."""
         late = self.timed_out.get(tag)

@@ -94,9 +94,9 @@ def check_delivery(
     arguments = method.arguments
     wrong: list[Mismatch] = []
     tag = arguments["delivery_tag"]
-    if tag > channel.next_tag and not broker.dialect.extensions:
-        channel.next_tag = tag  # that numbers are left out is forbidden by no text
-    if tag != channel.next_tag:
+    if tag and not broker.dialect.extensions and not channel.has_used(tag):
+        channel.next_tag = tag  # numbers may be left out, and come later: their order is in no text
+    if tag != channel.next_tag or (not broker.dialect.extensions and channel.has_used(tag)):
         allowed, detail = str(channel.next_tag), f"{method.name} delivery-tag"
         right = channel.next_tag
         wrong.append(Mismatch("CONSUME-014", Shape.WRONG_ARGUMENT, detail, True, allowed, "delivery_tag", right, queue))

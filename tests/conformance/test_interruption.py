@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,6 +30,14 @@ from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 KINDS = pytest.mark.parametrize(
     ("number", "raised"), [(signal.SIGTERM, Terminated), (signal.SIGINT, KeyboardInterrupt)]
 )
+
+
+@pytest.fixture(autouse=True)
+def _sigint_is_heard() -> Iterator[None]:
+    """Whoever started the tests in the background of a shell has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @KINDS
