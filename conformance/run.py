@@ -91,7 +91,7 @@ class Runner:
         self._place = Place(target, trace, options.seed, options.pace, was_interrupted, self._patience, self._cleaner)
         self._findings = Findings(
             self._dialect, options.shrinking_time, self._run_again, self.listeners, target.description.judged_version,
-            options.first,
+            options.accepted,
         )  # fmt: skip
         self._left_behind: list[Made] = []
         self._not_whole: tuple[str, ...] = ()

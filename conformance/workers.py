@@ -184,7 +184,7 @@ class SeveralProcesses:
         seen: Memory = start.RawArray("d", NUMBERS)
         if place.patience is not None:
             place.patience.share(seen, options.jobs + 1)
-        asked = replace(options, enough=None, first=None)
+        asked = replace(options, enough=None, accepted=None)
         self._pool = ProcessPoolExecutor(
             options.jobs, start, _begin, (target, place.trace.path, asked, self._stop, seen)
         )  # fmt: skip

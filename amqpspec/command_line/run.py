@@ -93,8 +93,11 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
             raise UsageError(f"--theme {', '.join(options.theme)}: there is nothing of it to search in {dialect.title}")
         trace = stack.enter_context(TraceWriter(options.out / "trace.jsonl", goes_on=True))
         fails = fails_the_run(listed, target.description, options.gate)
-        # what is listed has been made short before
-        wanted = replace(wanted, first=fails, enough=fails if options.stop_at_first else None)
+        listed_as = excuses(listed, target.description)
+        wanted = replace(
+            wanted, accepted=lambda failure: listed_as(failure.identity) is not None,
+            enough=fails if options.stop_at_first else None,
+        )  # fmt: skip
         listeners: list[Listener] = [finished]
         if not options.quiet:
             from amqpspec.reports.live_display import LiveDisplay

@@ -34,7 +34,7 @@ RunAgain = Callable[[str, str, Sequence[Command]], SequenceJudgement]
 class Findings:
     """`found`: by identity. `shrinking_time`: seconds for all failures; None: as long as the run took till then.
 
-    Those that come when it is over keep all commands. `first`: those of which that is true are shrunk before others.
+    Those that come when it is over keep all commands. `accepted`: those of which that is true are not shrunk.
     """
 
     def __init__(
@@ -44,9 +44,9 @@ class Findings:
         run_again: RunAgain,
         listeners: Iterable[Listener] = (),
         version: Version | None = None,
-        first: Callable[[Failure], bool] | None = None,
+        accepted: Callable[[Failure], bool] | None = None,
     ) -> None:
-        self._first = first or (lambda failure: True)
+        self._accepted = accepted or (lambda failure: False)
         self.found: dict[str, FoundFailure] = {}
         self._shrunk: set[str] = set()
         self._shown_by: dict[str, Sequence[Command]] = {}
@@ -84,7 +84,7 @@ class Findings:
         return found
 
     def shrink_all(self, took: float = 0.0) -> None:
-        """Look for the shortest commands that show each failure, and tell of it, the gravest first of what is `first`.
+        """Look for the shortest commands that show each failure, and tell of it, the gravest first.
 
         `took`: seconds that the run has taken till now. Each failure has a share of the time, and what it leaves is for
         those behind it. Raises `TargetError`, after that. Those that are left then are shrunk when it is called
@@ -94,20 +94,18 @@ class Findings:
             wanted = self._shrinking_time
             self._time_left = min(max(took, LEAST_TIME), MOST_TIME) if wanted is None else wanted
         left: list[FoundFailure] = []
-        for found in sorted(self.found.values(), key=lambda each: (not self._first(each.failure), rank(each.failure))):
+        for found in sorted(self.found.values(), key=lambda each: rank(each.failure)):
             if found.failure.identity in self._shrunk:
                 continue
-            if is_as_known(found.failure, self._dialect.name, self._version):
-                # what it is is known, and docs/findings.md has it as short as it can be
+            if self._accepted(found.failure) or is_as_known(found.failure, self._dialect.name, self._version):
+                # what it is is known: docs/findings.md, or the run that it was accepted from, has it as short as can be
                 self._shrunk.add(found.failure.identity)
                 tell(self._listeners, FailureShrunk(found))
             else:
                 left.append(found)
-        first = sum(self._first(found.failure) for found in left)
         for number, found in enumerate(left):
             self._shrunk.add(found.failure.identity)
-            with_it = (first if number < first else len(left)) - number
-            share = max(self._shrinking_left * GENEROUS / (with_it + 1), LEAST_SHARE)
+            share = max(self._shrinking_left * GENEROUS / (len(left) - number + 1), LEAST_SHARE)
             if self._shrinking_left > 0:
                 started = ShrinkingStarted(found.failure.requirement, number + 1, len(left), self._shrinking_left)
                 tell(self._listeners, started)

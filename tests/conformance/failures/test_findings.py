@@ -118,28 +118,6 @@ def test_the_gravest_is_shrunk_first_and_has_the_largest_share_of_the_time(monke
     assert all(share > 9.0 / 4 for share in shares), "each has time of its own"
 
 
-def test_what_is_new_is_made_short_before_what_is_listed_and_has_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = Failure("CHAN-008", Shape.WRONG_ARGUMENT, "channel.close reply-text", "", "o", (), ())
-    shares: list[float] = []
-
-    def shrink(commands: Sequence[Command], shows: object, dialect: object, time_limit: float) -> Shrunk:
-        shares.append(time_limit)
-        return Shrunk(tuple(commands), cut_short=True)
-
-    monkeypatch.setattr("amqpspec.conformance.failures.findings.shrink", shrink)
-    told: list[Event] = []
-
-    def run_again(name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
-        return SequenceJudgement(name, "scripted", DIALECT, None, Verdict.FAIL, (FAILURE, words), {}, None, 9)
-
-    subject = Findings(dialect_named(DIALECT), 9.0, run_again, [told.append], first=lambda failure: failure == words)
-    for each in (FAILURE, words):
-        subject.note(each, "search 7", COMMANDS)
-    subject.shrink_all()
-    assert [event.found.failure for event in told if isinstance(event, FailureShrunk)] == [words, FAILURE]
-    assert shares[0] == pytest.approx(9.0)
-
-
 @pytest.mark.parametrize(("took", "seconds"), [(0.0, LEAST_TIME), (30.0, 30.0), (1000.0, MOST_TIME)])
 def test_shrinking_takes_as_long_as_the_run_did_where_nobody_has_said(
     took: float, seconds: float, monkeypatch: pytest.MonkeyPatch
@@ -165,16 +143,21 @@ def test_a_failure_that_shows_in_several_sequences_is_shrunk_once() -> None:
     assert shrunk(told).found.sequence == "search 7"
 
 
-def test_a_known_defect_is_not_shrunk() -> None:
-    known = Failure(
-        "QUEUE-026", Shape.WRONG_ARGUMENT, "queue.declare-ok", "", "o", (), (), defect="quorum-consumer-count"
-    )
+KNOWN = Failure(
+    "QUEUE-026", Shape.WRONG_ARGUMENT, "queue.declare-ok", "", "o", (), (), defect="quorum-consumer-count"
+)
+
+
+@pytest.mark.parametrize(("failure", "accepted"), [(KNOWN, None), (FAILURE, lambda failure: failure == FAILURE)])
+def test_what_is_known_or_accepted_is_not_shrunk(
+    failure: Failure, accepted: Callable[[Failure], bool] | None
+) -> None:
     told: list[Event] = []
 
     def run_again(name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
-        raise AssertionError("its shortest sequence is in docs/findings.md")
+        raise AssertionError("its shortest sequence is on file")
 
-    subject = Findings(dialect_named(DIALECT), 60.0, run_again, [told.append])
-    subject.note(known, "search 7", COMMANDS)
+    subject = Findings(dialect_named(DIALECT), 60.0, run_again, [told.append], accepted=accepted)
+    subject.note(failure, "search 7", COMMANDS)
     subject.shrink_all()
     assert not shrunk(told).found.cut_short
