@@ -46,7 +46,7 @@ from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.severity import rank
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.targets.brokers import health
-from amqpspec.targets.brokers.health import check_alive, is_alive, not_served
+from amqpspec.targets.brokers.health import Watch, check_alive, is_alive, not_served
 from amqpspec.targets.brokers.shared_configuration import SharedConfiguration
 from amqpspec.targets.errors import OperatorError, TargetError, TargetUnreachable
 
@@ -239,14 +239,18 @@ class Runner:
         None: it does not, so that nothing is said of the suspect but that it ends the target, which is started again.
         """
         begun: list[Command | None] = []
+        watch = Watch(self.target.address)
 
         def next_one(command: Command | None) -> None:
-            if begun:
+            if begun and command is not None:
+                watch.ask(self._alive_time)
+            elif begun:
                 self._check_alive(suspect.name)
             begun.append(command)
 
         try:
-            outcome = self._place.carry_out(suspect, next_one)
+            with watch:
+                outcome = self._place.carry_out(suspect, next_one)
             self._check_alive(suspect.name)
         except TargetError as again:
             raise_if_interrupted()
@@ -358,10 +362,14 @@ class Runner:
     def _check_alive(self, sequence: str) -> None:
         """A target that let a deadline pass, or ended connections, may be gone for good."""
         try:
-            check_alive(self.target.address, self._patience.generous(ALIVE_TIME, health.TIME_LIMIT))
+            check_alive(self.target.address, self._alive_time)
         except TargetError as error:
             raise TargetUnreachable(f"behind {sequence}: {error}") from error
         self._losses.served += 1
+
+    @property
+    def _alive_time(self) -> float:
+        return self._patience.generous(ALIVE_TIME, health.TIME_LIMIT)
 
     def _ask_whether_whole(self) -> None:
         """Now that all connections of the run are over: does the broker serve a fresh one, and delete what is left?"""

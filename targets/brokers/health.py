@@ -55,6 +55,38 @@ def not_served(address: Address, gets: bool = True) -> str | None:
     return wrong
 
 
+class Watch:
+    """Asks a broker again and again whether it answers: on one connection, for as long as that lasts."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._visit: _Visit | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._leave()
+
+    def ask(self, time_limit: float) -> None:
+        """Raises `TargetError` if the broker does not answer in time, or serves no fresh connection where the one
+        before has ended.
+        """
+        if self._visit is not None and self._visit.is_served_again(time_limit):
+            return
+        self._leave()
+        check_alive(self._address, time_limit)
+        self._visit = _Visit(self._address, time_limit).__enter__()
+        self._visit.ask("channel.open", {})
+
+    def _leave(self) -> None:
+        if self._visit is not None:
+            self._visit.__exit__(None, None, None)
+            self._visit = None
+
+
 def _refused(method: str, answer: TraceEvent) -> str:
     return f"{method} on a fresh connection is answered by {answer.name}"
 
@@ -83,6 +115,20 @@ class _Visit:
     ) -> None:
         self._client.__exit__(kind, error, trace)
 
+    def is_served_again(self, time_limit: float) -> bool:
+        """Declare one more queue, and delete it without being told. Raises `TargetUnreachable` where no answer comes;
+        False: the connection or its channel has ended.
+        """
+        self._deadline = time.monotonic() + time_limit
+        another = {"queue": f"amqpspec-{secrets.token_hex(5)}-alive"}
+        answer = self._answer("queue.declare", another)
+        if answer is None:
+            raise self._unanswered("queue.declare")
+        if not answer.name.endswith("-ok"):
+            return False
+        self.send("queue.delete", {**another, "nowait": True})
+        return True
+
     def publish_and_get(self) -> str | None:
         """What is wrong with what comes of a message that is published."""
         self.send("basic.publish", {"exchange": "", "routing_key": self.queue["queue"]}, Content({}, _BODY))
@@ -109,11 +155,19 @@ class _Visit:
         """The answer, or that the broker closes. Raises `TargetUnreachable` where neither comes, or the connection
         is gone.
         """
+        event = self._answer(method, arguments)
+        if event is None or event.name in ("socket.closed", "socket.garbage"):
+            raise self._unanswered(method)
+        return event
+
+    def _unanswered(self, method: str) -> TargetUnreachable:
+        return TargetUnreachable(f"{self._address} does not answer {method} any more")
+
+    def _answer(self, method: str, arguments: dict[str, Any]) -> TraceEvent | None:
+        """The answer or an end; None: neither has come in time."""
         self.send(method, arguments)
         answers = (f"{method}-ok", "basic.get-empty" if method == "basic.get" else "", *_ENDS)
         event = self._client.receive_before(self._deadline)
         while event is not None and event.name not in answers:
             event = self._client.receive_before(self._deadline)
-        if event is None or event.name in ("socket.closed", "socket.garbage"):
-            raise TargetUnreachable(f"{self._address} does not answer {method} any more")
         return event

@@ -17,6 +17,7 @@ from amqpspec.command_line import main
 from amqpspec.conformance.language.command_arguments import ARGUMENTS
 from amqpspec.targets.brokers.broker_file import read_broker_file
 from amqpspec.targets.brokers.command_operator import PLACEHOLDERS
+from amqpspec.targets.brokers.docker_broker import DockerBroker
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 
 ROOT = Path(__file__).parents[2]
@@ -121,6 +122,20 @@ def test_a_broker_that_is_not_made_of_this_project_is_started_by_a_command(
     assert report["lost"] is None and not report["left_behind"]
     left = subprocess.run(["docker", "container", "inspect", name], capture_output=True, check=False)
     assert left.returncode != 0
+
+
+def test_a_broker_whose_memory_is_short_is_found_to_lose_messages(page: Path, broker_j: DockerBroker) -> None:
+    """docs/findings.md, "Messages with certain headers vanish where memory is short": by a setting, not by load."""
+    setting = "JAVA_TOOL_OPTIONS=-Dbroker.flowToDiskThreshold=1"
+    start = ["docker", "run", "--rm", "--env", setting, "--publish", "127.0.0.1:{port}:5672", broker_j.image]
+    content = f'address = "amqp://guest:guest@127.0.0.1:{{port}}/"\nstart = {json.dumps(start)}\n'
+    (page / "short.toml").write_text(content, encoding="utf-8")
+    run = ["run", "short.toml", "--only", "PUBLISH-016", "--sequences", "0", "--dialect", "amqp-0-9-1", "--no-profile"]
+    assert main(run) == 1
+    report = json.loads((page / "amqpspec-out" / "report.json").read_text(encoding="utf-8"))
+    first = report["failures"][0]
+    assert (first["identity"], first["severity"]) == ("PUBLISH-002|missing frame|basic.deliver", "messages lost")
+    assert len(first["commands"]) == 3 and "$L" in first["commands"][-1]
 
 
 @pytest.mark.parametrize("way", ["file", "process"])

@@ -6,7 +6,7 @@ import pytest
 
 from amqpspec.targets.brokers import health
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
-from amqpspec.targets.brokers.health import check_alive, not_served
+from amqpspec.targets.brokers.health import Watch, check_alive, not_served
 from amqpspec.targets.errors import TargetError
 
 
@@ -46,3 +46,15 @@ def test_a_broker_that_is_gone_is_lost() -> None:
         not_served(address)
     with pytest.raises(TargetError):
         check_alive(address)
+
+
+def test_a_watch_goes_on_on_another_connection_and_says_when_there_is_none() -> None:
+    with EmbeddedBroker() as broker, Watch(broker.address) as watch:
+        for _ in range(3):
+            watch.ask(5.0)
+        port = broker.address.port
+        broker.__exit__(None, None, None)
+        with EmbeddedBroker(port=port):
+            watch.ask(5.0)
+        with pytest.raises(TargetError):
+            watch.ask(5.0)
