@@ -24,12 +24,13 @@ def extent_lines(result: RunResult) -> list[str]:
 def _extent(what: str, extent: Extent) -> Iterator[str]:
     if extent.to_the_end == extent.sequences:
         return
-    reasons = [f"{times} by {_shown(reason)}" for reason, times in extent.ended_by[:MOST_REASONS]]
+    reasons = [f"{_shown(reason)} ({times})" for reason, times in extent.ended_by[:MOST_REASONS]]
     others = sum(times for _, times in extent.ended_by[MOST_REASONS:])
     if others:
-        reasons.append(f"{others} by something else")
-    new = f" ({extent.by_something_new} by what was not reported before)" if extent.by_something_new else ""
-    yield f"{extent.to_the_end} of {extent.sequences} {what} were judged to their end: ended {', '.join(reasons)}{new}"
+        reasons.append(f"something else ({others})")
+    new = f"; {extent.by_something_new} ended by what was not reported before" if extent.by_something_new else ""
+    whole = f"{extent.to_the_end} of {extent.sequences} {what} were judged to their end"
+    yield f"{whole}; what ended the others: {', '.join(reasons)}{new}"
 
 
 def _blocked(cause: Cause) -> str:

@@ -17,14 +17,14 @@ def test_what_ended_sequences_is_said_with_the_most_first() -> None:
     ended = (("A|b|c", 5), ("D|e|f", 2), ("G|h|i", 1), ("J|k|l", 1))
     (line,) = extent_lines(replace(result(), search_extent=Extent(10, 1, ended)))
     assert line == (
-        "1 of 10 sequences of the search were judged to their end: ended 5 by A / b / c, 2 by D / e / f,"
-        " 1 by G / h / i, 1 by something else"
+        "1 of 10 sequences of the search were judged to their end; what ended the others: A / b / c (5), D / e / f (2),"
+        " G / h / i (1), something else (1)"
     )
 
 
 def test_how_many_ended_by_something_new_is_said() -> None:
     (line,) = extent_lines(replace(result(), search_extent=Extent(10, 8, (("A|b|c", 2),), by_something_new=1)))
-    assert line.endswith("ended 2 by A / b / c (1 by what was not reported before)")
+    assert line.endswith("A / b / c (2); 1 ended by what was not reported before")
 
 
 def test_what_the_search_leaves_alone_is_said() -> None:
