@@ -194,7 +194,7 @@ ODD = [
     }, arguments=EVERY_CONNECTION),
     Attack("blocked and unblocked, in moderation", REPLY, says_before(
         (method("connection.blocked", 0, reason="low on \udcff") + method("connection.unblocked", 0)) * 20
-    ), codes=UNDECIDED, checked=UNDECIDED),
+    ), codes=UNDECIDED, checked=UNDECIDED, arguments=("--only", "GET-001", "--sequences", "3", "--deadline", "5")),
     Attack("heartbeats nobody asked for", REPLY, says_before(HEARTBEAT_OCTETS * 20), codes=HARMLESS, checked=HARMLESS,
         arguments=("--only", "GET-001", "--sequences", "3", "--deadline", "5")),
 ]  # fmt: skip
