@@ -1,11 +1,13 @@
 """The checks of this project: `python -m tests [--all] [pytest arguments]` runs ruff, mypy and pytest.
 
 Without `--all` pytest runs the quick tier: what takes long or needs a broker, Docker or Java is left out, and its last
-lines say what that is. Where files or folders are named, all tests of them are run.
+lines say what that is. Where files or folders are named, all tests of them are run. A few tests that failed beside
+others are run once more alone, as many of them go by the clock: the last lines say which passed only then.
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +18,10 @@ _ROOT = Path(__file__).resolve().parent.parent
 _QUICK = ("-n", "2", "--quick")
 _ALL = ("-n", "3")
 _IN_PARALLEL = ("--dist", "loadgroup", "--no-loadscope-reorder")
+
+#: So many that failed are run once more at the most: more of them say something of the code.
+MOST_AGAIN = 5
+_FAILED = _ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
 
 #: Those that the whole waits for are listed at the end.
 _SLOWEST = ("--durations", "15", "--durations-min", "20")
@@ -29,18 +35,29 @@ def main(arguments: list[str]) -> int:
         "ruff": ["ruff", "check", "."],
         "mypy": ["mypy"],
         # Last, so that its closing line is what remains on the screen.
-        "pytest": ["pytest", *(_QUICK if is_quick else _ALL), *_IN_PARALLEL, *_SLOWEST, *others],
+        "pytest": ["pytest", "--cache-clear", *(_QUICK if is_quick else _ALL), *_IN_PARALLEL, *_SLOWEST, *others],
     }
-    statuses = {}
-    for name, command in checks.items():
-        print(f"== {' '.join(command)}", flush=True)
-        statuses[name] = subprocess.run(
-            [sys.executable, "-m", *command], cwd=_ROOT, stdin=subprocess.DEVNULL, check=False
-        ).returncode
+    statuses = {name: _run(command) for name, command in checks.items()}
+    if statuses["pytest"] == 1 and 0 < len(failed_tests := _failed_tests()) <= MOST_AGAIN:
+        statuses["pytest"] = _run(["pytest", "--last-failed", "--last-failed-no-failures", "none", *others])
+        if statuses["pytest"] == 0:
+            print(f"passed alone, and failed beside others: {', '.join(failed_tests)}", flush=True)
     failed = {name: status for name, status in statuses.items() if status != 0}
     if failed.keys() - {"pytest"}:
         print(f"failed: {', '.join(failed)}", flush=True)
     return next(iter(failed.values()), 0)
+
+
+def _run(command: list[str]) -> int:
+    print(f"== {' '.join(command)}", flush=True)
+    return subprocess.run(
+        [sys.executable, "-m", *command], cwd=_ROOT, stdin=subprocess.DEVNULL, check=False
+    ).returncode
+
+
+def _failed_tests() -> list[str]:
+    """The tests that failed when pytest was run last; none where it did not come so far."""
+    return sorted(json.loads(_FAILED.read_text(encoding="utf-8"))) if _FAILED.exists() else []
 
 
 def _is_place(argument: str) -> bool:

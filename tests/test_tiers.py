@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.__main__ import main
+from tests.__main__ import MOST_AGAIN, main
 
 _ROOT = Path(__file__).resolve().parent.parent
 _LEFT_OUT = ("tests/test_missing_brokers.py", "tests/targets/brokers/test_docker_broker.py")
@@ -53,3 +54,42 @@ def test_arguments_reach_pytest(
     assert commands[-1][len(commands[-1]) - len(passed_on) :] == passed_on
     assert ("--quick" in commands[-1]) is is_quick
     assert capfd.readouterr().out.endswith("failed: ruff\n")
+
+
+@pytest.mark.parametrize(
+    ("failed", "again", "code"), [(1, 0, 0), (1, 1, 1), (MOST_AGAIN, 0, 0), (MOST_AGAIN + 1, 0, 1)]
+)
+def test_what_failed_beside_others_is_run_once_more(
+    failed: int, again: int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    names = [f"tests/test_x.py::test_{number}" for number in range(failed)]
+    monkeypatch.setattr("tests.__main__._FAILED", tmp_path / "lastfailed")
+    (tmp_path / "lastfailed").write_text(json.dumps(dict.fromkeys(names, True)))
+
+    def run(command: list[str], **_: object) -> SimpleNamespace:
+        if "--last-failed" in command:
+            return SimpleNamespace(returncode=again)
+        return SimpleNamespace(returncode=1 if "pytest" in command else 0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert main(["--all"]) == code
+    said = capfd.readouterr().out
+    assert (f"passed alone, and failed beside others: {', '.join(names)}" in said) is (code == 0)
+
+
+def test_it_is_the_very_test_that_is_run_again(tmp_path: Path) -> None:
+    """By pytest's own memory, which workers share."""
+    count = tmp_path / "count"
+    (tmp_path / "test_x.py").write_text(
+        "from pathlib import Path\n\n\ndef test_fails():\n"
+        f"    with Path({str(count)!r}).open('a') as file:\n        file.write('x')\n"
+        "    assert False\n\n\ndef test_passes():\n    pass\n"
+    )
+    for options, passed in ((("--cache-clear", "-n", "2"), 1), (("--last-failed",), 0)):
+        command = [sys.executable, "-m", "pytest", *options, "test_x.py"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 1, done.stdout
+        assert (" 1 passed" in done.stdout) is bool(passed)
+    assert count.read_text() == "xx"
+    assert (tmp_path / ".pytest_cache" / "v" / "cache" / "lastfailed").exists()
