@@ -221,7 +221,7 @@ class Channel:
         return {tag: entry for tag, entry in self.unacknowledged.items() if tag not in reserved}
 
     def has_used(self, tag: int) -> bool:
-        """Has a delivery the number that is not settled, or was settled of late?"""
+        """Is it the number of a delivery that is outstanding, or was settled of late?"""
         return tag in self.unacknowledged or tag in self.settled or tag in self.automatic
 
     def queue_of(self, tag: int) -> Queue:
